@@ -16,8 +16,8 @@ extension Table {
 /// The table and columns of each kind of record.
 enum ArchiveRow {
     /// A record's table, and the FROM clause that its columns are read from.
-    private struct Place {
-        let table: String
+    private struct RecordTable {
+        let name: String
         let key: String
         let columns: String
         var source: String?
@@ -26,48 +26,48 @@ enum ArchiveRow {
     private static let eventColumns = "seq, grant_id, at, kind, from_state, to_state, reason, generation"
     private static let noticeColumns = NoticeRow.columns + ", next_try_at, accepted_at, given_up_at"
 
-    private static func place(of kind: ArchiveRecord.Kind) -> Place {
+    private static func table(of kind: ArchiveRecord.Kind) -> RecordTable {
         switch kind {
-        case .user: Place(table: "users", key: "user_id", columns: UserRow.columns)
-        case .grant: Place(table: "grants", key: "g.id", columns: GrantRow.columns, source: GrantRow.source)
-        case .event: Place(table: "grant_events", key: "seq", columns: eventColumns)
-        case .session: Place(table: "sessions", key: "id", columns: SessionRow.columns)
-        case .clientHealth: Place(table: "clients", key: "client_id", columns: "client_id, health")
-        case .securityEvent: Place(table: "security_events", key: "jti", columns: "jti, at")
-        case .notice: Place(table: "notices", key: "seq", columns: noticeColumns)
+        case .user: RecordTable(name: "users", key: "user_id", columns: UserRow.columns)
+        case .grant: RecordTable(name: "grants", key: "g.id", columns: GrantRow.columns, source: GrantRow.source)
+        case .event: RecordTable(name: "grant_events", key: "seq", columns: eventColumns)
+        case .session: RecordTable(name: "sessions", key: "id", columns: SessionRow.columns)
+        case .clientHealth: RecordTable(name: "clients", key: "client_id", columns: "client_id, health")
+        case .securityEvent: RecordTable(name: "security_events", key: "jti", columns: "jti, at")
+        case .notice: RecordTable(name: "notices", key: "seq", columns: noticeColumns)
         }
     }
 
     /// Returns the text after SELECT: the columns and their source.
-    private static func selection(_ columns: String, of place: Place) -> String {
-        "SELECT \(columns) FROM \(place.source ?? "refresh_worker.\(place.table)")"
+    private static func selection(_ columns: String, of table: RecordTable) -> String {
+        "SELECT \(columns) FROM \(table.source ?? "refresh_worker.\(table.name)")"
     }
 
     static func count(_ kind: ArchiveRecord.Kind) -> Query {
-        Query("count \(kind.rawValue)", "SELECT count(*) FROM refresh_worker.\(place(of: kind).table)")
+        Query("count \(kind.rawValue)", "SELECT count(*) FROM refresh_worker.\(table(of: kind).name)")
     }
 
     static func firstPage(of kind: ArchiveRecord.Kind) -> Query {
-        let place = place(of: kind)
-        let text = "\(selection(place.columns, of: place)) ORDER BY \(place.key) LIMIT $1"
+        let table = table(of: kind)
+        let text = "\(selection(table.columns, of: table)) ORDER BY \(table.key) LIMIT $1"
         return Query("first page of \(kind.rawValue)", text)
     }
 
     static func nextPage(of kind: ArchiveRecord.Kind) -> Query {
-        let place = place(of: kind)
-        let text = "\(selection(place.columns, of: place)) WHERE \(place.key) > $2 ORDER BY \(place.key) LIMIT $1"
+        let table = table(of: kind)
+        let text = "\(selection(table.columns, of: table)) WHERE \(table.key) > $2 ORDER BY \(table.key) LIMIT $1"
         return Query("next page of \(kind.rawValue)", text)
     }
 
     static func last(of kind: ArchiveRecord.Kind) -> Query {
-        let place = place(of: kind)
-        let text = "\(selection(place.key, of: place)) ORDER BY \(place.key) DESC LIMIT 1"
+        let table = table(of: kind)
+        let text = "\(selection(table.key, of: table)) ORDER BY \(table.key) DESC LIMIT 1"
         return Query("last \(kind.rawValue)", text)
     }
 
     /// The condition that all tables of records are empty.
     static let isEmpty = ArchiveRecord.Kind.allCases.map { kind in
-        "NOT EXISTS (SELECT 1 FROM refresh_worker.\(place(of: kind).table))"
+        "NOT EXISTS (SELECT 1 FROM refresh_worker.\(table(of: kind).name))"
     }.joined(separator: " AND ")
 
     // MARK: Reading

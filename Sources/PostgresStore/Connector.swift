@@ -12,14 +12,14 @@ final class Connector: Sendable {
     let description: String
     private let hosts: [DatabaseAddress]
     /// The known servers; `nil` if any server is accepted.
-    let lineage: ServerTimeline?
+    let serverTimeline: ServerTimeline?
     /// The index of the host that accepted the last connection, which is tried first.
     private let preferred = Atomic(0)
 
-    init(to address: DatabaseAddress, lineage: ServerTimeline?) {
+    init(to address: DatabaseAddress, serverTimeline: ServerTimeline?) {
         description = address.description
         hosts = address.hosts
-        self.lineage = lineage
+        self.serverTimeline = serverTimeline
     }
 
     func open(until deadline: CallDeadline) throws(StatementFailure) -> PostgresConnection {
@@ -44,11 +44,11 @@ final class Connector: Sendable {
 
     /// Throws if the server is not the newest one, or was not when the connection was opened.
     func check(_ connection: PostgresConnection) throws(StatementFailure) {
-        guard let lineage, let identity = connection.identity else { return }
-        try Self.judge(lineage.meet(identity, at: connection.database), identity, connection.database)
+        guard let serverTimeline, let identity = connection.identity else { return }
+        try Self.requireCurrent(serverTimeline.record(identity, at: connection.database), identity, connection.database)
     }
 
-    static func judge(
+    static func requireCurrent(
         _ relation: ServerTimeline.Relation,
         _ identity: ServerIdentity,
         _ database: String
@@ -62,19 +62,19 @@ final class Connector: Sendable {
         }
     }
 
-    /// Asks every host of the address for its timeline at the same time, so that a former primary that responds first
-    /// is not taken for the newest server.
+    /// Reads the timelines of all hosts of the address at the same time, so that a former primary that responds first
+    /// does not count as the newest server.
     ///
-    /// It blocks for at most `patience`. A host that does not respond in this time is left out.
-    func survey(within patience: Duration) {
-        guard let lineage, hosts.count > 1 else { return }
+    /// It blocks for at most `timeout`. A host that does not respond in this time is left out.
+    func survey(within timeout: Duration) {
+        guard let serverTimeline, hosts.count > 1 else { return }
         let group = DispatchGroup()
         for host in hosts.map(\.withoutSessionRequirement) {
             DispatchQueue.global().async(group: group) {
                 do {
-                    let connection = try PostgresConnection.open(host, until: CallDeadline(in: patience, grace: .zero))
+                    let connection = try PostgresConnection.open(host, until: CallDeadline(in: timeout, grace: .zero))
                     guard let identity = connection.identity else { return }
-                    _ = lineage.meet(identity, at: connection.database)
+                    _ = serverTimeline.record(identity, at: connection.database)
                 } catch {
                     // The survey compares the hosts that respond. A worker that needs this host reports the same error
                     // itself.
@@ -94,7 +94,7 @@ extension StatementFailure {
             StoreError(
                 .unreachable,
                 "\(database.capitalizedFirst) is on timeline \(timeline), and a server on timeline \(newest) has replaced it. "
-                    + "It is not used: what is written there is lost. Shut it down, or make it a standby (pg_rewind). If the "
+                    + "It is not used, because writes to it would be lost. Shut it down, or make it a standby (pg_rewind). If the "
                     + "newer server was given up on purpose, restart the workers."
             ),
             losesConnection: true

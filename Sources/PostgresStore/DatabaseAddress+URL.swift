@@ -3,7 +3,7 @@ import Secrets
 extension DatabaseAddress {
     private static let secretOptions: Set = ["password", "sslpassword"]
     /// The options before the `?`; a host that is a folder of sockets comes after it.
-    private static let placedOptions: Set = ["user", "host", "port", "dbname"]
+    private static let authorityOptions: Set = ["user", "host", "port", "dbname"]
 
     /// Returns the address as a URL, without its secrets.
     static func url(of options: [String: Secret]) -> String {
@@ -11,20 +11,21 @@ extension DatabaseAddress {
         let hosts = (shown["host"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         let ports = (shown["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         // Folders of sockets, and anything else that is not a host, follow as parameters.
-        let arePlaced = hosts.allSatisfy { isName($0) || isAddress($0) } && [0, 1, hosts.count].contains(ports.count)
-        let places = hosts.enumerated().map { index, host in
+        let fitAuthority =
+            hosts.allSatisfy { isName($0) || isAddress($0) } && [0, 1, hosts.count].contains(ports.count)
+        let authorities = hosts.enumerated().map { index, host in
             // A single port applies to all hosts.
             let port = ports.count == 1 ? ports[0] : index < ports.count ? ports[index] : ""
             return (isAddress(host) ? "[\(host)]" : host) + (port.isEmpty ? "" : ":\(escaped(port))")
         }
         let user = shown["user"].map { $0.isEmpty ? "" : escaped($0) + "@" } ?? ""
-        var parameters = shown.filter { !placedOptions.contains($0.key) }
-        if !arePlaced {
+        var parameters = shown.filter { !authorityOptions.contains($0.key) }
+        if !fitAuthority {
             parameters["host"] = shown["host"]
             parameters["port"] = shown["port"]
         }
         let query = parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\(escaped($0.value, except: "/"))" }
-        return "postgres://" + user + (arePlaced ? places.joined(separator: ",") : "") + "/"
+        return "postgres://" + user + (fitAuthority ? authorities.joined(separator: ",") : "") + "/"
             + escaped(shown["dbname"] ?? "", except: "/")
             + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
     }

@@ -6,7 +6,7 @@ private import Synchronization
 
 /// Keeps one connection that listens for notifications, and opens a new one when it is lost.
 final class NotificationListener: Sendable {
-    private struct Post {
+    private struct State {
         var connection: PostgresConnection?
         var source: (any DispatchSourceRead)?
         var failures = 0
@@ -20,19 +20,19 @@ final class NotificationListener: Sendable {
     }
 
     private static let listen = Query("listen", "LISTEN \(PendingWrites.channel)")
-    private static let patience: Duration = .seconds(10)
+    private static let timeout: Duration = .seconds(10)
 
     private let connector: Connector
     private let random: any RandomSource
-    private let tell: @Sendable () -> Void
+    private let onNotification: @Sendable () -> Void
     private let queue = DispatchQueue(label: "postgres.listener")
     /// Only the queue takes the lock, so the lock never waits.
-    private let post = Mutex(Post())
+    private let state = Mutex(State())
 
-    init(to connector: Connector, random: any RandomSource, tell: @escaping @Sendable () -> Void) {
+    init(to connector: Connector, random: any RandomSource, onNotification: @escaping @Sendable () -> Void) {
         self.connector = connector
         self.random = random
-        self.tell = tell
+        self.onNotification = onNotification
     }
 
     func start() {
@@ -41,38 +41,38 @@ final class NotificationListener: Sendable {
 
     func close() {
         queue.async {
-            self.post.withLock { post in
-                post.isClosed = true
-                post.end()
+            self.state.withLock { state in
+                state.isClosed = true
+                state.end()
             }
         }
     }
 
     private func connect() {
-        let pause: Duration? = post.withLock { post in
-            guard !post.isClosed else { return nil }
+        let pause: Duration? = state.withLock { state in
+            guard !state.isClosed else { return nil }
             do throws(StatementFailure) {
-                let deadline = CallDeadline(in: Self.patience)
+                let deadline = CallDeadline(in: Self.timeout)
                 let connection = try connector.open(until: deadline)
                 // A pooler would lend the listening session to others.
                 guard !connection.isPooled else { return nil }
                 _ = try connection.run(StatementBatch(Self.listen), until: deadline)
-                post.connection = connection
-                post.failures = 0
-                post.source = try watch(connection.socket)
+                state.connection = connection
+                state.failures = 0
+                state.source = try watch(connection.socket)
                 return nil
             } catch {
                 // The scan finds all changes from that time, and callers of the database report that it cannot be
                 // reached.
-                post.failures += 1
-                return ReconnectPause.after(failures: post.failures, random: random)
+                state.failures += 1
+                return ReconnectPause.after(failures: state.failures, random: random)
             }
         }
         if let pause {
             queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.wholeMilliseconds))) { self.connect() }
         } else {
             // A notification may have been missed while the connection was lost.
-            tell()
+            onNotification()
         }
     }
 
@@ -91,13 +91,13 @@ final class NotificationListener: Sendable {
     }
 
     private func receive() {
-        let isLost = post.withLock { post in
-            guard let connection = post.connection else { return false }
+        let isLost = state.withLock { state in
+            guard let connection = state.connection else { return false }
             guard let count = connection.takeNotifications() else {
-                post.end()
-                return !post.isClosed
+                state.end()
+                return !state.isClosed
             }
-            if count > 0 { tell() }
+            if count > 0 { onNotification() }
             return false
         }
         if isLost { connect() }

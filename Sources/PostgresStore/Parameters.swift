@@ -27,7 +27,7 @@ struct Parameters {
         }
     }
 
-    struct Place {
+    struct ValueRange {
         let start: Int
         /// The number of bytes; `nil` for NULL.
         let count: Int?
@@ -36,7 +36,7 @@ struct Parameters {
     /// The bytes of the values, after one unused byte: an empty value needs an address too, since a null pointer means
     /// NULL.
     private(set) var buffer: [UInt8] = [0]
-    private(set) var places: [Place] = []
+    private(set) var ranges: [ValueRange] = []
     private(set) var kinds: [UInt32] = []
 
     mutating func bind(_ value: Int64?) {
@@ -93,10 +93,10 @@ struct Parameters {
 
     private mutating func add(_ kind: Kind, isNull: Bool, _ write: (inout Parameters) -> Void) {
         kinds.append(kind.rawValue)
-        guard !isNull else { return places.append(Place(start: buffer.count, count: nil)) }
+        guard !isNull else { return ranges.append(ValueRange(start: buffer.count, count: nil)) }
         let start = buffer.count
         write(&self)
-        places.append(Place(start: start, count: buffer.count - start))
+        ranges.append(ValueRange(start: start, count: buffer.count - start))
     }
 
     /// Writes an array of one dimension; `write` returns `false`, having written nothing, for NULL.

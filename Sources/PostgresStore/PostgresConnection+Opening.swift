@@ -6,8 +6,8 @@ extension PostgresConnection {
     /// The oldest server that is known to support all statements.
     static let oldestServer = 130_000
 
-    /// The question for a server that does not identify itself, such as some managed servers.
-    private static let greeting = Query("greeting", "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint")
+    /// The query for a server that does not identify itself, such as some managed servers.
+    private static let sessionQuery = Query("session", "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint")
 
     /// Connects, and identifies the server.
     static func open(_ address: DatabaseAddress, until deadline: CallDeadline) throws(StatementFailure)
@@ -37,7 +37,7 @@ extension PostgresConnection {
             )
         }
         // Until that is known, no statement is prepared under a name.
-        connection.noticePooler()
+        connection.markPooled()
         try identify(connection, until: deadline)
         return connection
     }
@@ -46,14 +46,14 @@ extension PostgresConnection {
     private static func identify(_ connection: PostgresConnection, until deadline: CallDeadline)
         throws(StatementFailure)
     {
-        let answer: StatementResult
+        let result: StatementResult
         do throws(StatementFailure) {
-            answer = try connection.run(StatementBatch(ServerIdentity.question), until: deadline)[0]
+            result = try connection.run(StatementBatch(ServerIdentity.query), until: deadline)[0]
         } catch  where !error.losesConnection {
-            answer = try connection.run(StatementBatch(greeting), until: deadline)[0]
+            result = try connection.run(StatementBatch(sessionQuery), until: deadline)[0]
         }
-        _ = try answer.first { (row: inout Row) throws(StatementFailure) in
-            if row.integer() == Int64(connection.serverProcess) { connection.noticeDirectServer() }
+        _ = try result.first { (row: inout Row) throws(StatementFailure) in
+            if row.integer() == Int64(connection.serverProcess) { connection.markDirect() }
             let system = row.optionalText()
             let timeline = row.optionalInteger()
             if let system, let timeline {
@@ -75,7 +75,7 @@ extension PostgresConnection {
             let readiness = unsafe wait(for: events, on: PQsocket(handle), until: deadline)
             guard case .ready = readiness else {
                 throw StatementFailure(
-                    StoreError(connecting: "no answer in time", database: address.description),
+                    StoreError(connecting: "no response in time", database: address.description),
                     losesConnection: true
                 )
             }

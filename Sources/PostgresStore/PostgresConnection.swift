@@ -44,12 +44,12 @@ final class PostgresConnection {
     var socket: Int32 { unsafe PQsocket(handle) }
 
     /// Stops keeping statements prepared.
-    func noticePooler() {
+    func markPooled() {
         isPooled = true
         prepared = []
     }
 
-    func noticeDirectServer() {
+    func markDirect() {
         isPooled = false
     }
 
@@ -63,7 +63,7 @@ final class PostgresConnection {
         return unsafe PQstatus(handle) == CONNECTION_OK
     }
 
-    /// Reads messages that the server sent unasked; returns the number of notifications, `nil` if the connection is
+    /// Reads unsolicited messages of the server; returns the number of notifications, or `nil` if the connection is
     /// closed.
     func takeNotifications() -> Int? {
         guard seemsAlive() else { return nil }
@@ -77,8 +77,8 @@ final class PostgresConnection {
 
     /// Runs the statements of a batch in order; the first that fails ends it.
     func run(_ batch: StatementBatch, until deadline: CallDeadline) throws(StatementFailure) -> [StatementResult] {
-        var answers: [StatementResult] = []
-        answers.reserveCapacity(batch.entries.count)
+        var results: [StatementResult] = []
+        results.reserveCapacity(batch.entries.count)
         var preparing: Set<String> = []
         for entry in batch.entries { try send(entry, preparing: &preparing) }
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
@@ -92,19 +92,19 @@ final class PostgresConnection {
                 }
             }
             switch try outcome(of: entry.query, until: deadline) {
-            case .success(let answer): answers.append(answer)
+            case .success(let result): results.append(result)
             case .failure(let new): failure = failure ?? new
             }
         }
         // Reads the end of the batch; otherwise the next one would read this one's results.
-        guard try nextAnswer(until: deadline)?.kind == .endOfBatch else {
+        guard try nextResult(until: deadline)?.kind == .endOfBatch else {
             throw lost(during: "reading the end of a batch")
         }
         if let failure {
-            if failure.state == "26000" || failure.state == "42P05" { noticePooler() }
+            if failure.state == "26000" || failure.state == "42P05" { markPooled() }
             throw failure
         }
-        return answers
+        return results
     }
 
     /// Runs a text of several statements without parameters and without rows.
@@ -114,8 +114,8 @@ final class PostgresConnection {
         }
         try flush(until: deadline)
         var failure: StatementFailure?
-        while let answer = try nextAnswer(until: deadline) {
-            if answer.kind == .failed, failure == nil { failure = self.failure(answer, during: name) }
+        while let result = try nextResult(until: deadline) {
+            if result.kind == .failed, failure == nil { failure = self.failure(result, during: name) }
         }
         guard unsafe PQenterPipelineMode(handle) == 1 else { throw lost(during: name) }
         if let failure { throw failure }
@@ -126,20 +126,20 @@ final class PostgresConnection {
     private func send(_ entry: StatementBatch.Entry, preparing: inout Set<String>) throws(StatementFailure) {
         let query = entry.query
         let parameters = entry.parameters
-        let count = Int32(parameters.places.count)
+        let count = Int32(parameters.ranges.count)
         let name = query.preparedName
         if !isPooled, !prepared.contains(name), preparing.insert(name).inserted {
             guard unsafe PQsendPrepare(handle, name, query.text, count, parameters.kinds) == 1 else {
                 throw lost(during: query.name)
             }
         }
-        let lengths = parameters.places.map { Int32($0.count ?? 0) }
-        let formats = [Int32](repeating: 1, count: parameters.places.count)
+        let lengths = parameters.ranges.map { Int32($0.count ?? 0) }
+        let formats = [Int32](repeating: 1, count: parameters.ranges.count)
         let sent = unsafe parameters.buffer.withUnsafeBytes { bytes in
             var values: [UnsafePointer<CChar>?] = unsafe []
-            for place in parameters.places {
-                let start = unsafe bytes.baseAddress.map { unsafe $0 + place.start }
-                unsafe values.append(place.count == nil ? nil : start?.assumingMemoryBound(to: CChar.self))
+            for range in parameters.ranges {
+                let start = unsafe bytes.baseAddress.map { unsafe $0 + range.start }
+                unsafe values.append(range.count == nil ? nil : start?.assumingMemoryBound(to: CChar.self))
             }
             return if isPooled {
                 unsafe PQsendQueryParams(
@@ -177,23 +177,23 @@ final class PostgresConnection {
     private func outcome(of query: Query, until deadline: CallDeadline) throws(StatementFailure) -> Result<
         StatementResult, StatementFailure
     > {
-        guard let answer = try nextAnswer(until: deadline) else { throw lost(during: query.name) }
+        guard let result = try nextResult(until: deadline) else { throw lost(during: query.name) }
         let outcome: Result<StatementResult, StatementFailure> =
-            switch answer.kind {
-            case .done: .success(answer)
+            switch result.kind {
+            case .done: .success(result)
             case .skipped: .failure(StatementFailure(.fault, "A statement before \(query.name) failed in \(database)."))
-            case .failed, .endOfBatch: .failure(failure(answer, during: query.name))
+            case .failed, .endOfBatch: .failure(failure(result, during: query.name))
             }
         guard unsafe PQstatus(handle) == CONNECTION_OK else {
             guard case .failure(var failure) = outcome else { throw lost(during: query.name) }
             failure.losesConnection = true
             throw failure
         }
-        if try nextAnswer(until: deadline) != nil { throw lost(during: query.name) }
+        if try nextResult(until: deadline) != nil { throw lost(during: query.name) }
         return outcome
     }
 
-    private func nextAnswer(until deadline: CallDeadline) throws(StatementFailure) -> StatementResult? {
+    private func nextResult(until deadline: CallDeadline) throws(StatementFailure) -> StatementResult? {
         while unsafe PQisBusy(handle) == 1 {
             _ = try wait(for: POLLIN, until: deadline)
             if unsafe PQconsumeInput(handle) == 0 { throw lost(during: "reading") }
@@ -209,7 +209,7 @@ final class PostgresConnection {
             throw StatementFailure(
                 StoreError(
                     .unreachable,
-                    "\(database.capitalizedFirst) gave no answer in \(deadline.patienceForAnswer.inWords). It is tried again."
+                    "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords). It is tried again."
                 ),
                 losesConnection: true
             )
@@ -226,22 +226,22 @@ final class PostgresConnection {
     static func wait(for events: Int32, on socket: Int32, until deadline: CallDeadline) -> Readiness {
         while true {
             var readiness = pollfd(fd: socket, events: Int16(events), revents: 0)
-            let milliseconds = Int32(clamping: deadline.remainingForAnswer.roundedUpMilliseconds)
+            let milliseconds = Int32(clamping: deadline.remainingForResponse.roundedUpMilliseconds)
             let count = unsafe poll(&readiness, 1, milliseconds)
             if count > 0 { return .ready(Int32(readiness.revents)) }
-            if count == 0, deadline.remainingForAnswer == .zero { return .timedOut }
+            if count == 0, deadline.remainingForResponse == .zero { return .timedOut }
             if count < 0, errno != EINTR { return .failed }
         }
     }
 
     // MARK: Failures
 
-    private func failure(_ answer: StatementResult, during action: String) -> StatementFailure {
+    private func failure(_ result: StatementResult, during action: String) -> StatementFailure {
         let isLost = unsafe PQstatus(handle) != CONNECTION_OK
-        let state = answer.state
+        let state = result.state
         let error = StoreError(
             state: state ?? (isLost ? "08006" : nil),
-            detail: answer.message ?? lastMessage,
+            detail: result.message ?? lastMessage,
             database: database,
             during: action
         )

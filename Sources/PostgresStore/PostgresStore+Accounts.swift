@@ -2,8 +2,8 @@ package import Clocks
 package import Store
 
 extension Query {
-    fileprivate static let sweepSessions = Query(
-        "sweep sessions",
+    fileprivate static let removeExpiredSessions = Query(
+        "remove expired sessions",
         """
         DELETE FROM refresh_worker.sessions WHERE id IN (
             SELECT id FROM refresh_worker.sessions WHERE expires_at <= $1 LIMIT $2
@@ -11,8 +11,8 @@ extension Query {
         """
     )
     /// Sessions whose grace has ended, and those that a clock that was ahead has stored.
-    fileprivate static let sweepSuccessors = Query(
-        "sweep successors",
+    fileprivate static let removeExpiredSuccessors = Query(
+        "remove expired successors",
         """
         UPDATE refresh_worker.sessions SET successor = NULL WHERE id IN (
             SELECT id FROM refresh_worker.sessions
@@ -20,16 +20,16 @@ extension Query {
         )
         """
     )
-    fileprivate static let sweepSecurityEvents = Query(
-        "sweep security events",
+    fileprivate static let removeOldSecurityEvents = Query(
+        "remove old security events",
         """
         DELETE FROM refresh_worker.security_events WHERE jti IN (
             SELECT jti FROM refresh_worker.security_events WHERE at < $1 LIMIT $2
         )
         """
     )
-    fileprivate static let sweepNotices = Query(
-        "sweep notices",
+    fileprivate static let removeOldNotices = Query(
+        "remove old notices",
         """
         DELETE FROM refresh_worker.notices WHERE seq IN (
             SELECT seq FROM refresh_worker.notices
@@ -67,51 +67,51 @@ extension Query {
 }
 
 extension PostgresStore {
-    package func sweep(at now: Timestamp) async throws -> SweepCount {
+    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
         var count = try await writer.run { [self] connection, deadline throws(StatementFailure) in
-            let limit = Int64(SweepCount.limit)
+            let limit = Int64(RemovedCounts.limit)
             var batch = changes(until: deadline, on: connection)
-            batch.addTurn()
+            batch.addWriterLock()
             let bind = { (end: Timestamp) in
                 { (parameters: inout Parameters) in
                     parameters.bind(end)
                     parameters.bind(limit)
                 }
             }
-            let sessions = batch.add(.sweepSessions, bind: bind(now))
-            let successors = batch.add(.sweepSuccessors) {
+            let sessions = batch.add(.removeExpiredSessions, bind: bind(now))
+            let successors = batch.add(.removeExpiredSuccessors) {
                 bind(now)(&$0)
                 $0.bind(now + Session.longestGrace)
             }
-            let events = batch.add(.sweepSecurityEvents, bind: bind(now - Retention.securityEvents))
-            let notices = batch.add(.sweepNotices, bind: bind(now - Retention.notices))
-            let answers = try commit(batch, on: connection, until: deadline)
-            var count = SweepCount()
-            count.sessions = answers[sessions].changedRows
-            count.successors = answers[successors].changedRows
-            count.securityEvents = answers[events].changedRows
-            count.notices = answers[notices].changedRows
+            let events = batch.add(.removeOldSecurityEvents, bind: bind(now - Retention.securityEvents))
+            let notices = batch.add(.removeOldNotices, bind: bind(now - Retention.notices))
+            let results = try commit(batch, on: connection, until: deadline)
+            var count = RemovedCounts()
+            count.sessions = results[sessions].changedRows
+            count.successors = results[successors].changedRows
+            count.securityEvents = results[events].changedRows
+            count.notices = results[notices].changedRows
             return count
         }
-        count.users = try await sweepUsers(at: now)
+        count.users = try await removeTombstones(at: now)
         return count
     }
 
     /// Removes tombstones: they are searched outside the transaction that removes them, which is safe because a
     /// tombstone is never revived.
-    private func sweepUsers(at now: Timestamp) async throws -> Int {
+    private func removeTombstones(at now: Timestamp) async throws -> Int {
         let users = try await scanner.rows(
             .endedTombstones,
             bind: { parameters in
                 parameters.bind(now)
-                parameters.bind(Int64(SweepCount.limit))
+                parameters.bind(Int64(RemovedCounts.limit))
             },
             read: { (row: inout Row) throws(StatementFailure) in row.text() }
         )
         guard !users.isEmpty else { return 0 }
         return try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            batch.addTurn()
+            batch.addWriterLock()
             var last = 0
             for query in Query.removeUsers {
                 last = batch.add(query) { $0.bind(texts: users) { $0 } }

@@ -3,7 +3,7 @@ package import Store
 
 extension PostgresStore: StoreArchive {
     /// The time for a count: the server takes a while for the rows of a large table.
-    private static let patienceForCounting: Duration = .seconds(900)
+    private static let countTimeout: Duration = .seconds(900)
     /// The key in `meta` of the note that this store receives a copy.
     private static let receivingKey = "receiving_copy"
     /// The key in `meta` of the note that the database was moved.
@@ -33,7 +33,7 @@ extension PostgresStore: StoreArchive {
     )
 
     package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
-        try await scanner.rows(ArchiveRow.count(kind), patience: Self.patienceForCounting) {
+        try await scanner.rows(ArchiveRow.count(kind), timeout: Self.countTimeout) {
             (row: inout Row) throws(StatementFailure) in
             Int(row.integer())
         }.first ?? 0
@@ -80,7 +80,7 @@ extension PostgresStore: StoreArchive {
         let now = leaseTimeNow.instant.milliseconds
         let last = try await scanner.rows(
             Self.lastLease,
-            patience: Self.patienceForCounting,
+            timeout: Self.countTimeout,
             bind: { $0.bind(Self.epoch) },
             read: { (row: inout Row) throws(StatementFailure) in row.optionalInteger() }
         )
@@ -88,14 +88,14 @@ extension PostgresStore: StoreArchive {
         return .milliseconds(last - now)
     }
 
-    package func noteMove(to place: String?) async throws {
+    package func markMoved(to location: String?) async throws {
         try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = StatementBatch(until: deadline)
             // A writer at the same time either finishes before the note, or sees it: see the use check.
-            batch.add(.takeTurn) { $0.bind(Schema.moveLock) }
-            batch.add(place == nil ? Self.deleteMeta : .writeMeta) {
+            batch.add(.takeLock) { $0.bind(Schema.moveLock) }
+            batch.add(location == nil ? Self.deleteMeta : .writeMeta) {
                 $0.bind(Self.movedKey)
-                if let place { $0.bind(place) }
+                if let location { $0.bind(location) }
             }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
@@ -104,10 +104,10 @@ extension PostgresStore: StoreArchive {
     package func beginReceiving() async throws {
         let isNoted = try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = StatementBatch(until: deadline)
-            batch.addTurn()
+            batch.addWriterLock()
             batch.add(Self.noteReceiving) { $0.bind(Self.receivingKey) }
-            let place = batch.add(.readMeta) { $0.bind(Self.receivingKey) }
-            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place].rowCount == 1
+            let position = batch.add(.readMeta) { $0.bind(Self.receivingKey) }
+            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[position].rowCount == 1
         }
         guard isNoted else {
             throw StoreError(.conflict, "\(address) is not empty, and a copy goes only into an empty one.")

@@ -91,7 +91,7 @@ extension PostgresStore {
         let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
         let grants = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            let claimPlace = batch.add(dueBy == nil ? .claimAny : .claimDue) {
+            let claimPosition = batch.add(dueBy == nil ? .claimAny : .claimDue) {
                 $0.bind(owner)
                 $0.bind(Self.epoch)
                 $0.bind(span.wholeMilliseconds)
@@ -100,22 +100,22 @@ extension PostgresStore {
                 $0.bind(dueBy)
                 $0.bind(leaseClock?.sinceBoot.milliseconds)
             }
-            let place = batch.add(.claimed) {
+            let position = batch.add(.claimed) {
                 $0.bind(integers: claims, \.id.rawValue)
                 $0.bind(integers: claims, \.number)
             }
             batch.add(.clock)
-            let answers = try commit(batch, on: connection, until: deadline)
-            let unsettled = Set(
-                try answers[claimPlace].rows { (row: inout Row) throws(StatementFailure) -> GrantID? in
+            let results = try commit(batch, on: connection, until: deadline)
+            let unfinished = Set(
+                try results[claimPosition].rows { (row: inout Row) throws(StatementFailure) -> GrantID? in
                     let id = GrantID(rawValue: row.integer())
                     return row.flag() ? id : nil
                 }.compactMap(\.self)
             )
-            return try answers[place].rows { (row: inout Row) throws(StatementFailure) -> Grant in
+            return try results[position].rows { (row: inout Row) throws(StatementFailure) -> Grant in
                 var grant = try GrantRow.read(&row)
-                if unsettled.contains(grant.id), var lease = grant.lease {
-                    lease.followsUnsettledClaim = true
+                if unfinished.contains(grant.id), var lease = grant.lease {
+                    lease.followsUnfinishedClaim = true
                     grant.setLease(lease)
                 }
                 return grant
@@ -130,14 +130,14 @@ extension PostgresStore {
         let pairs = leases.sorted { $0.key < $1.key }
         return try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            let place = batch.add(.renew) {
+            let position = batch.add(.renew) {
                 $0.bind(integers: pairs, \.key.rawValue)
                 $0.bind(integers: pairs, \.value)
                 $0.bind(span.wholeMilliseconds)
                 $0.bind(Self.epoch)
                 $0.bind(leaseClock?.sinceBoot.milliseconds)
             }
-            let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+            let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[position]
                 .rows { (row: inout Row) throws(StatementFailure) in GrantID(rawValue: row.integer()) }
             return Set(ids)
         }

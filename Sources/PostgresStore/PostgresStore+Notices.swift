@@ -28,24 +28,24 @@ extension Query {
         "next notice",
         "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
     )
-    /// Returns the statement that settles a notice and makes the next pending one of its user due.
-    private static func settle(_ name: String, setting column: String) -> Query {
+    /// Returns the statement that finishes a notice (accepts it or gives it up) and makes the next pending one of its user due.
+    private static func finish(_ name: String, setting column: String) -> Query {
         Query(
             name,
             """
-            WITH settled AS (
+            WITH finished AS (
                 UPDATE refresh_worker.notices SET \(column) = $2, next_try_at = NULL
                 WHERE seq = $1 AND \(isPending) RETURNING user_id
             )
             UPDATE refresh_worker.notices SET next_try_at = coalesce(next_try_at, $2) WHERE seq = (
                 SELECT min(seq) FROM refresh_worker.notices
-                WHERE user_id = (SELECT user_id FROM settled) AND \(isPending) AND seq <> $1
+                WHERE user_id = (SELECT user_id FROM finished) AND \(isPending) AND seq <> $1
             )
             """
         )
     }
-    fileprivate static let acceptNotice = settle("accept notice", setting: "accepted_at")
-    fileprivate static let giveUpNotice = settle("give up notice", setting: "given_up_at")
+    fileprivate static let acceptNotice = finish("accept notice", setting: "accepted_at")
+    fileprivate static let giveUpNotice = finish("give up notice", setting: "given_up_at")
     fileprivate static let postponeNotice = Query(
         "postpone notice",
         """
@@ -53,14 +53,14 @@ extension Query {
         WHERE seq = $1 AND next_try_at IS NOT NULL
         """
     )
-    private static let isSettled = "(accepted_at IS NOT NULL OR given_up_at IS NOT NULL)"
+    private static let isFinished = "(accepted_at IS NOT NULL OR given_up_at IS NOT NULL)"
 
-    /// The settled notices after the one at `$1` with the number `$2`.
-    fileprivate static let settledNotices = Query(
-        "settled notices",
+    /// The finished notices after the one at `$1` with the number `$2`.
+    fileprivate static let finishedNotices = Query(
+        "finished notices",
         """
         SELECT at, seq, user_id FROM refresh_worker.notices
-        WHERE (at, seq) > ($1, $2) AND at >= $1 AND ($3::text IS NULL OR user_id = $3) AND \(isSettled)
+        WHERE (at, seq) > ($1, $2) AND at >= $1 AND ($3::text IS NULL OR user_id = $3) AND \(isFinished)
         ORDER BY at, seq LIMIT $4
         """
     )
@@ -68,11 +68,11 @@ extension Query {
         "replay notices",
         """
         UPDATE refresh_worker.notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = $3
-        WHERE user_id = ANY($2) AND at >= $1 AND \(isSettled)
+        WHERE user_id = ANY($2) AND at >= $1 AND \(isFinished)
         """
     )
-    fileprivate static let giveTurns = Query(
-        "give notices their turns",
+    fileprivate static let scheduleFirstNotices = Query(
+        "schedule first notices",
         """
         UPDATE refresh_worker.notices SET next_try_at = CASE
             WHEN EXISTS (
@@ -154,32 +154,32 @@ extension PostgresStore {
     }
 
     package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
-        try await settle(sequence, by: .acceptNotice, at: now)
+        try await finish(sequence, by: .acceptNotice, at: now)
     }
 
     package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
-        try await settle(sequence, by: .giveUpNotice, at: now)
+        try await finish(sequence, by: .giveUpNotice, at: now)
     }
 
     package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {
-        try await settle(sequence, by: .postponeNotice, at: next)
+        try await finish(sequence, by: .postponeNotice, at: next)
     }
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
         try await changePages(after: NoticeCursor(at: start, sequence: -1)) { cursor in
-            let page = try await settledNotices(after: cursor, ofUser: userID)
+            let page = try await finishedNotices(after: cursor, ofUser: userID)
             guard let last = page.last else { return ChangedPage(changed: 0, next: nil) }
             let count = try await replay(NoticeReplay.distinct(page.map(\.user)), since: start, at: now)
             return ChangedPage(changed: count, next: page.count == NoticeReplay.batchSize ? last.cursor : nil)
         }
     }
 
-    private func settledNotices(
+    private func finishedNotices(
         after cursor: NoticeCursor,
         ofUser userID: String?
     ) async throws -> [(cursor: NoticeCursor, user: String)] {
         try await scanner.rows(
-            .settledNotices,
+            .finishedNotices,
             bind: { parameters in
                 parameters.bind(cursor.at)
                 parameters.bind(cursor.sequence)
@@ -196,25 +196,25 @@ extension PostgresStore {
     private func replay(_ users: [String], since start: Timestamp, at now: Timestamp) async throws -> Int {
         try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            batch.addTurn()
-            let place = batch.add(.replayNotices) {
+            batch.addWriterLock()
+            let position = batch.add(.replayNotices) {
                 $0.bind(start)
                 $0.bind(texts: users, \.self)
                 $0.bind(now)
             }
-            batch.add(.giveTurns) {
+            batch.add(.scheduleFirstNotices) {
                 $0.bind(now)
                 $0.bind(texts: users, \.self)
             }
-            return try commit(batch, on: connection, until: deadline)[place].changedRows
+            return try commit(batch, on: connection, until: deadline)[position].changedRows
         }
     }
 
-    private func settle(_ sequence: Int64, by query: Query, at time: Timestamp) async throws {
-        // In turn with the transactions, which look for a pending notice before they add one.
+    private func finish(_ sequence: Int64, by query: Query, at time: Timestamp) async throws {
+        // With the lock of the transactions, which check for a pending notice before they add one.
         try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            batch.addTurn()
+            batch.addWriterLock()
             batch.add(query) {
                 $0.bind(sequence)
                 $0.bind(time)
@@ -227,8 +227,8 @@ extension PostgresStore {
     private func change(_ query: Query, bind: @escaping @Sendable (inout Parameters) -> Void) async throws -> Int {
         try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            let place = batch.add(query, bind: bind)
-            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place].changedRows
+            let position = batch.add(query, bind: bind)
+            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[position].changedRows
         }
     }
 }

@@ -28,13 +28,13 @@ extension Query {
         "health of clients",
         "SELECT client_id, health FROM refresh_worker.clients"
     )
-    fileprivate static let takesWrites = Query(
-        "looking whether writes are taken",
+    fileprivate static let acceptsWrites = Query(
+        "checking that writes are accepted",
         "SELECT NOT current_setting('transaction_read_only')::boolean FROM refresh_worker.schema_version"
     )
     /// Conflicts with every lock that would keep results from being stored, and writes nothing.
     fileprivate static let lockTables = Query(
-        "looking whether tables are locked",
+        "checking that tables are not locked",
         """
         LOCK TABLE refresh_worker.grants, refresh_worker.grant_schedule, refresh_worker.grant_events,
             refresh_worker.grant_counts, refresh_worker.clients IN ROW EXCLUSIVE MODE
@@ -95,43 +95,43 @@ extension PostgresStore {
     }
 
     /// The time that the check may take: a caller of `/readyz` waits for it.
-    private static let checkPatience: Duration = .milliseconds(2_500)
+    private static let checkTimeout: Duration = .milliseconds(2_500)
 
     /// Takes the locks of a transaction that stores results, and writes nothing, since it is called every few seconds.
     package func checkUsable() async throws {
         do {
-            try await checkTakingWrites()
+            try await checkAcceptsWrites()
         } catch let error as StoreError where error.code == .readOnly {
             // A session that began while the server was read-only stays read-only; it is closed now, and a new one
             // shows the current state.
-            try await checkTakingWrites()
+            try await checkAcceptsWrites()
         }
     }
 
-    private func checkTakingWrites() async throws {
-        try await checking.run(patience: Self.checkPatience) { [self] connection, deadline throws(StatementFailure) in
+    private func checkAcceptsWrites() async throws {
+        try await checking.run(timeout: Self.checkTimeout) { [self] connection, deadline throws(StatementFailure) in
             var batch = StatementBatch(.begin)
             batch.addLimits(until: deadline)
-            let place = batch.add(.takesWrites)
-            batch.addTurn()
+            let position = batch.add(.acceptsWrites)
+            batch.addWriterLock()
             addUseCheck(to: &batch, on: connection)
             batch.add(.lockTables)
             batch.add(.rollback)
-            let takesWrites: Bool?
+            let acceptsWrites: Bool?
             do throws(StatementFailure) {
-                takesWrites = try run(batch, on: connection, until: deadline)[place]
+                acceptsWrites = try run(batch, on: connection, until: deadline)[position]
                     .first { (row: inout Row) throws(StatementFailure) in row.flag() }
             } catch {
                 throw rollBack(after: error, on: connection, until: deadline)
             }
-            guard takesWrites == true else {
+            guard acceptsWrites == true else {
                 // The server's own code for a refused write.
                 let state = "25006"
                 let error = StoreError(
                     state: state,
                     detail: "it is read-only",
                     database: connection.database,
-                    during: Query.takesWrites.name
+                    during: Query.acceptsWrites.name
                 )
                 throw StatementFailure(error, state: state)
             }
@@ -150,14 +150,14 @@ extension PostgresConnectionQueue {
     /// Runs one query that changes nothing.
     func rows<Element: Sendable>(
         _ query: Query,
-        patience: Duration? = nil,
+        timeout: Duration? = nil,
         bind: @escaping @Sendable (inout Parameters) -> Void = { _ in },
         read: @escaping @Sendable (inout Row) throws(StatementFailure) -> Element
     ) async throws(StoreError) -> [Element] {
-        try await run(patience: patience) { connection, deadline throws(StatementFailure) in
-            var batch = StatementBatch(askingUntil: deadline)
-            let place = batch.add(query, bind: bind)
-            return try connection.run(batch, until: deadline)[place].rows(read)
+        try await run(timeout: timeout) { connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(queryUntil: deadline)
+            let position = batch.add(query, bind: bind)
+            return try connection.run(batch, until: deadline)[position].rows(read)
         }
     }
 

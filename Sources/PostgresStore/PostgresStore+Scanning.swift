@@ -27,8 +27,8 @@ extension Query {
         ORDER BY due_at, grant_id LIMIT $3
         """
     )
-    fileprivate static let census = Query(
-        "census",
+    fileprivate static let statistics = Query(
+        "statistics",
         """
         \(clientsDue), due (grants, oldest) AS (
             SELECT part.* FROM clients_due, LATERAL (
@@ -74,8 +74,8 @@ extension Query {
     ///
     /// Both rows are locked: only a locked row is read again if another transaction has changed it since the snapshot, and the
     /// grant's reason must be the latest.
-    fileprivate static let hasten = Query(
-        "hasten retries",
+    fileprivate static let expedite = Query(
+        "expedite retries",
         """
         WITH part AS MATERIALIZED (
             SELECT g.id FROM refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id
@@ -87,15 +87,15 @@ extension Query {
         RETURNING s.grant_id
         """
     )
-    fileprivate static let hastenNotices = Query(
-        "hasten notices",
+    fileprivate static let expediteNotices = Query(
+        "expedite notices",
         "UPDATE refresh_worker.notices SET next_try_at = $1 WHERE next_try_at > $1"
     )
 }
 
 extension PostgresStore {
-    /// The patience for queries that read a whole table: ten million rows take a while.
-    private static let scanPatience: Duration = .seconds(300)
+    /// The timeout for queries that read a whole table: ten million rows take a while.
+    private static let scanTimeout: Duration = .seconds(300)
 
     package func clientsWithDueTimes() async throws -> [String] {
         try await scanner.rows(.dueClients) { (row: inout Row) throws(StatementFailure) in row.text() }
@@ -124,39 +124,39 @@ extension PostgresStore {
         )
     }
 
-    package func census(
+    package func grantStatistics(
         at now: Timestamp,
         refreshTokensEndingBefore end: Timestamp,
         idleSince: Timestamp
-    ) async throws -> Census {
+    ) async throws -> GrantStatistics {
         try await scanner.run { connection, deadline throws(StatementFailure) in
-            var batch = StatementBatch(askingUntil: deadline)
+            var batch = StatementBatch(queryUntil: deadline)
             let counts = batch.add(.counts)
-            let rest = batch.add(.census) {
+            let rest = batch.add(.statistics) {
                 $0.bind(now)
                 $0.bind(end)
                 $0.bind(idleSince)
                 $0.bind(idleSince.day)
             }
-            let answers = try connection.run(batch, until: deadline)
-            var census = Census(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
-            _ = try answers[counts].rows { (row: inout Row) throws(StatementFailure) in
+            let results = try connection.run(batch, until: deadline)
+            var statistics = GrantStatistics(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+            _ = try results[counts].rows { (row: inout Row) throws(StatementFailure) in
                 guard let state = GrantState(rawValue: row.text()) else { return }
                 let count = Int(row.integer())
-                if count != 0 { census.byState[state] = count }
+                if count != 0 { statistics.byState[state] = count }
             }
-            _ = try answers[rest].first { (row: inout Row) throws(StatementFailure) in
-                census.due = Int(row.integer())
-                census.oldestDueAt = row.timestamp()
-                census.refreshTokensEnding = Int(row.integer())
-                census.idle = Int(row.integer())
+            _ = try results[rest].first { (row: inout Row) throws(StatementFailure) in
+                statistics.due = Int(row.integer())
+                statistics.oldestDueAt = row.timestamp()
+                statistics.refreshTokensEnding = Int(row.integer())
+                statistics.idle = Int(row.integer())
             }
-            return census
+            return statistics
         }
     }
 
     package func keysInUse() async throws -> [KeyID: Int] {
-        let rows = try await scanner.rows(.countKeys, patience: Self.scanPatience) {
+        let rows = try await scanner.rows(.countKeys, timeout: Self.scanTimeout) {
             (row: inout Row) throws(StatementFailure) in
             (names: [row.optionalText(), row.optionalText()], count: Int(row.integer()))
         }
@@ -172,7 +172,7 @@ extension PostgresStore {
         return keys
     }
 
-    package func hastenRetries(
+    package func expediteRetries(
         ofClient clientID: String,
         dueBy: Timestamp,
         after cursor: GrantID?,
@@ -180,13 +180,13 @@ extension PostgresStore {
     ) async throws -> GrantID? {
         try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            let place = batch.add(.hasten) {
+            let position = batch.add(.expedite) {
                 $0.bind(clientID)
                 $0.bind(dueBy)
                 $0.bind(Int64(count))
                 $0.bind(cursor?.rawValue ?? -1)
             }
-            let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+            let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[position]
                 .rows { (row: inout Row) throws(StatementFailure) in row.integer() }
             return ids.count < count ? nil : ids.max().map { GrantID(rawValue: $0) }
         }
@@ -196,13 +196,13 @@ extension PostgresStore {
         let changed = try await changePages(after: Int64(-1)) { [self] cursor in
             try await writer.run { [self] connection, deadline throws(StatementFailure) in
                 var batch = changes(until: deadline, on: connection)
-                batch.addTurn()
-                let place = batch.add(.reschedule) {
+                batch.addWriterLock()
+                let position = batch.add(.reschedule) {
                     $0.bind(now)
                     $0.bind(cursor)
                     $0.bind(Int64(changedPageSize))
                 }
-                let page = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+                let page = try commit(batch, isRepeatable: true, on: connection, until: deadline)[position]
                     .first { (row: inout Row) throws(StatementFailure) in
                         ChangedPage(changed: Int(row.integer()), next: row.optionalInteger())
                     }
@@ -211,8 +211,8 @@ extension PostgresStore {
         }
         try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            batch.addTurn()
-            batch.add(.hastenNotices) { $0.bind(now) }
+            batch.addWriterLock()
+            batch.add(.expediteNotices) { $0.bind(now) }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
         return changed

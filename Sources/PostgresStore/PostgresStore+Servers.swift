@@ -1,7 +1,4 @@
-private import Clocks
-private import Dispatch
 package import Store
-private import Synchronization
 
 extension Query {
     fileprivate static let readMarks = Query(
@@ -19,35 +16,6 @@ extension Query {
     )
 }
 
-/// Surveys all hosts of an address from time to time.
-final class HostSurvey: Sendable {
-    /// The interval at which a worker with good connections checks if another host was promoted.
-    private static let interval: Duration = .seconds(30)
-    /// The time for a host to respond; a slower one is left out.
-    private static let patience: Duration = .seconds(2)
-
-    private let last = Mutex<BootInstant?>(nil)
-
-    /// Returns when all hosts have responded, or their time is over.
-    func survey(_ connector: Connector) async {
-        guard connector.hasSeveralHosts else { return }
-        last.withLock { $0 = SystemTime().sinceBoot }
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                connector.survey(within: Self.patience)
-                continuation.resume()
-            }
-        }
-    }
-
-    /// Starts a survey in the background if the last one is long ago.
-    func surveyIfDue(_ connector: Connector) {
-        let now = SystemTime().sinceBoot
-        let isDue = last.withLock { last in last.map { now - $0 >= Self.interval } ?? true }
-        if isDue { Task { await survey(connector) } }
-    }
-}
-
 extension PostgresStore {
     /// Determines which server of an address is the newest before any of them is used.
     func survey() async {
@@ -55,19 +23,19 @@ extension PostgresStore {
     }
 
     /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
-    func recognize(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
+    func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
         var marks: [String: String] = [:]
         _ = try connection.run(StatementBatch(.readMarks), until: deadline)[0].rows {
             (row: inout Row) throws(StatementFailure) in
             marks[row.text()] = row.text()
         }
-        lineage.storeID = marks["store_id"]
+        serverTimeline.storeID = marks["store_id"]
         guard let identity = connection.identity, let recorded = marks["server"].flatMap({ ServerIdentity($0) }) else {
             return
         }
-        let relation = lineage.compare(recorded: recorded, with: identity, at: connection.database)
-        try Connector.judge(relation, identity, connection.database)
+        let relation = serverTimeline.compare(recorded: recorded, with: identity, at: connection.database)
+        try Connector.requireCurrent(relation, identity, connection.database)
     }
 
-    package func takeIncidents() -> [StoreIncident] { lineage.takeIncidents() }
+    package func takeIncidents() -> [StoreIncident] { serverTimeline.takeIncidents() }
 }

@@ -18,8 +18,8 @@ extension Query {
     private static let isLive = "heartbeat BETWEEN \(now(unless: 1)) - $2 AND \(now(unless: 1)) + $2"
 
     /// Locked rows belong to workers that are reporting at this time, so they are not dead.
-    fileprivate static let deleteDeadWorkers = Query(
-        "forget dead workers",
+    fileprivate static let removeDeadWorkers = Query(
+        "remove dead workers",
         """
         DELETE FROM refresh_worker.workers WHERE worker_id IN (
             SELECT worker_id FROM refresh_worker.workers WHERE NOT (\(isLive))
@@ -34,8 +34,8 @@ extension Query {
         WHERE \(isLive) ORDER BY worker_id
         """
     )
-    fileprivate static let deleteWorker = Query(
-        "forget worker",
+    fileprivate static let removeWorkerByID = Query(
+        "remove worker",
         "DELETE FROM refresh_worker.workers WHERE worker_id = $1"
     )
     static let readMeta = Query("read meta", "SELECT value FROM refresh_worker.meta WHERE key = $1")
@@ -59,13 +59,13 @@ extension PostgresStore {
         do {
             return try await store(worker)
         } catch  where error.code == .moved {
-            try await forgetWorker(worker.id)
+            try await removeWorker(worker.id)
             throw error
         }
     }
 
     private func store(_ worker: WorkerReport) async throws(StoreError) -> [WorkerReport] {
-        let unrecorded = lineage.unrecorded
+        let unrecorded = serverTimeline.unrecorded
         let reports = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.add(.upsertWorker) {
@@ -75,8 +75,8 @@ extension PostgresStore {
                 $0.bind(worker.isRefreshing)
                 $0.bind(leaseClock?.sinceBoot.milliseconds)
             }
-            batch.add(.deleteDeadWorkers, bind: bindLifeTest)
-            let place = batch.add(.liveWorkers, bind: bindLifeTest)
+            batch.add(.removeDeadWorkers, bind: bindLiveness)
+            let position = batch.add(.liveWorkers, bind: bindLiveness)
             batch.add(.clock)
             if let unrecorded {
                 batch.add(.recordServer) {
@@ -84,21 +84,21 @@ extension PostgresStore {
                     $0.bind(unrecorded.timeline)
                 }
             }
-            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[position]
                 .rows(WorkerReport.read)
         }
-        if let unrecorded { lineage.recorded(unrecorded) }
+        if let unrecorded { serverTimeline.markRecorded(unrecorded) }
         return reports
     }
 
     package func liveWorkers() async throws -> [WorkerReport] {
-        try await reader.rows(.liveWorkers, bind: { [self] in bindLifeTest(&$0) }, read: WorkerReport.read)
+        try await reader.rows(.liveWorkers, bind: { [self] in bindLiveness(&$0) }, read: WorkerReport.read)
     }
 
-    package func forgetWorker(_ id: String) async throws {
+    package func removeWorker(_ id: String) async throws {
         try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = StatementBatch(until: deadline)
-            batch.add(.deleteWorker) { $0.bind(id) }
+            batch.add(.removeWorkerByID) { $0.bind(id) }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
     }
@@ -106,12 +106,12 @@ extension PostgresStore {
     package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
         try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            let place = batch.add(former == nil ? .addMeta : .replaceMeta) {
+            let position = batch.add(former == nil ? .addMeta : .replaceMeta) {
                 $0.bind(name)
                 $0.bind(text)
                 if let former { $0.bind(former) }
             }
-            return try commit(batch, on: connection, until: deadline)[place].changedRows == 1
+            return try commit(batch, on: connection, until: deadline)[position].changedRows == 1
         }
     }
 
@@ -132,7 +132,7 @@ extension PostgresStore {
         }
     }
 
-    private func bindLifeTest(_ parameters: inout Parameters) {
+    private func bindLiveness(_ parameters: inout Parameters) {
         parameters.bind(leaseClock?.sinceBoot.milliseconds)
         parameters.bind(WorkerReport.lifetime.wholeMilliseconds)
     }

@@ -6,11 +6,11 @@ package import Store
 ///
 /// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions,
 /// one for leases and other short writes, two for reads of single grants, one for scans, and one for the readiness
-/// check. So a result does not wait behind requests from outside, nor a caller that asks for a token behind a scan. A
+/// check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait behind a scan. A
 /// connection is opened when a call needs it, and again after it was lost.
 ///
-/// All transactions of all workers take turns, by an advisory lock: each is short, and all need the health of the same
-/// clients anyway. Claims do without it; they skip the rows that a transaction has locked.
+/// An advisory lock allows one transaction at a time, over all workers: each is short, and all need the health of the
+/// same clients anyway. Claims do not take the lock; they skip the rows that a transaction has locked.
 package final class PostgresStore: AccountStore {
     /// The database's time, for due times and expiries that several machines share.
     package let clock: DatabaseClock
@@ -20,7 +20,7 @@ package final class PostgresStore: AccountStore {
     let local: any TimeSource
     /// Replaces the database's clock in tests.
     let leaseClock: (any TimeSource)?
-    let patience: Duration
+    let timeout: Duration
     let keepsNotices: Bool
     /// Transactions of routes and commands.
     let writer: PostgresConnectionQueue
@@ -33,19 +33,19 @@ package final class PostgresStore: AccountStore {
     private let readers: [PostgresConnectionQueue]
     let listeners = NotificationListeners()
     let connector: Connector
-    let lineage: ServerTimeline
+    let serverTimeline: ServerTimeline
     let surveyor = HostSurvey()
 
-    /// Connects and brings the schema up to date; throws if that does not succeed within `patience`.
+    /// Connects and brings the schema up to date; throws if that does not succeed within `timeout`.
     ///
-    /// `url` has libpq's form: `postgres://…`, or `host=… dbname=…`. `patience` is the time that a call may take before
+    /// `url` has libpq's form: `postgres://…`, or `host=… dbname=…`. `timeout` is the time that a call may take before
     /// it fails with ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events
     /// that concern the backend go to the outbox. `leaseClock` replaces the database's clock in tests.
     package static func open(
         url: Secret,
         local: any TimeSource = SystemTime(),
         random: any RandomSource = SystemRandom(),
-        patience: Duration = .seconds(10),
+        timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil
     ) async throws(StoreError) -> PostgresStore {
@@ -53,7 +53,7 @@ package final class PostgresStore: AccountStore {
             at: try DatabaseAddress(url: url),
             clock: DatabaseClock(local: local),
             random: random,
-            patience: patience,
+            timeout: timeout,
             keepsNotices: keepsNotices,
             leaseClock: leaseClock
         )
@@ -64,7 +64,7 @@ package final class PostgresStore: AccountStore {
         at address: DatabaseAddress,
         clock: DatabaseClock,
         random: any RandomSource = SystemRandom(),
-        patience: Duration = .seconds(10),
+        timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil
     ) async throws(StoreError) -> PostgresStore {
@@ -73,7 +73,7 @@ package final class PostgresStore: AccountStore {
             clock: clock,
             bootID: try BootID.require(),
             random: random,
-            patience: patience,
+            timeout: timeout,
             keepsNotices: keepsNotices,
             leaseClock: leaseClock
         )
@@ -81,7 +81,7 @@ package final class PostgresStore: AccountStore {
         do throws(StoreError) {
             try await store.writer.run { connection, deadline throws(StatementFailure) in
                 try Schema().migrate(connection, until: deadline)
-                try store.recognize(connection, until: deadline)
+                try store.checkServer(connection, until: deadline)
                 _ = try store.run(StatementBatch(.clock), on: connection, until: deadline)
             }
         } catch {
@@ -96,7 +96,7 @@ package final class PostgresStore: AccountStore {
         clock: DatabaseClock,
         bootID: String,
         random: any RandomSource,
-        patience: Duration,
+        timeout: Duration,
         keepsNotices: Bool,
         leaseClock: (any TimeSource)?
     ) {
@@ -105,20 +105,20 @@ package final class PostgresStore: AccountStore {
         self.bootID = bootID
         local = clock.local
         self.random = random
-        self.patience = patience
+        self.timeout = timeout
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
-        lineage = ServerTimeline()
-        connector = Connector(to: address, lineage: lineage)
-        let lane = { [connector] (name: String) in
-            PostgresConnectionQueue(to: connector, label: "postgres.\(name)", patience: patience, random: random)
+        serverTimeline = ServerTimeline()
+        connector = Connector(to: address, serverTimeline: serverTimeline)
+        let queue = { [connector] (name: String) in
+            PostgresConnectionQueue(to: connector, label: "postgres.\(name)", timeout: timeout, random: random)
         }
-        writer = lane("writer")
-        results = lane("results")
-        leasing = lane("leasing")
-        checking = lane("checking")
-        scanner = lane("scanner")
-        readers = [lane("reader-1"), lane("reader-2")]
+        writer = queue("writer")
+        results = queue("results")
+        leasing = queue("leasing")
+        checking = queue("checking")
+        scanner = queue("scanner")
+        readers = [queue("reader-1"), queue("reader-2")]
     }
 
     /// The connection for a read of a single row.
@@ -147,10 +147,10 @@ package final class PostgresStore: AccountStore {
     }
 
     private func transact<Result: Sendable>(
-        through lane: PostgresConnectionQueue,
+        through queue: PostgresConnectionQueue,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        let outcome: Swift.Result<Result, any Error> = try await lane.run {
+        let outcome: Swift.Result<Result, any Error> = try await queue.run {
             [self] connection, deadline throws(StatementFailure) in
             let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
             let outcome = Swift.Result { try body(transaction) }
@@ -167,7 +167,7 @@ package final class PostgresStore: AccountStore {
     /// Closes all connections; a second call does nothing.
     package func close() async {
         listeners.close()
-        for lane in [writer, results, leasing, checking, scanner] + readers { await lane.close() }
+        for queue in [writer, results, leasing, checking, scanner] + readers { await queue.close() }
     }
 
     /// Runs a batch; if its last statement reads the clock, the reading is used.
@@ -175,19 +175,19 @@ package final class PostgresStore: AccountStore {
         throws(StatementFailure) -> [StatementResult]
     {
         let start = local.sinceBoot
-        let answers: [StatementResult]
+        let results: [StatementResult]
         do throws(StatementFailure) {
-            answers = try connection.run(batch, until: deadline)
+            results = try connection.run(batch, until: deadline)
         } catch {
-            throw judge(error, on: connection)
+            throw handle(error, on: connection)
         }
         let end = local.sinceBoot
-        try learn(from: answers, of: batch, on: connection)
-        if let place = batch.clockPlace {
-            let reading = try answers[place].first { (row: inout Row) throws(StatementFailure) in row.timestamp() }
-            if let reading = reading ?? nil { clock.take(reading, askedAt: start, answeredAt: end) }
+        try recordTimeline(from: results, of: batch, on: connection)
+        if let position = batch.clockPosition {
+            let reading = try results[position].first { (row: inout Row) throws(StatementFailure) in row.timestamp() }
+            if let reading = reading ?? nil { clock.take(reading, sentAt: start, receivedAt: end) }
         }
-        return answers
+        return results
     }
 
     /// Ends a failed transaction and returns its failure, which matters more to the caller than one of the ROLLBACK.
@@ -252,17 +252,17 @@ extension Query {
     )
     /// Limits a single query, also while it waits for a lock: a server does not notice that the client of a waiting
     /// session is gone, and such sessions would add up.
-    static let questionLimit = Query("question limit", "SELECT set_config('statement_timeout', $1, true)")
-    static let takeTurn = Query("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
+    static let queryLimit = Query("query limit", "SELECT set_config('statement_timeout', $1, true)")
+    static let takeLock = Query("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
 }
 
 extension StatementBatch {
-    /// Adds the wait for the turn of a transaction that changes grants.
-    mutating func addTurn() {
-        add(.takeTurn) { $0.bind(Schema.writingLock) }
+    /// Adds the wait for the lock of the transactions that change grants.
+    mutating func addWriterLock() {
+        add(.takeLock) { $0.bind(Schema.writingLock) }
     }
 
-    var clockPlace: Int? {
+    var clockPosition: Int? {
         entries.lastIndex { $0.query.preparedName == Query.clock.preparedName }
     }
 }

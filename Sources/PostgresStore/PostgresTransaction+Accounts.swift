@@ -55,8 +55,8 @@ extension Query {
         "end sessions of user",
         "DELETE FROM refresh_worker.sessions WHERE user_id = $1"
     )
-    fileprivate static let rememberEvent = Query(
-        "remember security event",
+    fileprivate static let recordSecurityEvent = Query(
+        "record security event",
         "INSERT INTO refresh_worker.security_events (jti, at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
     )
 }
@@ -67,13 +67,13 @@ extension PostgresTransaction {
     }
 
     func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens] {
-        let answer = try ask(.issuedTokens) {
+        let result = try run(.issuedTokens) {
             $0.bind(owner.googleUserID)
             $0.bind(owner.email)
             $0.bind(now)
         }
         return try read { () throws(StatementFailure) in
-            try answer.rows { (row: inout Row) throws(StatementFailure) in IssuedTokens(bytes: row.optionalBlob()) }
+            try result.rows { (row: inout Row) throws(StatementFailure) in IssuedTokens(bytes: row.optionalBlob()) }
         }
     }
 
@@ -88,12 +88,12 @@ extension PostgresTransaction {
 
     func lastConnection(of id: GrantID) throws -> Timestamp? {
         if let event = unsentEvents.last(where: { $0.grant == id && $0.kind == .connected }) { return event.at }
-        let answer = try ask(.lastConnection) {
+        let result = try run(.lastConnection) {
             $0.bind(id.rawValue)
             $0.bind(GrantEvent.Kind.connected.rawValue)
         }
         return try read { () throws(StatementFailure) in
-            try answer.first { (row: inout Row) throws(StatementFailure) in Timestamp(milliseconds: row.integer()) }
+            try result.first { (row: inout Row) throws(StatementFailure) in Timestamp(milliseconds: row.integer()) }
         }
     }
 
@@ -112,60 +112,60 @@ extension PostgresTransaction {
     }
 
     func insert(_ user: User) throws {
-        let answer = try travel { (batch: inout StatementBatch) in UserRow.addInsert(user, to: &batch) }
-        guard answer.changedRows == 1 else {
+        let result = try roundTrip { (batch: inout StatementBatch) in UserRow.addInsert(user, to: &batch) }
+        guard result.changedRows == 1 else {
             throw StoreError(.conflict, "There is such a user already, or another has the same account at Google.")
         }
     }
 
     func update(_ user: User) throws {
-        let answer = try travel { (batch: inout StatementBatch) in UserRow.addUpdate(user, to: &batch) }
-        guard answer.changedRows == 1 else {
+        let result = try roundTrip { (batch: inout StatementBatch) in UserRow.addUpdate(user, to: &batch) }
+        guard result.changedRows == 1 else {
             throw StoreError(.conflict, "There is no such user to update, or another has the same account at Google.")
         }
     }
 
     private func users(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> [User] {
-        let answer = try ask(query, bind: bind)
-        return try read { () throws(StatementFailure) in try answer.rows(UserRow.read) }
+        let result = try run(query, bind: bind)
+        return try read { () throws(StatementFailure) in try result.rows(UserRow.read) }
     }
 
     // MARK: Sessions
 
     func session(_ id: SessionID) throws -> Session? {
-        let answer = try ask(.sessionByID) { $0.bind(id.bytes) }
-        return try read { () throws(StatementFailure) in try answer.first(SessionRow.read) }
+        let result = try run(.sessionByID) { $0.bind(id.bytes) }
+        return try read { () throws(StatementFailure) in try result.first(SessionRow.read) }
     }
 
     func insert(_ session: Session) throws {
-        let answer = try travel { (batch: inout StatementBatch) in SessionRow.addInsert(session, to: &batch) }
-        guard answer.changedRows == 1 else {
+        let result = try roundTrip { (batch: inout StatementBatch) in SessionRow.addInsert(session, to: &batch) }
+        guard result.changedRows == 1 else {
             throw StoreError(.conflict, "There is such a session already, or no such user.")
         }
     }
 
     func update(_ session: Session) throws {
-        let answer = try travel { (batch: inout StatementBatch) in SessionRow.addUpdate(session, to: &batch) }
-        guard answer.changedRows == 1 else {
+        let result = try roundTrip { (batch: inout StatementBatch) in SessionRow.addUpdate(session, to: &batch) }
+        guard result.changedRows == 1 else {
             throw StoreError(.conflict, "There is no \(session) to update.")
         }
     }
 
     func endSession(_ id: SessionID) throws {
-        _ = try ask(.endSession) { $0.bind(id.bytes) }
+        _ = try run(.endSession) { $0.bind(id.bytes) }
     }
 
     func endSessions(ofUser userID: String) throws -> Int {
-        try ask(.endSessionsOfUser) { $0.bind(userID) }.changedRows
+        try run(.endSessionsOfUser) { $0.bind(userID) }.changedRows
     }
 
     // MARK: Events
 
-    func remember(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
-        let answer = try ask(.rememberEvent) {
+    func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
+        let result = try run(.recordSecurityEvent) {
             $0.bind(identifier)
             $0.bind(now)
         }
-        return answer.changedRows == 1
+        return result.changedRows == 1
     }
 }

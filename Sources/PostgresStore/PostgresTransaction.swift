@@ -31,7 +31,7 @@ final class PostgresTransaction: StoreTransaction {
     private let deadline: CallDeadline
     private var hasBegun = false
     /// The time that was left when the server's limits were last set.
-    private var limitedWith: Duration = .zero
+    private var lastLimit: Duration = .zero
     private var isOpen = true
     /// The first failure: PostgreSQL accepts no more statements after it.
     private var failure: StatementFailure?
@@ -53,16 +53,16 @@ final class PostgresTransaction: StoreTransaction {
     // MARK: Round trips
 
     /// Runs one query, after the statements that must come before it.
-    func ask(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> StatementResult {
-        try travel { (batch: inout StatementBatch) in batch.add(query, bind: bind) }
+    func run(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> StatementResult {
+        try roundTrip { (batch: inout StatementBatch) in batch.add(query, bind: bind) }
     }
 
-    /// Runs the statements that `fill` adds and returns the result at the position that it returns.
-    func travel(_ fill: (inout StatementBatch) -> Int) throws(StoreError) -> StatementResult {
+    /// Sends the statements that `fill` adds, and returns the result at the position that `fill` returns.
+    func roundTrip(_ fill: (inout StatementBatch) -> Int) throws(StoreError) -> StatementResult {
         var batch = opening()
-        let place = fill(&batch)
+        let position = fill(&batch)
         return try perform { () throws(StatementFailure) in
-            try store.run(batch, on: connection, until: deadline)[place]
+            try store.run(batch, on: connection, until: deadline)[position]
         }
     }
 
@@ -76,15 +76,15 @@ final class PostgresTransaction: StoreTransaction {
     private func opening() -> StatementBatch {
         let remaining = deadline.remaining
         guard !hasBegun else {
-            guard remaining < limitedWith / 2 else { return StatementBatch() }
-            limitedWith = remaining
+            guard remaining < lastLimit / 2 else { return StatementBatch() }
+            lastLimit = remaining
             return StatementBatch(until: deadline)
         }
         hasBegun = true
-        limitedWith = remaining
+        lastLimit = remaining
         var batch = StatementBatch(Self.begin)
         batch.addLimits(until: deadline)
-        batch.addTurn()
+        batch.addWriterLock()
         store.addUseCheck(to: &batch, on: connection)
         batch.add(.clock)
         return batch
@@ -107,7 +107,7 @@ final class PostgresTransaction: StoreTransaction {
         guard failure == nil else { return try rollBack() }
         guard hasBegun || !writes.isEmpty else { return }
         do throws(StatementFailure) {
-            // Another connection may have met a newer server since this transaction began.
+            // Another connection may have recorded a newer server since this transaction began.
             try store.connector.check(connection)
         } catch {
             failure = error
@@ -140,16 +140,16 @@ final class PostgresTransaction: StoreTransaction {
         let unknown = Set(clients).filter { healths[$0] == nil }.sorted()
         guard !missing.isEmpty || !unknown.isEmpty else { return }
         var batch = opening()
-        let healthPlace = batch.add(Self.health) { $0.bind(texts: unknown) { $0 } }
-        let grantsPlace = batch.add(Self.grantsByID) { $0.bind(integers: missing, \.rawValue) }
+        let healthPosition = batch.add(Self.health) { $0.bind(texts: unknown) { $0 } }
+        let grantsPosition = batch.add(Self.grantsByID) { $0.bind(integers: missing, \.rawValue) }
         try perform { () throws(StatementFailure) in
-            let answers = try store.run(batch, on: connection, until: deadline)
+            let results = try store.run(batch, on: connection, until: deadline)
             for client in unknown { healths[client] = .some(nil) }
-            _ = try answers[healthPlace].rows { (row: inout Row) throws(StatementFailure) in
+            _ = try results[healthPosition].rows { (row: inout Row) throws(StatementFailure) in
                 healths[row.text()] = row.optionalBlob() ?? []
             }
             for id in missing { stored[id] = .some(nil) }
-            for grant in try answers[grantsPlace].rows(GrantRow.read) { stored[grant.id] = grant }
+            for grant in try results[grantsPosition].rows(GrantRow.read) { stored[grant.id] = grant }
         }
     }
 
@@ -182,26 +182,26 @@ final class PostgresTransaction: StoreTransaction {
 
     /// Returns the grants that a query finds among the stored ones and those that this transaction wrote.
     func find(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> [Grant] {
-        let answer = try travel { (batch: inout StatementBatch) in
-            settleWrites(in: &batch)
+        let result = try roundTrip { (batch: inout StatementBatch) in
+            flushWrites(in: &batch)
             return batch.add(query, bind: bind)
         }
         return try perform { () throws(StatementFailure) in
-            let grants = try answer.rows(GrantRow.read)
+            let grants = try result.rows(GrantRow.read)
             for grant in grants { stored[grant.id] = grant }
             return grants
         }
     }
 
     func insert(_ grant: Grant) throws {
-        let answer = try travel { (batch: inout StatementBatch) in
-            settleWrites(in: &batch)
+        let result = try roundTrip { (batch: inout StatementBatch) in
+            flushWrites(in: &batch)
             UserRow.addInsert(User(id: grant.userID, createdAt: grant.createdAt), to: &batch)
-            let place = GrantRow.addInsert(grant, to: &batch)
+            let position = GrantRow.addInsert(grant, to: &batch)
             GrantRow.addScheduleInsert(grant, to: &batch)
-            return place
+            return position
         }
-        guard answer.changedRows == 1 else {
+        guard result.changedRows == 1 else {
             throw StoreError(.conflict, "The user has a grant already or was deleted, or the grant's id is taken.")
         }
         stored[grant.id] = grant
@@ -254,7 +254,7 @@ final class PostgresTransaction: StoreTransaction {
     }
 
     /// Adds collected writes to a batch whose query they may affect.
-    private func settleWrites(in batch: inout StatementBatch) {
+    private func flushWrites(in batch: inout StatementBatch) {
         for (id, grant) in writes.grants { stored[id] = grant }
         writes.move(to: &batch, notifying: false)
     }

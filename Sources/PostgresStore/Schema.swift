@@ -5,14 +5,14 @@ struct Schema {
     /// Arbitrary numbers that no other program locks: "RfWk" with one and two.
     static let migrationLock: Int64 = 0x5266_576b_0001
     static let writingLock: Int64 = 0x5266_576b_0002
-    /// Held in shared mode by all writers, and exclusively by the note that the database was moved.
+    /// Held in shared mode by all writers, and exclusively by the process that marks the database as moved.
     static let moveLock: Int64 = 0x5266_576b_0003
 
     /// The query for four facts: the schema exists, belongs to this program, has content, and may be used.
     ///
     /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema may not be used.
-    private static let look = Query(
-        "looking for the schema",
+    private static let catalogQuery = Query(
+        "reading the catalogue",
         """
         SELECT EXISTS (
                 SELECT 1 FROM pg_catalog.pg_class
@@ -26,11 +26,14 @@ struct Schema {
         """
     )
     private static let readVersion = Query("schema version", "SELECT version FROM refresh_worker.schema_version")
-    private static let takeTurn = Query("waiting for another to make the schema", "SELECT pg_advisory_xact_lock($1)")
+    private static let takeLock = Query(
+        "waiting for another process to create the schema",
+        "SELECT pg_advisory_xact_lock($1)"
+    )
     private static let begin = Query("begin", "BEGIN")
     private static let commit = Query("commit", "COMMIT")
-    private static let makeSchema = "CREATE SCHEMA refresh_worker"
-    private static let makeVersion = """
+    private static let createSchema = "CREATE SCHEMA refresh_worker"
+    private static let createVersion = """
         CREATE TABLE refresh_worker.schema_version (
             only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
             version bigint NOT NULL
@@ -39,9 +42,9 @@ struct Schema {
         """
 
     private struct Catalog {
-        let isOurs: Bool
+        let isOwn: Bool
         let hasContent: Bool
-        let isThere: Bool
+        let exists: Bool
         let mayUse: Bool
         let mayCreate: Bool
         let database: String
@@ -56,7 +59,7 @@ struct Schema {
 
     /// Runs the steps that the database lacks, in one transaction.
     ///
-    /// Workers that open a new database at once take turns, and each checks again in its turn. If no step is missing,
+    /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If no step is missing,
     /// nothing is written, so that a user without the right to create tables may work.
     func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
         guard try version(of: connection, until: deadline) < migrations.count else { return }
@@ -64,14 +67,14 @@ struct Schema {
         opening.addLimits(until: deadline)
         _ = try connection.run(opening, until: deadline)
         do throws(StatementFailure) {
-            var turn = StatementBatch()
-            turn.add(Self.takeTurn) { $0.bind(Self.migrationLock) }
-            _ = try connection.run(turn, until: deadline)
+            var lock = StatementBatch()
+            lock.add(Self.takeLock) { $0.bind(Self.migrationLock) }
+            _ = try connection.run(lock, until: deadline)
             let version = try version(of: connection, until: deadline)
             let catalog = try readCatalog(connection, until: deadline)
             // IF NOT EXISTS would need the right to create one even if it exists.
-            if !catalog.isThere { try connection.execute("making the schema", Self.makeSchema, until: deadline) }
-            if !catalog.isOurs { try connection.execute("making the schema", Self.makeVersion, until: deadline) }
+            if !catalog.exists { try connection.execute("creating the schema", Self.createSchema, until: deadline) }
+            if !catalog.isOwn { try connection.execute("creating the schema", Self.createVersion, until: deadline) }
             for step in version..<max(version, migrations.count) {
                 try connection.execute("migration \(step + 1)", migrations[step].statements, until: deadline)
             }
@@ -80,7 +83,7 @@ struct Schema {
             _ = try connection.run(StatementBatch(Self.commit), until: deadline)
         } catch {
             if !error.losesConnection { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
-            throw error.state == "42501" ? try lacksRight(connection, until: deadline) : error
+            throw error.state == "42501" ? try missingRight(connection, until: deadline) : error
         }
     }
 
@@ -89,25 +92,30 @@ struct Schema {
         -> Int
     {
         let catalog = try readCatalog(connection, until: deadline)
-        guard catalog.mayUse else { throw Self.mayNotUse(catalog) }
-        guard catalog.isOurs else {
+        guard catalog.mayUse else { throw Self.cannotUse(catalog) }
+        guard catalog.isOwn else {
             guard !catalog.hasContent else {
                 throw StatementFailure(
                     .cannotOpen,
-                    "The schema refresh_worker of \(connection.database) is another program's: refresh-worker leaves it alone. "
+                    "The schema refresh_worker of \(connection.database) is another program's: refresh-worker does not change it. "
                         + "Name another database."
                 )
             }
-            guard catalog.isThere || catalog.mayCreate else { throw Self.mayNotCreate(catalog) }
+            guard catalog.exists || catalog.mayCreate else { throw Self.cannotCreate(catalog) }
             return 0
         }
         let version = try connection.run(StatementBatch(Self.readVersion), until: deadline)[0]
             .first { (row: inout Row) throws(StatementFailure) in Int(row.integer()) }
-        guard let version, version <= migrations.count else {
+        guard let version else {
             throw StatementFailure(
-                .newerSchema,
-                "\(connection.database.capitalizedFirst) has schema version \(version ?? -1), and this refresh-worker knows "
-                    + "versions up to \(migrations.count). Upgrade refresh-worker; nothing was changed."
+                .cannotOpen,
+                "The table refresh_worker.schema_version of \(connection.database) is empty, so the version of its schema is not "
+                    + "known. Restore a backup of the schema refresh_worker."
+            )
+        }
+        guard version <= migrations.count else {
+            throw StatementFailure(
+                StoreError(newerSchema: version, of: connection.database, supported: migrations.count)
             )
         }
         return version
@@ -116,12 +124,12 @@ struct Schema {
     private func readCatalog(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
         -> Catalog
     {
-        let catalog = try connection.run(StatementBatch(Self.look), until: deadline)[0].first {
+        let catalog = try connection.run(StatementBatch(Self.catalogQuery), until: deadline)[0].first {
             (row: inout Row) throws(StatementFailure) in
             Catalog(
-                isOurs: row.flag(),
+                isOwn: row.flag(),
                 hasContent: row.flag(),
-                isThere: row.flag(),
+                exists: row.flag(),
                 mayUse: row.flag(),
                 mayCreate: row.flag(),
                 database: row.text(),
@@ -129,40 +137,32 @@ struct Schema {
             )
         }
         guard let catalog else {
-            throw StatementFailure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
+            throw StatementFailure(.fault, "The server returned no row. This is a fault of refresh-worker.")
         }
         return catalog
     }
 
-    private func lacksRight(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+    private func missingRight(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
         -> StatementFailure
     {
         let catalog = try readCatalog(connection, until: deadline)
-        return catalog.isThere ? Self.mayNotUse(catalog) : Self.mayNotCreate(catalog)
+        return catalog.exists ? Self.cannotUse(catalog) : Self.cannotCreate(catalog)
     }
 
-    private static func mayNotUse(_ catalog: Catalog) -> StatementFailure {
+    private static func cannotUse(_ catalog: Catalog) -> StatementFailure {
         StatementFailure(
             .cannotOpen,
             "The user \(catalog.user) may not use the schema refresh_worker of the database \(catalog.database). As its owner run: "
-                + "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, where another user made the tables, "
+                + "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, if another user created the tables, "
                 + "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(catalog.user);"
         )
     }
 
-    private static func mayNotCreate(_ catalog: Catalog) -> StatementFailure {
+    private static func cannotCreate(_ catalog: Catalog) -> StatementFailure {
         StatementFailure(
             .cannotOpen,
-            "The user \(catalog.user) may not make the schema refresh_worker in the database \(catalog.database). As the database's "
+            "The user \(catalog.user) may not create the schema refresh_worker in the database \(catalog.database). As the database's "
                 + "owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
         )
-    }
-}
-
-extension StatementBatch {
-    /// Creates a batch of one statement without values.
-    init(_ query: Query) {
-        self.init()
-        add(query)
     }
 }

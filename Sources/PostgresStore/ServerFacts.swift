@@ -12,14 +12,14 @@ package struct ServerFacts: Hashable, Sendable {
     package var bytes: Int64
     /// The server's clock, at about the middle of the query's round trip.
     package var clock: Timestamp
-    package var journey: Duration
+    package var roundTrip: Duration
     /// `true` if the connection is encrypted up to the server, or up to a pooler before it.
     package var isEncrypted: Bool
     package var isPooled: Bool
     /// `true` if it follows another server, and so does not accept writes.
     package var isStandby: Bool
     package var isReadOnly: Bool
-    package var mayMakeSchema: Bool
+    package var mayCreateSchema: Bool
     /// The rights that this user lacks on the program's tables, each as a table's name and the right.
     package var lackingRights: [String]
     package var hasAutovacuum: Bool
@@ -34,12 +34,12 @@ package struct ServerFacts: Hashable, Sendable {
         user: String,
         bytes: Int64,
         clock: Timestamp,
-        journey: Duration,
+        roundTrip: Duration,
         isEncrypted: Bool,
         isPooled: Bool,
         isStandby: Bool,
         isReadOnly: Bool,
-        mayMakeSchema: Bool,
+        mayCreateSchema: Bool,
         lackingRights: [String],
         hasAutovacuum: Bool,
         isDurable: Bool,
@@ -50,12 +50,12 @@ package struct ServerFacts: Hashable, Sendable {
         self.user = user
         self.bytes = bytes
         self.clock = clock
-        self.journey = journey
+        self.roundTrip = roundTrip
         self.isEncrypted = isEncrypted
         self.isPooled = isPooled
         self.isStandby = isStandby
         self.isReadOnly = isReadOnly
-        self.mayMakeSchema = mayMakeSchema
+        self.mayCreateSchema = mayCreateSchema
         self.lackingRights = lackingRights
         self.hasAutovacuum = hasAutovacuum
         self.isDurable = isDurable
@@ -64,7 +64,7 @@ package struct ServerFacts: Hashable, Sendable {
 }
 
 extension ServerFacts {
-    private static let question = Query(
+    private static let query = Query(
         "facts of the server",
         """
         SELECT current_setting('server_version'), current_user::text, pg_database_size(current_database()),
@@ -91,73 +91,72 @@ extension ServerFacts {
     )
     private static let schemaVersion = Query("schema version", "SELECT version FROM refresh_worker.schema_version")
 
-    /// Queries the server at an address, over a connection that is closed afterwards.
-    package static func ask(
+    /// Reads the facts from the server at an address, over a connection that is closed afterwards.
+    package static func read(
         _ address: DatabaseAddress,
         time: any TimeSource,
-        patience: Duration = .seconds(10)
+        timeout: Duration = .seconds(10)
     ) async throws(StoreError) -> ServerFacts {
-        let lane = PostgresConnectionQueue(
-            to: Connector(to: address, lineage: nil),
+        let queue = PostgresConnectionQueue(
+            to: Connector(to: address, serverTimeline: nil),
             label: "postgres.facts",
-            patience: patience,
+            timeout: timeout,
             random: SystemRandom()
         )
         let outcome: Result<ServerFacts, StoreError>
         do {
             outcome = .success(
-                try await lane.run { connection, deadline throws(StatementFailure) in
-                    try ask(connection, time: time, until: deadline)
+                try await queue.run { connection, deadline throws(StatementFailure) in
+                    try read(connection, time: time, until: deadline)
                 }
             )
         } catch {
             outcome = .failure(error)
         }
-        await lane.close()
+        await queue.close()
         return try outcome.get()
     }
 
-    private static func ask(
+    private static func read(
         _ connection: PostgresConnection,
         time: any TimeSource,
         until deadline: CallDeadline
     ) throws(StatementFailure) -> ServerFacts {
         let before = time.sinceBoot
-        let answers = try connection.run(StatementBatch(question), until: deadline)
-        let journey = time.sinceBoot - before
-        let found = try answers[0].first { (row: inout Row) throws(StatementFailure) in
+        let results = try connection.run(StatementBatch(query), until: deadline)
+        let roundTrip = time.sinceBoot - before
+        let found = try results[0].first { (row: inout Row) throws(StatementFailure) in
             let version = row.text()
             let user = row.text()
             let bytes = row.integer()
             let clock = Timestamp(milliseconds: row.integer())
             let isStandby = row.flag()
             let isReadOnly = row.flag()
-            let mayMakeSchema = row.flag()
-            let mayAskSchema = row.flag()
+            let mayCreateSchema = row.flag()
+            let mayReadSchema = row.flag()
             let facts = ServerFacts(
                 // Debian adds its own name in parentheses.
                 version: String(version.prefix { $0 != " " }),
                 user: user,
                 bytes: bytes,
                 clock: clock,
-                journey: journey,
+                roundTrip: roundTrip,
                 isEncrypted: connection.isEncrypted,
                 isPooled: connection.isPooled,
                 isStandby: isStandby,
                 isReadOnly: isReadOnly,
-                mayMakeSchema: mayMakeSchema,
+                mayCreateSchema: mayCreateSchema,
                 lackingRights: row.text().split(separator: ",").map { String($0.drop { $0 == " " }) },
                 hasAutovacuum: row.flag(),
                 isDurable: row.flag(),
                 maximumConnections: Int(row.integer())
             )
-            return (facts, mayAskSchema)
+            return (facts, mayReadSchema)
         }
-        guard let (stated, mayAskSchema) = found else {
-            throw StatementFailure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
+        guard case (var facts, let mayReadSchema)? = found else {
+            throw StatementFailure(.fault, "The server returned no row. This is a fault of refresh-worker.")
         }
-        var facts = stated
-        if mayAskSchema {
+        if mayReadSchema {
             facts.schema = try connection.run(StatementBatch(schemaVersion), until: deadline)[0]
                 .first { (row: inout Row) throws(StatementFailure) in Int(row.integer()) }
         }

@@ -30,7 +30,7 @@ extension ServerIdentity {
     /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline
     /// until the first checkpoint after a promotion. All three functions may be called by every role. A standby has no
     /// current WAL file.
-    static let question = Query(
+    static let query = Query(
         "server identity",
         """
         SELECT pg_backend_pid()::bigint, system_identifier::text,

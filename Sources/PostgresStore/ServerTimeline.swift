@@ -1,7 +1,7 @@
 import Store
 private import Synchronization
 
-/// The newest server that this process knows of, shared by all connections of a store.
+/// The newest server that this process has recorded, shared by all connections of a store.
 ///
 /// Example: the primary fails, a standby is promoted to timeline 2, and the former primary comes back, still writable,
 /// on timeline 1. A connection that reached it would claim grants that the other connections never see, and results
@@ -16,7 +16,7 @@ final class ServerTimeline: Sendable {
         case foreign(newest: ServerIdentity)
     }
 
-    private struct Knowledge {
+    private struct State {
         var newest: ServerIdentity?
         /// `true` if the `meta` table does not have the newest server yet.
         var isUnrecorded = false
@@ -26,32 +26,32 @@ final class ServerTimeline: Sendable {
         var hasLostTables = false
     }
 
-    private let knowledge = Mutex(Knowledge())
+    private let state = Mutex(State())
 
-    var newest: ServerIdentity? { knowledge.withLock(\.newest) }
+    var newest: ServerIdentity? { state.withLock(\.newest) }
 
-    /// The id of the schema that this process works with, once known.
+    /// The id of the schema that this process uses; `nil` before the first connection.
     var storeID: String? {
-        get { knowledge.withLock(\.storeID) }
-        set { knowledge.withLock { $0.storeID = newValue } }
+        get { state.withLock(\.storeID) }
+        set { state.withLock { $0.storeID = newValue } }
     }
 
-    /// Records the server that responded, and judges it.
+    /// Records the server that responded, and returns its relation to the newest one.
     ///
     /// `database` is the server's name in the report of a fail-over.
-    func meet(_ identity: ServerIdentity, at database: String) -> Relation {
-        knowledge.withLock { knowledge in
-            guard let newest = knowledge.newest else {
-                knowledge.newest = identity
-                knowledge.isUnrecorded = true
+    func record(_ identity: ServerIdentity, at database: String) -> Relation {
+        state.withLock { state in
+            guard let newest = state.newest else {
+                state.newest = identity
+                state.isUnrecorded = true
                 return .current
             }
             guard identity.system == newest.system else { return .foreign(newest: newest) }
             guard identity.timeline >= newest.timeline else { return .outdated(newest: newest) }
             if identity.timeline > newest.timeline {
-                knowledge.newest = identity
-                knowledge.isUnrecorded = true
-                knowledge.incidents.append(.failedOver(from: newest, to: identity, at: database))
+                state.newest = identity
+                state.isUnrecorded = true
+                state.incidents.append(.failedOver(from: newest, to: identity, at: database))
             }
             return .current
         }
@@ -61,19 +61,19 @@ final class ServerTimeline: Sendable {
     ///
     /// A database that was restored, or upgraded with pg_upgrade, is in another cluster than before.
     func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> Relation {
-        knowledge.withLock { knowledge in
+        state.withLock { state in
             guard recorded.system == identity.system else {
-                knowledge.incidents.append(.clusterReplaced(from: recorded, to: identity, at: database))
+                state.incidents.append(.clusterReplaced(from: recorded, to: identity, at: database))
                 return .current
             }
             if recorded.timeline > identity.timeline {
-                if recorded.timeline > knowledge.newest?.timeline ?? 0 { knowledge.newest = recorded }
+                if recorded.timeline > state.newest?.timeline ?? 0 { state.newest = recorded }
                 return .outdated(newest: recorded)
             }
             if recorded.timeline < identity.timeline {
-                knowledge.incidents.append(.failedOver(from: recorded, to: identity, at: database))
-            } else if knowledge.newest == identity {
-                knowledge.isUnrecorded = false
+                state.incidents.append(.failedOver(from: recorded, to: identity, at: database))
+            } else if state.newest == identity {
+                state.isUnrecorded = false
             }
             return .current
         }
@@ -87,32 +87,32 @@ final class ServerTimeline: Sendable {
 
     /// The newest server, if the database does not have it yet and all incidents about it have been reported.
     var unrecorded: ServerIdentity? {
-        knowledge.withLock { $0.isUnrecorded && $0.incidents.isEmpty ? $0.newest : nil }
+        state.withLock { $0.isUnrecorded && $0.incidents.isEmpty ? $0.newest : nil }
     }
 
-    func recorded(_ identity: ServerIdentity) {
-        knowledge.withLock { if $0.newest == identity { $0.isUnrecorded = false } }
+    func markRecorded(_ identity: ServerIdentity) {
+        state.withLock { if $0.newest == identity { $0.isUnrecorded = false } }
     }
 
     /// Records that the tables that this process used are missing, or were created again; reports it once.
-    func noteLostTables(of database: String) {
-        knowledge.withLock { knowledge in
-            guard knowledge.storeID != nil, !knowledge.hasLostTables else { return }
-            knowledge.hasLostTables = true
-            knowledge.incidents.append(.tablesLost(of: database))
+    func recordLostTables(of database: String) {
+        state.withLock { state in
+            guard state.storeID != nil, !state.hasLostTables else { return }
+            state.hasLostTables = true
+            state.incidents.append(.tablesLost(of: database))
         }
     }
 
     /// Records that the tables exist again, as after a restore.
-    func noteTables() {
-        knowledge.withLock { $0.hasLostTables = false }
+    func recordFoundTables() {
+        state.withLock { $0.hasLostTables = false }
     }
 
     /// The incidents since the last call.
     func takeIncidents() -> [StoreIncident] {
-        knowledge.withLock { knowledge in
-            defer { knowledge.incidents = [] }
-            return knowledge.incidents
+        state.withLock { state in
+            defer { state.incidents = [] }
+            return state.incidents
         }
     }
 }

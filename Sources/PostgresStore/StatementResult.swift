@@ -68,21 +68,21 @@ final class StatementResult {
         return try read(&row)
     }
 
-    fileprivate func integer(row: Int32, column: Int32) -> Int64? {
+    func integer(row: Int32, column: Int32) -> Int64? {
         unsafe withBytes(row: row, column: column) { bytes in
             unsafe bytes.reduce(0) { $0 << 8 | Int64($1) }
         }
     }
 
-    fileprivate func flag(row: Int32, column: Int32) -> Bool? {
+    func flag(row: Int32, column: Int32) -> Bool? {
         unsafe withBytes(row: row, column: column) { bytes in unsafe bytes.first == 1 }
     }
 
-    fileprivate func text(row: Int32, column: Int32) -> String? {
+    func text(row: Int32, column: Int32) -> String? {
         unsafe withBytes(row: row, column: column) { bytes in unsafe StoredText.read(bytes) }
     }
 
-    fileprivate func blob(row: Int32, column: Int32) -> [UInt8]? {
+    func blob(row: Int32, column: Int32) -> [UInt8]? {
         unsafe withBytes(row: row, column: column) { bytes in unsafe [UInt8](bytes) }
     }
 
@@ -93,41 +93,4 @@ final class StatementResult {
         let count = Int(unsafe PQgetlength(handle, row, column))
         return unsafe body(UnsafeRawBufferPointer(start: start, count: count))
     }
-}
-
-/// One row of an answer, read from left to right.
-struct Row: ColumnReader {
-    private let answer: StatementResult
-    private let row: Int32
-    private var column: Int32 = 0
-
-    init(of answer: StatementResult, at row: Int32) {
-        self.answer = answer
-        self.row = row
-    }
-
-    mutating func optionalInteger() -> Int64? {
-        defer { column += 1 }
-        return answer.integer(row: row, column: column)
-    }
-
-    mutating func optionalFlag() -> Bool? {
-        defer { column += 1 }
-        return answer.flag(row: row, column: column)
-    }
-
-    /// Reads the next column, which the schema declares NOT NULL.
-    mutating func flag() -> Bool { optionalFlag() ?? false }
-
-    mutating func optionalText() -> String? {
-        defer { column += 1 }
-        return answer.text(row: row, column: column)
-    }
-
-    mutating func optionalBlob() -> [UInt8]? {
-        defer { column += 1 }
-        return answer.blob(row: row, column: column)
-    }
-
-    func damage(_ what: String) -> StatementFailure { StatementFailure(StoreError(damagedRow: what)) }
 }

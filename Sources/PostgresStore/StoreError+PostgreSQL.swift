@@ -1,18 +1,18 @@
 import Store
 
 extension StoreError {
-    /// Creates the error for a server's code: the only place that interprets them.
+    /// Creates the error for a server's code: the only function that interprets these codes.
     ///
     /// `detail` is the server's own message, or libpq's, which name tables and constraints but never a stored value.
     init(state: String?, detail: String, database: String, during action: String) {
-        let place = database.capitalizedFirst
+        let subject = database.capitalizedFirst
         let cause = "(\(action): \(detail.oneLine)\(state.map { ", SQLSTATE \($0)" } ?? ""))"
         switch state ?? "" {
         case UseCheckState.moved: self.init(moved: database, to: detail)
         case UseCheckState.outdated:
             self.init(
                 .unreachable,
-                "\(place) was replaced by a promoted server \(cause). It is not used: what is written there is lost. Shut it "
+                "\(subject) was replaced by a promoted server \(cause). It is not used, because writes to it would be lost. Shut it "
                     + "down, or make it a standby."
             )
         case UseCheckState.otherTables:
@@ -22,38 +22,38 @@ extension StoreError {
                     + "of the schema refresh_worker; results wait in this worker's memory until then."
             )
         case "40001", "40P01", "55P03", "57014", "25P03":
-            self.init(.busy, "Others hold what was asked for in \(database) \(cause). Try again.")
+            self.init(.busy, "Other sessions hold locks in \(database) for too long \(cause). Try again.")
         case "53100":
             self.init(
                 .diskFull,
-                "There is no room for \(database) \(cause). Make room on the server's disk; what was stored before is intact."
+                "The disk of \(database) is full \(cause). Free space on the server's disk; stored data is intact."
             )
         case "53300":
             self.init(
                 .busy,
-                "\(place) has no connection left \(cause). Raise max_connections, put a pooler in front, or run fewer workers."
+                "\(subject) has no connection left \(cause). Raise max_connections, put a pooler in front, or run fewer workers."
             )
         case "25006":
             self.init(
                 .readOnly,
-                "\(place) takes no writes, as a standby does and a server that failed over \(cause). Let the URL name the "
-                    + "primary, or all servers."
+                "\(subject) does not accept writes: it is a standby, or was set to read-only \(cause). Name the primary, or all "
+                    + "servers, in the URL."
             )
         case "28P01", "28000":
             self.init(
                 .refused,
-                "\(place) does not let this user in \(cause). Check user and password in the URL or the password file, and "
+                "\(subject) refuses this user \(cause). Check user and password in the URL or the password file, and "
                     + "the server's pg_hba.conf."
             )
         case "3D000":
             self.init(
                 .refused,
-                "\(place) is not there \(cause). Create it, or name another in the URL."
+                "\(subject) does not exist \(cause). Create it, or name another in the URL."
             )
         case "42501":
             self.init(
                 .refused,
-                "\(place) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the user; "
+                "\(subject) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the user; "
                     + "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO the user;"
             )
         case "42P01", "42703", "42883", "3F000":
@@ -63,15 +63,15 @@ extension StoreError {
                     + "wait in this worker's memory until then: do not restart it."
             )
         case "57P01", "57P02", "57P03", "57P05":
-            self.init(.unreachable, "\(place) is shutting down or starting \(cause). It is tried again.")
+            self.init(.unreachable, "\(subject) is shutting down or starting \(cause). It is tried again.")
         case "23503", "23505":
-            self.init(.conflict, "What was to be written contradicts what \(database) holds \(cause).")
+            self.init(.conflict, "The data to be written contradicts the data in \(database) \(cause).")
         case "XX001", "XX002":
-            self.init(.corrupt, "\(place) is damaged \(cause). Stop the workers and restore a backup.")
+            self.init(.corrupt, "\(subject) is damaged \(cause). Stop the workers and restore a backup.")
         case let state where state.hasPrefix("08"):
             self.init(.unreachable, "The connection to \(database) failed \(cause). It is tried again.")
         case let state where state.hasPrefix("53") || state.hasPrefix("58"):
-            self.init(.input, "\(place) lacks memory or cannot use its disk \(cause). Look at the server's log.")
+            self.init(.input, "\(subject) lacks memory or cannot use its disk \(cause). Check the server's log.")
         default:
             self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }
@@ -105,13 +105,13 @@ extension StoreError {
         } else if Self.settingFaults.contains(where: text.hasPrefix) || text.contains("failed: invalid integer value") {
             self.init(
                 .refused,
-                "\(database.capitalizedFirst) cannot be asked for (\(text)). Correct the URL, or the variable (PGPORT, PGSSLMODE, PGSERVICE and the "
-                    + "like) or the service file that says so."
+                "\(database.capitalizedFirst) cannot be opened with these settings (\(text)). Correct the URL, or the variable (PGPORT, PGSSLMODE, PGSERVICE and the "
+                    + "like) or the service file that sets it."
             )
         } else if Self.sessionRefusals.contains(where: text.contains) {
             self.init(
                 .readOnly,
-                "\(database.capitalizedFirst) takes no writes (\(text)). Let the URL name the primary, or all servers."
+                "\(database.capitalizedFirst) does not accept writes (\(text)). Name the primary, or all servers, in the URL."
             )
         } else if text.contains("certificate") || text.contains("SSL") {
             self.init(

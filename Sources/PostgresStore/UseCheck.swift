@@ -58,7 +58,7 @@ enum UseCheckState {
 extension StatementBatch {
     /// Begins a transaction whose statements the server ends before the deadline, so that the connection stays usable.
     ///
-    /// The worker waits for the server's response beyond the deadline (``Deadline/grace``). It sends no cancel request
+    /// The worker waits for the server's response beyond the deadline (``CallDeadline/grace``). It sends no cancel request
     /// instead: one that meets a COMMIT ends the wait for a synchronous standby, and the commit would be reported
     /// although the standby lacks it (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION).
     /// The server stops its own timer before that wait.
@@ -76,12 +76,12 @@ extension StatementBatch {
     }
 
     /// Creates a limited batch for a query that changes nothing.
-    init(askingUntil deadline: CallDeadline) {
+    init(queryUntil deadline: CallDeadline) {
         self.init()
-        add(.questionLimit) { $0.bind(deadline.serverLimit) }
+        add(.queryLimit) { $0.bind(deadline.serverLimit) }
     }
 
-    var useCheckPlace: Int? {
+    var useCheckPosition: Int? {
         entries.firstIndex { $0.query.preparedName == Query.checkUse.preparedName }
     }
 }
@@ -103,10 +103,10 @@ extension PostgresStore {
     }
 
     func addUseCheck(to batch: inout StatementBatch, on connection: PostgresConnection) {
-        let newest = connection.identity == nil ? nil : lineage.newest
+        let newest = connection.identity == nil ? nil : serverTimeline.newest
         batch.add(.checkUse) {
             $0.bind(Schema.moveLock)
-            $0.bind(lineage.storeID)
+            $0.bind(serverTimeline.storeID)
             $0.bind(newest?.timeline)
             $0.bind(connection.isPooled ? newest?.system : nil)
         }
@@ -114,25 +114,28 @@ extension PostgresStore {
 
     /// Records the timeline that the use check returned: a standby's session survives its promotion, and a pooler may
     /// switch to another server.
-    func learn(from answers: [StatementResult], of batch: StatementBatch, on connection: PostgresConnection)
+    func recordTimeline(from results: [StatementResult], of batch: StatementBatch, on connection: PostgresConnection)
         throws(StatementFailure)
     {
-        guard let place = batch.useCheckPlace else { return }
-        lineage.noteTables()
-        let timeline = try answers[place].first { (row: inout Row) throws(StatementFailure) in row.optionalInteger() }
-        guard let timeline = timeline ?? nil, let newest = lineage.newest, timeline > newest.timeline else { return }
-        _ = lineage.meet(ServerIdentity(system: newest.system, timeline: timeline), at: connection.database)
+        guard let position = batch.useCheckPosition else { return }
+        serverTimeline.recordFoundTables()
+        let timeline = try results[position].first { (row: inout Row) throws(StatementFailure) in row.optionalInteger()
+        }
+        guard let timeline = timeline ?? nil, let newest = serverTimeline.newest, timeline > newest.timeline else {
+            return
+        }
+        _ = serverTimeline.record(ServerIdentity(system: newest.system, timeline: timeline), at: connection.database)
     }
 
     /// Handles a failed use check, and returns the failure for the caller.
-    func judge(_ failure: StatementFailure, on connection: PostgresConnection) -> StatementFailure {
+    func handle(_ failure: StatementFailure, on connection: PostgresConnection) -> StatementFailure {
         switch failure.state {
         case UseCheckState.outdated:
             var failure = failure
             failure.losesConnection = true
             return failure
         case UseCheckState.otherTables, "3F000", "42P01", "42883":
-            lineage.noteLostTables(of: connection.database)
+            serverTimeline.recordLostTables(of: connection.database)
             return failure
         default: return failure
         }

@@ -67,8 +67,8 @@ enum ArchiveRow {
     }
 
     private static func insert(into table: Table, _ kind: ArchiveRecord.Kind) -> Query {
-        let places = table.columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ")
-        return Query("add \(kind.rawValue)", "INSERT INTO \(table.name) (\(table.columns)) VALUES (\(places))")
+        let placeholders = table.columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ")
+        return Query("add \(kind.rawValue)", "INSERT INTO \(table.name) (\(table.columns)) VALUES (\(placeholders))")
     }
 
     static func key(of kind: ArchiveRecord.Kind, from row: inout Row) -> ArchiveRecord.Key {

@@ -29,8 +29,8 @@ extension SQLiteStore {
         }
         return StoreError(
             .input,
-            "A read from the database \(path) gave damaged data, but a second look found the whole file intact. Try again, and look "
-                + "at the disk and the system log. What was read first: \(error.message)"
+            "A read from the database \(path) returned damaged data, but a second read found the whole file intact. Try again, and check "
+                + "the disk and the system log. The first error: \(error.message)"
         )
     }
 
@@ -45,7 +45,7 @@ extension SQLiteStore {
     private static func problems(of path: String) throws(StoreError) -> [String] {
         do throws(StoreError) {
             // Not a connection of the store, which has pages in its cache.
-            let connection = try SQLiteConnection(path: path, patience: .seconds(10))
+            let connection = try SQLiteConnection(path: path, timeout: .seconds(10))
             connection.keepLogOnClose(true)
             return try connection.problems(by: quickCheck)
         } catch {
@@ -64,7 +64,7 @@ extension SQLiteConnection {
         guard !problems.contains(where: Self.isFailedRead) else {
             throw StoreError(
                 .input,
-                "Reading the database \(path) failed while it was checked. Try again; if it stays so, look at the disk and the "
+                "Reading the database \(path) failed while it was checked. Try again; if it fails again, check the disk and the "
                     + "system log."
             )
         }

@@ -11,7 +11,7 @@ enum DatabaseFile {
         let folder = folder(of: path)
         guard let folderKind = kind(of: folder) else { throw failure("its folder \(folder)", of: path, errno) }
         guard folderKind == S_IFDIR else { throw failure("its folder \(folder)", of: path, ENOTDIR) }
-        try create(path, unlessThere: true)
+        try create(path, unlessExists: true)
         guard let fileKind = kind(of: path) else { throw failure("the file", of: path, errno) }
         guard fileKind == S_IFREG else {
             throw StoreError(.cannotOpen, "The database \(path) is a folder or a device: name a file.")
@@ -25,10 +25,10 @@ enum DatabaseFile {
     /// With `mknod` instead of `open`: closing a descriptor of a database file would drop the locks that another
     /// connection of this process has on it
     /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
-    static func create(_ path: String, unlessThere mayBeThere: Bool) throws(StoreError) {
+    static func create(_ path: String, unlessExists mayExist: Bool) throws(StoreError) {
         guard unsafe mknod(path, S_IFREG | 0o600, 0) != 0 else { return }
         let code = errno
-        guard mayBeThere, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
+        guard mayExist, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
     }
 
     /// The identity of a file on this machine.
@@ -60,7 +60,7 @@ enum DatabaseFile {
 
     /// The time that a write now would give to a file, in nanoseconds since 1970; `nil` if the kernel does not report
     /// it.
-    static var clockOfFiles: Int64? {
+    static var fileClock: Int64? {
         var time = timespec()
         guard unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time) == 0 else { return nil }
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
@@ -159,15 +159,15 @@ enum DatabaseFile {
 
     private static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {
         let cause = unsafe String(cString: strerror(code))
-        let remedy = "See that the path is right and that the worker's user may read and write there."
-        let message = "The database \(path) cannot be used: \(what) gives \"\(cause)\". \(remedy)"
+        let remedy = "Check that the path is right and that the worker's user may read and write there."
+        let message = "The database \(path) cannot be used: \(what) fails with \"\(cause)\". \(remedy)"
         return switch code {
         case EACCES, EROFS, EPERM: StoreError(.readOnly, message)
         case ENOSPC, EDQUOT: StoreError(.diskFull, message)
         case EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN:
             StoreError(
                 .input,
-                "The database \(path) cannot be used at the moment: \(what) gives \"\(cause)\". Try again; if it stays so, look at "
+                "The database \(path) cannot be used at the moment: \(what) fails with \"\(cause)\". Try again; if it fails again, check "
                     + "the disk, the system log and the limits of the process."
             )
         default: StoreError(.cannotOpen, message)

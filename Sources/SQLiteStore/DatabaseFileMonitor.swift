@@ -46,7 +46,7 @@ struct DatabaseFileMonitor: Sendable {
     var note: Note
 
     /// Takes over the note of the last checkpoint of any process.
-    mutating func learn(_ note: Note) {
+    mutating func record(_ note: Note) {
         self.note = note
         guard !note.isRunning, note.number != checkpoint, note.number > 0 else { return }
         (checkpoint, size, modifiedAt, digest) = (note.number, note.size, note.modifiedAt, note.digest)
@@ -54,8 +54,8 @@ struct DatabaseFileMonitor: Sendable {
 }
 
 extension SQLiteConnection {
-    private static let readStanding = Query(
-        "standing",
+    private static let readState = Query(
+        "state of the database",
         """
         SELECT (SELECT value FROM main.meta WHERE key = '\(SQLiteStore.movedKey)'),
             number, is_running, size, modified_at, digest
@@ -67,8 +67,8 @@ extension SQLiteConnection {
         "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )
 
-    /// Starts to watch the files; the connection must not be in a transaction.
-    func watchFiles(leases: LeaseFile) throws(StoreError) {
+    /// Starts to monitor the files; the connection must not be in a transaction.
+    func monitorFiles(leases: LeaseFile) throws(StoreError) {
         try begin()
         defer { rollBack() }
         let note = try first(Self.readNote) { (row: inout Row) throws(StoreError) in DatabaseFileMonitor.Note(&row) }
@@ -78,7 +78,7 @@ extension SQLiteConnection {
             throw StoreError(.input, "The database \(path) or its file of leases was deleted just now. Try again.")
         }
         let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
-        watch = DatabaseFileMonitor(
+        fileMonitor = DatabaseFileMonitor(
             database: facts.identity,
             log: try DatabaseFile.facts(of: logPath)?.identity,
             leases: leaseFacts.identity,
@@ -92,36 +92,38 @@ extension SQLiteConnection {
     }
 
     /// Reads the note of the last checkpoint, and throws if the database was moved; for the beginning of a transaction.
-    func readStanding(evenIfMoved: Bool = false) throws(StoreError) {
-        guard watch != nil else { return }
-        let standing = try first(Self.readStanding) { (row: inout Row) throws(StoreError) in
-            (place: row.optionalText(), note: DatabaseFileMonitor.Note(&row))
+    func readState(evenIfMoved: Bool = false) throws(StoreError) {
+        guard fileMonitor != nil else { return }
+        let state = try first(Self.readState) { (row: inout Row) throws(StoreError) in
+            (movedTo: row.optionalText(), note: DatabaseFileMonitor.Note(&row))
         }
-        guard let standing else { throw StoreError(damagedLeasesOf: path) }
-        if !evenIfMoved, let place = standing.place { throw StoreError(moved: path, to: place) }
-        watch?.learn(standing.note)
+        guard let state else { throw StoreError(damagedLeasesOf: path) }
+        if !evenIfMoved, let location = state.movedTo { throw StoreError(moved: path, to: location) }
+        fileMonitor?.record(state.note)
     }
 
     /// Throws if the files are not those that were opened, or if another program has changed them; for the end of a
     /// transaction, whose lock excludes checkpoints.
-    func requireOwnFiles(_ purpose: DatabaseFileMonitor.Purpose) throws(StoreError) {
-        guard let watch else { return }
-        guard let facts = try DatabaseFile.facts(of: path), facts.identity == watch.database else {
+    func requireSameFiles(_ purpose: DatabaseFileMonitor.Purpose) throws(StoreError) {
+        guard let fileMonitor else { return }
+        guard let facts = try DatabaseFile.facts(of: path), facts.identity == fileMonitor.database else {
             throw replaced("was deleted, renamed or replaced")
         }
-        if watch.checkpoint == watch.note.number, !watch.note.isRunning,
-            facts.size != watch.size || facts.modifiedAt != watch.modifiedAt
+        if fileMonitor.checkpoint == fileMonitor.note.number, !fileMonitor.note.isRunning,
+            facts.size != fileMonitor.size || facts.modifiedAt != fileMonitor.modifiedAt
         {
-            try requireSameContent(as: watch, facts)
+            try requireSameContent(as: fileMonitor, facts)
         }
         switch purpose {
         case .leases:
-            guard try DatabaseFile.facts(of: watch.leasePath)?.identity == watch.leases else { throw leasesGone(watch) }
+            guard try DatabaseFile.facts(of: fileMonitor.leasePath)?.identity == fileMonitor.leases else {
+                throw leasesReplaced(fileMonitor)
+            }
         case .results:
-            guard let log = watch.log else { return }
+            guard let log = fileMonitor.log else { return }
             let found = try DatabaseFile.facts(of: logPath)
             guard let found, found.identity == log else {
-                if found == nil { rescueLog() }
+                if found == nil { recoverLog() }
                 throw replaced("has lost its log \(logPath), which was deleted")
             }
             guard found.size >= Int64(logState()?.size ?? 0) else {
@@ -131,11 +133,12 @@ extension SQLiteConnection {
     }
 
     /// Throws unless only the file's modification time has changed.
-    private func requireSameContent(as watch: DatabaseFileMonitor, _ facts: DatabaseFile.Facts) throws(StoreError) {
-        guard facts.size == watch.size else {
-            throw replaced(facts.size < watch.size ? "was truncated" : "was overwritten by something else")
+    private func requireSameContent(as fileMonitor: DatabaseFileMonitor, _ facts: DatabaseFile.Facts) throws(StoreError)
+    {
+        guard facts.size == fileMonitor.size else {
+            throw replaced(facts.size < fileMonitor.size ? "was truncated" : "was overwritten by something else")
         }
-        guard let digest = watch.digest else {
+        guard let digest = fileMonitor.digest else {
             throw replaced(
                 "was overwritten by something else, or `touch` or a backup tool has set its modification time (contents "
                     + "are compared up to \(DatabaseFileMonitor.greatestComparedSize >> 20) MiB only; after `touch` it is enough to start again),"
@@ -143,11 +146,11 @@ extension SQLiteConnection {
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
         // A write in progress may leave this time as it is, so the next transaction checks again.
-        guard let now = DatabaseFile.clockOfFiles, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution
+        guard let now = DatabaseFile.fileClock, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution
         else {
             return
         }
-        self.watch?.modifiedAt = facts.modifiedAt
+        self.fileMonitor?.modifiedAt = facts.modifiedAt
     }
 
     /// Returns a digest of the file's content.
@@ -165,7 +168,7 @@ extension SQLiteConnection {
     }
 
     /// Copies the content of a deleted log into the database file, while this process still has it open.
-    private func rescueLog() {
+    private func recoverLog() {
         do {
             _ = try checkpointer?.copyDatabaseLog(after: synced)
         } catch {
@@ -183,10 +186,10 @@ extension SQLiteConnection {
         )
     }
 
-    private func leasesGone(_ watch: DatabaseFileMonitor) -> StoreError {
+    private func leasesReplaced(_ fileMonitor: DatabaseFileMonitor) -> StoreError {
         StoreError(
             .replaced,
-            "The file of leases \(watch.leasePath) was deleted or replaced while it is in use, so nothing more is refreshed. "
+            "The file of leases \(fileMonitor.leasePath) was deleted or replaced while it is in use, so nothing more is refreshed. "
                 + "Restart every worker of the database \(path). The file holds no tokens."
         )
     }

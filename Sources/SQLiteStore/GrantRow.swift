@@ -61,9 +61,9 @@ enum GrantRow {
     }.joined(separator: ", ")
 
     static let insert: Query = {
-        let places = all.map { _ in "?" }.joined(separator: ", ")
+        let placeholders = all.map { _ in "?" }.joined(separator: ", ")
         let names = all.map(\.rawValue).joined(separator: ", ")
-        return Query("insert grant", "INSERT INTO grants (\(names)) VALUES (\(places))")
+        return Query("insert grant", "INSERT INTO grants (\(names)) VALUES (\(placeholders))")
     }()
     private static let updatePlain = update("update grant", .plain)
     private static let updateDaily = update("update grant and its day", .daily)

@@ -30,7 +30,7 @@ struct LeaseFile: Sendable {
 
     /// Creates the file if necessary, and removes those of earlier boots, which no process has open.
     func prepare() throws(StoreError) {
-        try DatabaseFile.create(path, unlessThere: true)
+        try DatabaseFile.create(path, unlessExists: true)
         let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
         for entry in DatabaseFile.names(in: folder) where entry.hasPrefix(file) {
             if isOfAnotherBoot(entry.dropFirst(file.count)) { DatabaseFile.remove(folder + "/" + entry) }

@@ -3,9 +3,6 @@ import Store
 /// One step of the schema, from one version to the next.
 struct Migration: Sendable {
     let statements: String
-    /// `true` if the step drops a table that others refer to, which foreign keys would forbid
-    /// (https://sqlite.org/lang_altertable.html#otheralter).
-    var remakesTables = false
 }
 
 extension Migration {

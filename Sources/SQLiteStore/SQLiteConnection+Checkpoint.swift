@@ -23,7 +23,7 @@ extension SQLiteConnection {
     /// The size that the log's file keeps for its next run; the rest is cut off.
     static let logSizeLimit = 67_108_864
     /// The number of attempts to restart a log while readers come and go.
-    private static let greatestTries = 10
+    private static let maximumAttempts = 10
 
     /// `true` if a log is so long that a checkpoint is due.
     var hasLongLog: Bool { checkpointer != nil && (isLogLong || isLeaseLogLong) }
@@ -41,9 +41,9 @@ extension SQLiteConnection {
         try write(evenIfMoved: true) { () throws(StoreError) in
             try run(Self.noteBegin)
         }
-        let isWhole = try write(evenIfMoved: true) { () throws(StoreError) in
-            let isWhole = try checkpointer.copyDatabaseLog(after: synced)
-            if isWhole, let state = logState() { synced = state }
+        let isComplete = try write(evenIfMoved: true) { () throws(StoreError) in
+            let isComplete = try checkpointer.copyDatabaseLog(after: synced)
+            if isComplete, let state = logState() { synced = state }
             if let facts = try DatabaseFile.facts(of: path) {
                 let digest = comparableDigest(of: facts)
                 try run(Self.noteEnd) {
@@ -52,11 +52,11 @@ extension SQLiteConnection {
                     $0.bind(digest)
                 }
             }
-            return isWhole
+            return isComplete
         }
         // The notes above are themselves in the log of the leases.
         try copyLeaseLog()
-        return isWhole
+        return isComplete
     }
 
     /// Copies the log of the leases into its file, while no process can commit.
@@ -86,7 +86,7 @@ extension SQLiteConnection {
     ///
     /// `cuts` is `true` if the file is cut off after the new beginning, because it may hold deleted tokens.
     func restartLog(cuts: Bool) throws(StoreError) -> Bool {
-        for _ in 0..<Self.greatestTries {
+        for _ in 0..<Self.maximumAttempts {
             guard let state = logState(), state.frames > 0 || cuts else { return true }
             guard try checkpoint() else { return false }
             try touchHeader(cuts: cuts)
@@ -132,9 +132,9 @@ extension SQLiteConnection {
     /// kernel sync them.
     func secureLog() throws(StoreError) {
         guard let log = try DatabaseFile.facts(of: logPath), log.size > 0 else { return }
-        owesWipe = true
+        needsWipe = true
         if try restartLog(cuts: true) {
-            owesWipe = false
+            needsWipe = false
             return
         }
         try write(evenIfMoved: true) { () throws(StoreError) in

@@ -33,20 +33,20 @@ extension SQLiteConnection {
     static func writer(
         path: String,
         leases: LeaseFile,
-        patience: Duration,
+        timeout: Duration,
         at time: LeaseTime,
-        telling tell: @Sendable (SchemaUpgrade) -> Void
+        onUpgrade: @Sendable (SchemaUpgrade) -> Void
     ) throws(StoreError) -> SQLiteConnection {
         let schema = Schema()
         try DatabaseFile.prepare(path)
-        let connection = try SQLiteConnection(path: path, patience: patience)
+        let connection = try SQLiteConnection(path: path, timeout: timeout)
         guard !connection.isReadOnly else {
             throw StoreError(
                 .readOnly,
                 "The database \(path) can be read but not written. Let the worker's user write to it and to its folder."
             )
         }
-        try connection.retryingWhileBusy(for: patience) { () throws(StoreError) in
+        try connection.retryingWhileBusy(for: timeout) { () throws(StoreError) in
             // Checked before anything is written: the file may be another program's.
             _ = try schema.version(of: connection)
             let mode = try connection.first(useLog) { (row: inout Row) throws(StoreError) in row.text() }
@@ -59,7 +59,7 @@ extension SQLiteConnection {
         }
         try leases.prepare()
         try connection.attach(leases)
-        try connection.retryingWhileBusy(for: patience) { () throws(StoreError) in
+        try connection.retryingWhileBusy(for: timeout) { () throws(StoreError) in
             _ = try connection.first(useLeaseLog) { (row: inout Row) throws(StoreError) in row.text() }
         }
         try connection.execute(settings)
@@ -71,18 +71,18 @@ extension SQLiteConnection {
                 statement.bind(time.instant.milliseconds)
             }
         }
-        let checkpointer = try SQLiteConnection(path: path, patience: patience)
+        let checkpointer = try SQLiteConnection(path: path, timeout: timeout)
         try checkpointer.attach(leases)
         try checkpointer.execute(settings)
         connection.checkpointer = checkpointer
         try connection.secureLog()
-        try schema.migrate(connection, at: time, telling: tell)
-        try connection.watchFiles(leases: leases)
+        try schema.migrate(connection, at: time, onUpgrade: onUpgrade)
+        try connection.monitorFiles(leases: leases)
         return connection
     }
 
-    static func reader(path: String, leases: LeaseFile, patience: Duration) throws(StoreError) -> SQLiteConnection {
-        let connection = try SQLiteConnection(path: path, patience: patience)
+    static func reader(path: String, leases: LeaseFile, timeout: Duration) throws(StoreError) -> SQLiteConnection {
+        let connection = try SQLiteConnection(path: path, timeout: timeout)
         try connection.attach(leases)
         try connection.execute(settings)
         try connection.execute(readerSettings)
@@ -91,15 +91,15 @@ extension SQLiteConnection {
 
     /// Retries a call that SQLite fails at once, without waiting, if two connections switch a new file to a log at the
     /// same time (https://sqlite.org/c3ref/busy_handler.html).
-    private func retryingWhileBusy(for patience: Duration, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+    private func retryingWhileBusy(for timeout: Duration, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         let pause: Duration = .milliseconds(10)
-        var turnsLeft = Int(patience / pause)
+        var attemptsLeft = Int(timeout / pause)
         while true {
             do {
                 return try body()
             } catch {
-                guard error.code == .busy, turnsLeft > 0 else { throw error }
-                turnsLeft -= 1
+                guard error.code == .busy, attemptsLeft > 0 else { throw error }
+                attemptsLeft -= 1
                 SystemTime.blockThread(for: pause)
             }
         }

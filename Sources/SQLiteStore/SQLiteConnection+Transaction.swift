@@ -16,7 +16,7 @@ extension SQLiteConnection {
     /// The check of the files comes last, and before the commit, while no other process can checkpoint.
     func commit(_ purpose: DatabaseFileMonitor.Purpose = .results) throws(StoreError) {
         do {
-            try requireOwnFiles(purpose)
+            try requireSameFiles(purpose)
             try run(Self.commitQuery)
         } catch {
             rollBack()
@@ -39,22 +39,22 @@ extension SQLiteConnection {
     /// Runs `body` in one transaction that excludes every other writer.
     ///
     /// It throws ``StoreError/Code/moved`` if the database was moved, unless `evenIfMoved` is set.
-    func write<Answer>(
+    func write<Value>(
         _ purpose: DatabaseFileMonitor.Purpose = .results,
         evenIfMoved: Bool = false,
-        _ body: () throws(StoreError) -> Answer
-    ) throws(StoreError) -> Answer {
+        _ body: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
         try begin()
-        let answer: Answer
+        let value: Value
         do {
-            try readStanding(evenIfMoved: evenIfMoved)
-            answer = try body()
+            try readState(evenIfMoved: evenIfMoved)
+            value = try body()
         } catch {
             rollBack()
             throw error
         }
         try commit(purpose)
-        return answer
+        return value
     }
 
     /// Runs `body` in one transaction on the file of leases alone.
@@ -70,7 +70,7 @@ extension SQLiteConnection {
     }
 
     /// Runs `body` on one unchanging snapshot of the database.
-    func read<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+    func read<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try run(Self.beginDeferred)
         defer { rollBack() }
         return try body()

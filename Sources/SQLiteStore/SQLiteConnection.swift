@@ -17,7 +17,7 @@ final class SQLiteConnection {
     /// The path of the write-ahead log.
     let logPath: String
     /// `true` after a token was deleted: the log holds the former page until it is written back.
-    var owesWipe = false
+    var needsWipe = false
     /// The connection that copies the log while this one excludes all commits; only the writer has one.
     var checkpointer: SQLiteConnection?
     /// The log's state after this process's last complete and synced checkpoint.
@@ -25,17 +25,17 @@ final class SQLiteConnection {
     /// The number of frames at which the next checkpoint is due.
     var longLog = LogState.greatestLength
     /// The last known state of the files that this connection writes to; only the writer has one.
-    var watch: DatabaseFileMonitor?
+    var fileMonitor: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
     var greatestComparedSize = DatabaseFileMonitor.greatestComparedSize
     private let handle: OpaquePointer
-    private let patience: Duration
+    private let timeout: Duration
     private var statements: [String: Statement] = [:]
 
     /// Opens an existing file.
     ///
-    /// `patience` is the time that a statement waits for another connection's lock.
-    init(path: String, patience: Duration) throws(StoreError) {
+    /// `timeout` is the time that a statement waits for another connection's lock.
+    init(path: String, timeout: Duration) throws(StoreError) {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
         var result = Self.vfsRegistration
@@ -54,8 +54,8 @@ final class SQLiteConnection {
         unsafe self.handle = handle
         self.path = path
         logPath = DatabaseFile.log(of: DatabaseFile.resolved(path))
-        self.patience = patience
-        setPatience(patience)
+        self.timeout = timeout
+        setBusyTimeout(timeout)
         // A checkpoint that SQLite begins itself does not exclude other processes' commits. The call only sets a hook.
         _ = unsafe sqlite3_wal_autocheckpoint(handle, 0)
         try requireWriting(to: "main", at: path)
@@ -93,7 +93,7 @@ final class SQLiteConnection {
     /// Throws if a file was opened read-only although it may be written.
     private func requireWriting(to schema: String, at path: String) throws(StoreError) {
         guard unsafe sqlite3_db_readonly(handle, schema) == 1, DatabaseFile.mayWrite(path) else { return }
-        throw StoreError(openedForReadingAlone: path, cause: "(opening it)")
+        throw StoreError(openedReadOnly: path, cause: "(opening it)")
     }
 
     /// Runs statements without parameters and without rows.
@@ -210,9 +210,9 @@ final class SQLiteConnection {
     }
 
     /// Sets the time that later statements wait for another connection's lock.
-    func setPatience(_ patience: Duration) {
+    func setBusyTimeout(_ timeout: Duration) {
         // The call only stores a number; it fails only for a handle that is not open.
-        _ = unsafe sqlite3_busy_timeout(handle, Int32(clamping: patience.wholeMilliseconds))
+        _ = unsafe sqlite3_busy_timeout(handle, Int32(clamping: timeout.wholeMilliseconds))
     }
 
     private func prepared(_ query: Query) throws(StoreError) -> Statement {

@@ -18,10 +18,10 @@ final class SQLiteConnectionQueue: Sendable {
     }
 
     /// Runs `body` on the queue and returns its result.
-    func run<Answer: Sendable>(
-        _ body: @escaping @Sendable (SQLiteConnection) throws(StoreError) -> Answer
-    ) async throws(StoreError) -> Answer {
-        let outcome: Result<Answer, StoreError> = await withCheckedContinuation { continuation in
+    func run<Value: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(returning: self.perform(body))
             }
@@ -42,15 +42,15 @@ final class SQLiteConnectionQueue: Sendable {
         }
     }
 
-    private func perform<Answer: Sendable>(
-        _ body: @Sendable (SQLiteConnection) throws(StoreError) -> Answer
-    ) -> Result<Answer, StoreError> {
+    private func perform<Value: Sendable>(
+        _ body: @Sendable (SQLiteConnection) throws(StoreError) -> Value
+    ) -> Result<Value, StoreError> {
         connection.withLock { connection in
             guard let connection else { return .failure(StoreError(.closed, "The database is closed.")) }
             do throws(StoreError) {
-                let answer = try body(connection)
-                if connection.owesWipe || connection.hasLongLog { queue.async(execute: tidyLogs) }
-                return .success(answer)
+                let value = try body(connection)
+                if connection.needsWipe || connection.hasLongLog { queue.async(execute: cleanUpLogs) }
+                return .success(value)
             } catch {
                 return .failure(error)
             }
@@ -61,11 +61,11 @@ final class SQLiteConnectionQueue: Sendable {
     ///
     /// The commit is durable and its caller has continued: if a reader is in the way, or the disk fails, the next
     /// commit tries again.
-    private func tidyLogs() {
+    private func cleanUpLogs() {
         connection.withLock { connection in
             guard let connection else { return }
             do {
-                if connection.owesWipe { connection.owesWipe = try !connection.restartLog(cuts: true) }
+                if connection.needsWipe { connection.needsWipe = try !connection.restartLog(cuts: true) }
                 if connection.hasLongLog { try connection.shortenLogs() }
             } catch {
                 return

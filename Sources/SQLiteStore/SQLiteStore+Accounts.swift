@@ -9,34 +9,34 @@ extension Query {
         WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL AND id > ?1 ORDER BY id LIMIT ?2
         """
     )
-    static let sweepSessions = Query(
-        "sweep sessions",
+    static let removeExpiredSessions = Query(
+        "remove expired sessions",
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)"
     )
     /// Two conditions, so that each uses the index: rows whose grace has ended, and rows that a clock that was ahead
     /// has stored.
-    static let sweepSuccessors = Query(
-        "sweep successors",
+    static let removeExpiredSuccessors = Query(
+        "remove expired successors",
         """
         UPDATE sessions SET successor = NULL WHERE id IN (
             SELECT id FROM sessions WHERE successor IS NOT NULL AND successor_until <= ?1 LIMIT ?2
         )
         """
     )
-    static let sweepFutureSuccessors = Query(
-        "sweep successors of the future",
+    static let removeFutureSuccessors = Query(
+        "remove future successors",
         """
         UPDATE sessions SET successor = NULL WHERE id IN (
             SELECT id FROM sessions WHERE successor IS NOT NULL AND successor_until > ?1 LIMIT ?2
         )
         """
     )
-    static let sweepSecurityEvents = Query(
-        "sweep security events",
+    static let removeOldSecurityEvents = Query(
+        "remove old security events",
         "DELETE FROM security_events WHERE jti IN (SELECT jti FROM security_events WHERE at < ?1 LIMIT ?2)"
     )
-    static let sweepNotices = Query(
-        "sweep notices",
+    static let removeOldNotices = Query(
+        "remove old notices",
         """
         DELETE FROM notices WHERE seq IN (
             SELECT seq FROM notices
@@ -87,28 +87,28 @@ extension SQLiteStore {
         }
     }
 
-    package func sweep(at now: Timestamp) async throws -> SweepCount {
+    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
         try await writer.run { connection throws(StoreError) in
-            let count = try connection.write { () throws(StoreError) in try connection.sweep(at: now) }
-            if count.sessions + count.successors + count.users > 0 { connection.owesWipe = true }
+            let count = try connection.write { () throws(StoreError) in try connection.removeExpired(at: now) }
+            if count.sessions + count.successors + count.users > 0 { connection.needsWipe = true }
             return count
         }
     }
 }
 
 extension SQLiteConnection {
-    fileprivate func sweep(at now: Timestamp) throws(StoreError) -> SweepCount {
-        var count = SweepCount()
-        count.sessions = try sweep(.sweepSessions, to: now)
-        count.successors = try sweep(.sweepSuccessors, to: now)
-        count.successors += try sweep(.sweepFutureSuccessors, to: now + Session.longestGrace)
-        count.securityEvents = try sweep(.sweepSecurityEvents, to: now - Retention.securityEvents)
-        count.notices = try sweep(.sweepNotices, to: now - Retention.notices)
+    fileprivate func removeExpired(at now: Timestamp) throws(StoreError) -> RemovedCounts {
+        var count = RemovedCounts()
+        count.sessions = try remove(.removeExpiredSessions, to: now)
+        count.successors = try remove(.removeExpiredSuccessors, to: now)
+        count.successors += try remove(.removeFutureSuccessors, to: now + Session.longestGrace)
+        count.securityEvents = try remove(.removeOldSecurityEvents, to: now - Retention.securityEvents)
+        count.notices = try remove(.removeOldNotices, to: now - Retention.notices)
         let users = try rows(
             .endedTombstones,
             bind: { statement in
                 statement.bind(now)
-                statement.bind(Int64(SweepCount.limit))
+                statement.bind(Int64(RemovedCounts.limit))
             },
             read: { (row: inout Row) throws(StoreError) in row.text() }
         )
@@ -121,10 +121,10 @@ extension SQLiteConnection {
         return count
     }
 
-    private func sweep(_ query: Query, to limit: Timestamp) throws(StoreError) -> Int {
+    private func remove(_ query: Query, to limit: Timestamp) throws(StoreError) -> Int {
         try run(query) { statement in
             statement.bind(limit)
-            statement.bind(Int64(SweepCount.limit))
+            statement.bind(Int64(RemovedCounts.limit))
         }
         return changedRows
     }

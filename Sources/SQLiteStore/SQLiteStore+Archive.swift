@@ -95,13 +95,13 @@ extension SQLiteStore: StoreArchive {
         }
     }
 
-    package func noteMove(to place: String?) async throws {
+    package func markMoved(to location: String?) async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write(evenIfMoved: true) { () throws(StoreError) in
-                guard let place else { return try connection.run(.deleteMeta) { $0.bind(Self.movedKey) } }
+                guard let location else { return try connection.run(.deleteMeta) { $0.bind(Self.movedKey) } }
                 try connection.run(.writeMeta) {
                     $0.bind(Self.movedKey)
-                    $0.bind(place)
+                    $0.bind(location)
                 }
             }
         }

@@ -15,7 +15,7 @@ package struct BackupProgress: Hashable, Sendable {
 extension SQLiteStore {
     /// 2 MB with SQLite's usual pages: a step takes much less than a tenth of a second.
     private static let pagesPerStep: Int32 = 512
-    private static let holdPicture = Query("hold the picture", "SELECT count(*) FROM meta")
+    private static let beginSnapshot = Query("begin snapshot", "SELECT count(*) FROM meta")
     private static let beforeCopy = Query("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
     private static let leaveLogMode = Query("make the backup one file", "PRAGMA journal_mode = DELETE")
     private static let integrityCheck = Query("integrity check", "PRAGMA integrity_check")
@@ -36,12 +36,12 @@ extension SQLiteStore {
         }
         let queue = SQLiteConnectionQueue(try openForBackup(), label: "sqlite.backup")
         let temporary = "\(destination).partial-\(String(random.nextBits(), radix: 16))"
-        let patience = patience
+        let timeout = timeout
         let outcome: Result<Void, StoreError>
         do {
             try await queue.run { source throws(StoreError) in
-                try DatabaseFile.create(temporary, unlessThere: false)
-                try Self.copy(source, to: temporary, patience: patience, progress: progress)
+                try DatabaseFile.create(temporary, unlessExists: false)
+                try Self.copy(source, to: temporary, timeout: timeout, progress: progress)
                 try DatabaseFile.publish(temporary, as: destination)
             }
             outcome = .success(())
@@ -67,20 +67,20 @@ extension SQLiteStore {
     }
 
     private func openForBackup() throws(StoreError) -> sending SQLiteConnection {
-        try SQLiteConnection.reader(path: path, leases: leases, patience: patience)
+        try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout)
     }
 
     private static func copy(
         _ source: SQLiteConnection,
         to path: String,
-        patience: Duration,
+        timeout: Duration,
         progress: (BackupProgress) -> Void
     ) throws(StoreError) {
-        let copy = try SQLiteConnection(path: path, patience: patience)
+        let copy = try SQLiteConnection(path: path, timeout: timeout)
         try copy.execute(beforeCopy)
         // In one read transaction: otherwise each commit of a worker would restart the copy.
         try source.read { () throws(StoreError) in
-            _ = try source.integer(holdPicture)
+            _ = try source.integer(beginSnapshot)
             let pages = try source.backup(into: copy)
             while try pages.step(pages: pagesPerStep) {
                 progress(pages.progress)

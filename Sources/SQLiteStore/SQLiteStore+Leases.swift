@@ -50,7 +50,7 @@ extension SQLiteStore {
                     guard var grant = stored, !(grant.lease?.isLive(at: time) ?? false) else { continue }
                     let claim = Int64(random.nextBits() >> 1)
                     var lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
-                    lease.followsUnsettledClaim = grant.lease != nil
+                    lease.followsUnfinishedClaim = grant.lease != nil
                     try connection.write(lease: lease, of: id)
                     grant.setLease(lease)
                     claimed.append(grant)

@@ -45,9 +45,9 @@ extension Query {
         )
         """
     )
-    /// The settled notices after the one at `?1` with the number `?2`.
-    static let settledNotices = Query(
-        "settled notices",
+    /// The finished notices after the one at `?1` with the number `?2`.
+    static let finishedNotices = Query(
+        "finished notices",
         """
         SELECT at, seq, user_id FROM notices
         WHERE (at, seq) > (?1, ?2) AND (?3 IS NULL OR user_id = ?3) AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
@@ -62,8 +62,8 @@ extension Query {
             AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
         """
     )
-    static let giveTurns = Query(
-        "give notices their turns",
+    static let scheduleFirstNotices = Query(
+        "schedule first notices",
         """
         UPDATE notices SET next_try_at = iif(
             EXISTS (
@@ -79,7 +79,7 @@ extension Query {
 }
 
 extension SQLiteTransaction {
-    func keepNotice(_ content: Notice.Content, ofUser userID: String, at now: Timestamp, nonce: UInt64) throws {
+    func insertNotice(_ content: Notice.Content, ofUser userID: String, at now: Timestamp, nonce: UInt64) throws {
         try perform { () throws(StoreError) in
             try connection.run(.insertNotice) {
                 $0.bind(Int64(UInt32(truncatingIfNeeded: nonce)))
@@ -141,11 +141,11 @@ extension SQLiteStore {
     }
 
     package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
-        try await settle(sequence, by: .acceptNotice, at: now)
+        try await finish(sequence, by: .acceptNotice, at: now)
     }
 
     package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
-        try await settle(sequence, by: .giveUpNotice, at: now)
+        try await finish(sequence, by: .giveUpNotice, at: now)
     }
 
     package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {
@@ -161,20 +161,20 @@ extension SQLiteStore {
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
         try await changePages(after: NoticeCursor(at: start, sequence: -1)) { cursor in
-            let page = try await settledNotices(after: cursor, ofUser: userID)
+            let page = try await finishedNotices(after: cursor, ofUser: userID)
             guard let last = page.last else { return ChangedPage(changed: 0, next: nil) }
             let count = try await replay(NoticeReplay.distinct(page.map(\.user)), since: start, at: now)
             return ChangedPage(changed: count, next: page.count == NoticeReplay.batchSize ? last.cursor : nil)
         }
     }
 
-    private func settledNotices(
+    private func finishedNotices(
         after cursor: NoticeCursor,
         ofUser userID: String?
     ) async throws -> [(cursor: NoticeCursor, user: String)] {
         try await reader.run { connection throws(StoreError) in
             try connection.rows(
-                .settledNotices,
+                .finishedNotices,
                 bind: { statement in
                     statement.bind(cursor.at)
                     statement.bind(cursor.sequence)
@@ -200,7 +200,7 @@ extension SQLiteStore {
                         $0.bind(now)
                     }
                     count += connection.changedRows
-                    try connection.run(.giveTurns) {
+                    try connection.run(.scheduleFirstNotices) {
                         $0.bind(now)
                         $0.bind(user)
                     }
@@ -210,8 +210,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Settles a notice and makes the next one of its user due.
-    private func settle(_ sequence: Int64, by query: Query, at now: Timestamp) async throws {
+    /// Finishes a notice and makes the next one of its user due.
+    private func finish(_ sequence: Int64, by query: Query, at now: Timestamp) async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
                 let bind = { (statement: Statement) in

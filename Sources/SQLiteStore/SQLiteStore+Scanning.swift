@@ -80,8 +80,8 @@ extension Query {
     /// Sorted like the index by state, which ends with the id.
     ///
     /// `?4` is a cursor.
-    static let hasten = Query(
-        "hasten retries",
+    static let expedite = Query(
+        "expedite retries",
         """
         UPDATE grants SET due_at = ?2 WHERE id IN (
             SELECT id FROM grants INDEXED BY grants_by_state
@@ -91,7 +91,7 @@ extension Query {
         ) RETURNING id
         """
     )
-    static let hastenNotices = Query("hasten notices", "UPDATE notices SET next_try_at = ?1 WHERE next_try_at > ?1")
+    static let expediteNotices = Query("expedite notices", "UPDATE notices SET next_try_at = ?1 WHERE next_try_at > ?1")
 }
 
 extension SQLiteStore {
@@ -118,11 +118,11 @@ extension SQLiteStore {
         }
     }
 
-    package func census(
+    package func grantStatistics(
         at now: Timestamp,
         refreshTokensEndingBefore end: Timestamp,
         idleSince: Timestamp
-    ) async throws -> Census {
+    ) async throws -> GrantStatistics {
         try await scanner.run { connection throws(StoreError) in
             try connection.read { () throws(StoreError) in
                 var byState: [GrantState: Int] = [:]
@@ -147,7 +147,7 @@ extension SQLiteStore {
                         Int(row.integer())
                     } ?? 0
                 }
-                return Census(
+                return GrantStatistics(
                     byState: byState,
                     due: due.reduce(0) { $0 + $1.count },
                     oldestDueAt: due.compactMap(\.oldest).min(),
@@ -176,7 +176,7 @@ extension SQLiteStore {
         }
     }
 
-    package func hastenRetries(
+    package func expediteRetries(
         ofClient clientID: String,
         dueBy: Timestamp,
         after cursor: GrantID?,
@@ -185,7 +185,7 @@ extension SQLiteStore {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
                 let ids = try connection.rows(
-                    .hasten,
+                    .expedite,
                     bind: { statement in
                         statement.bind(clientID)
                         statement.bind(dueBy)
@@ -206,7 +206,7 @@ extension SQLiteStore {
             }
         }
         try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in try connection.run(.hastenNotices) { $0.bind(now) } }
+            try connection.write { () throws(StoreError) in try connection.run(.expediteNotices) { $0.bind(now) } }
         }
         return changed
     }

@@ -12,8 +12,8 @@ extension Query {
         SET epoch = ?2, heartbeat = ?3, sealing_key = ?4, keys = ?5, is_refreshing = ?6
         """
     )
-    static let deleteDeadWorkers = Query(
-        "forget dead workers",
+    static let removeDeadWorkers = Query(
+        "remove dead workers",
         "DELETE FROM workers WHERE epoch <> ?1 OR heartbeat < ?2"
     )
     static let liveWorkers = Query(
@@ -23,7 +23,7 @@ extension Query {
         WHERE epoch = ?1 AND heartbeat >= ?2 ORDER BY worker_id
         """
     )
-    static let deleteWorker = Query("forget worker", "DELETE FROM workers WHERE worker_id = ?")
+    static let removeWorkerByID = Query("remove worker", "DELETE FROM workers WHERE worker_id = ?")
 
     static let readMeta = Query("read meta", "SELECT value FROM meta WHERE key = ?")
     static let writeMeta = Query(
@@ -45,7 +45,7 @@ extension SQLiteStore {
                     statement.bind(worker.keyIDs.map(\.description).joined(separator: " "))
                     statement.bind(worker.isRefreshing)
                 }
-                try connection.run(.deleteDeadWorkers) { $0.bindLifeTest(at: time) }
+                try connection.run(.removeDeadWorkers) { $0.bindLiveness(at: time) }
                 return try connection.liveWorkers(at: time)
             }
         }
@@ -57,10 +57,10 @@ extension SQLiteStore {
         }
     }
 
-    package func forgetWorker(_ id: String) async throws {
+    package func removeWorker(_ id: String) async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write(evenIfMoved: true) { () throws(StoreError) in
-                try connection.run(.deleteWorker) { $0.bind(id) }
+                try connection.run(.removeWorkerByID) { $0.bind(id) }
             }
         }
     }
@@ -102,7 +102,7 @@ extension SQLiteStore {
 
 extension SQLiteConnection {
     fileprivate func liveWorkers(at time: LeaseTime) throws(StoreError) -> [WorkerReport] {
-        try rows(.liveWorkers, bind: { $0.bindLifeTest(at: time) }) { (row: inout Row) throws(StoreError) in
+        try rows(.liveWorkers, bind: { $0.bindLiveness(at: time) }) { (row: inout Row) throws(StoreError) in
             let id = row.text()
             let sealingKey = KeyID(row.text())
             let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
@@ -116,7 +116,7 @@ extension SQLiteConnection {
 
 extension Statement {
     /// Binds the boot of a live worker's report, and its earliest instant.
-    func bindLifeTest(at time: LeaseTime) {
+    func bindLiveness(at time: LeaseTime) {
         bind(time.epoch)
         bind(time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds)
     }

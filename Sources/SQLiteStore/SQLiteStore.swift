@@ -17,7 +17,7 @@ package final class SQLiteStore: AccountStore {
     let timeSource: any TimeSource
     let random: any RandomSource
     package let bootID: String
-    let patience: Duration
+    let timeout: Duration
     let leases: LeaseFile
     private let keepsNotices: Bool
     let writer: SQLiteConnectionQueue
@@ -26,8 +26,8 @@ package final class SQLiteStore: AccountStore {
 
     /// Opens the database, creating it (mode 0600) if necessary and bringing its schema up to date.
     ///
-    /// It blocks, for up to `patience` while another process holds the file. `bootID` is the boot that leases belong
-    /// to; `nil` asks the kernel. `patience` is the time that a write waits for another process's before it fails with
+    /// It blocks, for up to `timeout` while another process holds the file. `bootID` is the boot that leases belong
+    /// to; `nil` asks the kernel. `timeout` is the time that a write waits for another process's before it fails with
     /// ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the backend go to the outbox.
     /// `onUpgrade` is called before each step that brings an older database up to date, which may take minutes; while a
     /// worker uses the older database, the call fails with ``StoreError/Code/inUse``.
@@ -36,7 +36,7 @@ package final class SQLiteStore: AccountStore {
         timeSource: any TimeSource,
         random: any RandomSource = SystemRandom(),
         bootID: String? = nil,
-        patience: Duration = .seconds(10),
+        timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
         onUpgrade: @Sendable (SchemaUpgrade) -> Void = { _ in }
     ) throws(StoreError) {
@@ -45,7 +45,7 @@ package final class SQLiteStore: AccountStore {
         self.timeSource = timeSource
         self.random = random
         self.bootID = bootID
-        self.patience = patience
+        self.timeout = timeout
         self.keepsNotices = keepsNotices
         let leases = LeaseFile(of: path, bootID: bootID)
         self.leases = leases
@@ -55,18 +55,18 @@ package final class SQLiteStore: AccountStore {
                 try SQLiteConnection.writer(
                     path: path,
                     leases: leases,
-                    patience: patience,
+                    timeout: timeout,
                     at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot),
-                    telling: onUpgrade
+                    onUpgrade: onUpgrade
                 ),
                 label: "sqlite.writer"
             )
             reader = SQLiteConnectionQueue(
-                try SQLiteConnection.reader(path: path, leases: leases, patience: patience),
+                try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout),
                 label: "sqlite.reader"
             )
             scanner = SQLiteConnectionQueue(
-                try SQLiteConnection.reader(path: path, leases: leases, patience: patience),
+                try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout),
                 label: "sqlite.scanner"
             )
         } catch {
@@ -89,7 +89,7 @@ package final class SQLiteStore: AccountStore {
         let outcome: Swift.Result<Result, any Error> = try await writer.run { connection throws(StoreError) in
             try connection.begin()
             do throws(StoreError) {
-                try connection.readStanding()
+                try connection.readState()
             } catch {
                 connection.rollBack()
                 throw error
@@ -123,7 +123,7 @@ package final class SQLiteStore: AccountStore {
     package func close() async {
         await reader.close()
         await scanner.close()
-        await writer.close { connection in connection.settle() }
+        await writer.close { connection in connection.finishLogs() }
     }
 }
 
@@ -132,9 +132,9 @@ extension SQLiteConnection {
     ///
     /// Otherwise the next process that opens the file continues with the log, so a failure here has no effect. After a
     /// failure the log stays: the database file may not be the one that it belongs to.
-    fileprivate func settle() {
+    fileprivate func finishLogs() {
         do {
-            if owesWipe { owesWipe = try !restartLog(cuts: true) }
+            if needsWipe { needsWipe = try !restartLog(cuts: true) }
             guard try checkpoint() else { return }
         } catch {
             return

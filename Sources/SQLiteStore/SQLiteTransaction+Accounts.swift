@@ -53,8 +53,8 @@ extension Query {
         "end sessions of user",
         "DELETE FROM sessions WHERE user_id = ? RETURNING successor IS NOT NULL"
     )
-    static let rememberEvent = Query(
-        "remember security event",
+    static let recordSecurityEvent = Query(
+        "record security event",
         "INSERT INTO security_events (jti, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
     )
 }
@@ -184,9 +184,9 @@ extension SQLiteTransaction {
 
     // MARK: Events
 
-    func remember(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
+    func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
         try perform { () throws(StoreError) in
-            try connection.run(.rememberEvent) {
+            try connection.run(.recordSecurityEvent) {
                 $0.bind(identifier)
                 $0.bind(now)
             }

@@ -58,7 +58,7 @@ final class SQLiteTransaction: StoreTransaction {
     /// The source of the nonces in notice ids; `nil` if notices are not kept.
     private let noticeNonces: (any RandomSource)?
     /// The current grants that this transaction has read or written.
-    private var known: [GrantID: Grant] = [:]
+    private var grants: [GrantID: Grant] = [:]
     private var isOpen = true
     /// The first failure after which SQLite may have rolled back the whole transaction: nothing may follow it.
     private var failure: StoreError?
@@ -79,7 +79,7 @@ final class SQLiteTransaction: StoreTransaction {
     func finish() throws(StoreError) {
         isOpen = false
         if let failure { throw failure }
-        if wipes { connection.owesWipe = true }
+        if wipes { connection.needsWipe = true }
     }
 
     var leaseTime: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
@@ -89,7 +89,7 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     func grant(ofUser userID: String) throws -> Grant? {
-        try noting(
+        try caching(
             perform { () throws(StoreError) in
                 try connection.first(.grantOfUser, bind: { $0.bind(userID) }, read: GrantRow.read)
             }
@@ -132,7 +132,7 @@ final class SQLiteTransaction: StoreTransaction {
             try connection.run(GrantRow.insert) { GrantRow.bindInsert(grant, to: $0) }
         }
         if let lease = grant.lease { leaseChanges[grant.id] = LeaseChange(lease: lease) }
-        known[grant.id] = grant
+        grants[grant.id] = grant
     }
 
     func update(_ grant: Grant) throws {
@@ -153,7 +153,7 @@ final class SQLiteTransaction: StoreTransaction {
         if former.lease != grant.lease {
             leaseChanges[grant.id, default: LeaseChange(ended: former.lease?.claim)].lease = grant.lease
         }
-        known[grant.id] = grant
+        grants[grant.id] = grant
         let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil
         let wipesAccessToken = former.accessToken != nil && grant.accessToken == nil
         if wipesRefreshToken || wipesAccessToken { wipes = true }
@@ -180,7 +180,7 @@ final class SQLiteTransaction: StoreTransaction {
 
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws {
         guard let noticeNonces else { return }
-        try keepNotice(content, ofUser: userID, at: now, nonce: noticeNonces.nextBits())
+        try insertNotice(content, ofUser: userID, at: now, nonce: noticeNonces.nextBits())
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {
@@ -203,17 +203,17 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     private func stored(_ id: GrantID) throws(StoreError) -> Grant? {
-        if let grant = known[id], isOpen, failure == nil { return grant }
-        return noting(
+        if let grant = grants[id], isOpen, failure == nil { return grant }
+        return caching(
             try perform { () throws(StoreError) in
                 try connection.first(.grantByID, bind: { $0.bind(id.rawValue) }, read: GrantRow.read)
             }
         )
     }
 
-    private func noting(_ grant: Grant?) -> Grant? {
+    private func caching(_ grant: Grant?) -> Grant? {
         let grant = grant.map(withPresentLease)
-        if let grant { known[grant.id] = grant }
+        if let grant { grants[grant.id] = grant }
         return grant
     }
 
@@ -225,7 +225,7 @@ final class SQLiteTransaction: StoreTransaction {
         return grant
     }
 
-    func perform<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+    func perform<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
         if let failure { throw failure }
         do {

@@ -27,10 +27,6 @@ struct Schema {
         "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
     )
 
-    private static let ignoreForeignKeys = Query("ignore foreign keys", "PRAGMA foreign_keys = OFF")
-    private static let heedForeignKeys = Query("heed foreign keys", "PRAGMA foreign_keys = ON")
-    private static let checkForeignKeys = Query("check foreign keys", "PRAGMA foreign_key_check")
-
     let migrations: [Migration]
 
     init(migrations: [Migration] = Migration.all) {
@@ -42,25 +38,25 @@ struct Schema {
     ///
     /// It reads one snapshot, because another process may be creating the schema at the same time.
     func version(of connection: SQLiteConnection) throws(StoreError) -> Int {
-        guard !connection.isInTransaction else { return try versionSeen(by: connection) }
-        return try connection.read { () throws(StoreError) in try versionSeen(by: connection) }
+        guard !connection.isInTransaction else { return try storedVersion(in: connection) }
+        return try connection.read { () throws(StoreError) in try storedVersion(in: connection) }
     }
 
-    private func versionSeen(by connection: SQLiteConnection) throws(StoreError) -> Int {
+    private func storedVersion(in connection: SQLiteConnection) throws(StoreError) -> Int {
         let version = Int(try connection.integer(Self.readVersion))
         if try connection.integer(Self.readApplicationID) != Self.applicationID {
             guard version == 0, try connection.integer(Self.countObjects) == 0 else {
                 throw StoreError(
                     .cannotOpen,
-                    "\(connection.path) is another program's database: refresh-worker leaves it alone. Name another file."
+                    "\(connection.path) is another program's database: refresh-worker does not change it. Name another file."
                 )
             }
         }
         guard version <= migrations.count else {
             throw StoreError(
-                .newerSchema,
-                "The database \(connection.path) has schema version \(version), and this refresh-worker knows versions up to "
-                    + "\(migrations.count). Upgrade refresh-worker; nothing was changed."
+                newerSchema: version,
+                of: "the database \(connection.path)",
+                supported: migrations.count
             )
         }
         return version
@@ -68,50 +64,41 @@ struct Schema {
 
     /// Runs the steps that the file lacks, each in a transaction together with its number.
     ///
-    /// Processes that open a new file at once take turns, and each checks again in its turn. It refuses while a worker
-    /// is live: an older version's statements would fail on the new schema, so it could not store the results that it
-    /// has in memory, which may include rotated refresh tokens. `tell` is called before a file with content is changed.
+    /// Processes that open a new file at the same time wait for each other, and each checks again after its wait. An upgrade
+    /// fails while a worker is live: an older version's statements would fail on the new schema, so it could not store the results that it
+    /// has in memory, which may include rotated refresh tokens. `onUpgrade` is called before a file with content is changed.
     func migrate(
         _ connection: SQLiteConnection,
         at time: LeaseTime,
-        telling tell: (SchemaUpgrade) -> Void = { _ in }
+        onUpgrade: (SchemaUpgrade) -> Void = { _ in }
     ) throws(StoreError) {
         let found = try version(of: connection)
         while true {
             let next = try version(of: connection)
             guard next < migrations.count else { return }
-            // The pragma does nothing inside a transaction (https://sqlite.org/pragma.html#pragma_foreign_keys).
-            if migrations[next].remakesTables { try connection.execute(Self.ignoreForeignKeys) }
             try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard try version(of: connection) == next else { return }
                 let step = next + 1
                 try refuseWorkers(of: connection, at: time, before: step)
-                if found > 0 { tell(SchemaUpgrade(from: next, to: step)) }
+                if found > 0 { onUpgrade(SchemaUpgrade(from: next, to: step)) }
                 try connection.execute(Query("migration \(step)", migrations[next].statements))
-                if migrations[next].remakesTables, try !connection.rows(Self.checkForeignKeys, read: { _ in }).isEmpty {
-                    throw StoreError(
-                        .corrupt,
-                        "The database \(connection.path) holds grants of no user; nothing was changed. Restore a backup."
-                    )
-                }
                 try connection.run(Self.writeApplicationID)
                 try connection.execute(Query("migration \(step)", "PRAGMA user_version = \(step)"))
             }
-            if migrations[next].remakesTables { try connection.execute(Self.heedForeignKeys) }
         }
     }
 
     private func refuseWorkers(of connection: SQLiteConnection, at time: LeaseTime, before step: Int) throws(StoreError)
     {
         guard try connection.integer(Self.countWorkerTables) > 0 else { return }
-        let workers = try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLifeTest(at: time) }) {
+        let workers = try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLiveness(at: time) }) {
             (row: inout Row) throws(StoreError) in
             row.text()
         }
         guard workers.isEmpty else {
             throw StoreError(
                 .inUse,
-                "The database \(connection.path) must be brought to schema version \(step), and workers that know only the one "
+                "The database \(connection.path) needs schema version \(step), and workers that support only the version "
                     + "before use it (\(workers.joined(separator: ", "))). Stop every worker and cron job first, then start again. "
                     + "A killed worker counts as live for 30 seconds."
             )

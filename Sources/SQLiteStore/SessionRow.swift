@@ -8,8 +8,8 @@ enum SessionRow {
     static let columns = (["id", "user_id", "created_at"] + changing).joined(separator: ", ")
 
     static let insert: Query = {
-        let places = Array(repeating: "?", count: 3 + changing.count).joined(separator: ", ")
-        return Query("insert session", "INSERT INTO sessions (\(columns)) VALUES (\(places))")
+        let placeholders = Array(repeating: "?", count: 3 + changing.count).joined(separator: ", ")
+        return Query("insert session", "INSERT INTO sessions (\(columns)) VALUES (\(placeholders))")
     }()
     static let update: Query = {
         let list = changing.map { "\($0) = ?" }.joined(separator: ", ")

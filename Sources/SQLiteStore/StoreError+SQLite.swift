@@ -20,25 +20,25 @@ extension StoreError {
         case SQLITE_FULL:
             self.init(
                 .diskFull,
-                "There is no room for \(database) \(cause). Make room on its disk; what was stored before is intact."
+                "The disk of \(database) is full \(cause). Free space on it; stored data is intact."
             )
         case SQLITE_IOERR:
-            self.init(.input, "Reading or writing \(database) failed \(cause). Look at the disk and the system log.")
+            self.init(.input, "Reading or writing \(database) failed \(cause). Check the disk and the system log.")
         case SQLITE_CANTOPEN where Self.maySoonPass(systemError), SQLITE_NOMEM:
             let reason = unsafe resultCode == SQLITE_NOMEM ? "out of memory" : String(cString: strerror(systemError))
             self.init(
                 .input,
-                "\(database.capitalizedFirst) cannot be used at the moment: \(reason) \(cause). Try again; if it stays so, look at "
+                "\(database.capitalizedFirst) cannot be used at the moment: \(reason) \(cause). Try again; if it fails again, check "
                     + "the disk, the system log and the limits of the process."
             )
         case SQLITE_CANTOPEN where Self.isUnexplained(systemError, for: path):
             self.init(
                 .input,
                 "\(database.capitalizedFirst) cannot be used at the moment: one of its files could not be opened \(cause). Try "
-                    + "again; if it stays so, look at the disk, the system log and the limits of the process."
+                    + "again; if it fails again, check the disk, the system log and the limits of the process."
             )
         case SQLITE_READONLY where Self.mayWrite(path):
-            self.init(openedForReadingAlone: path, cause: cause)
+            self.init(openedReadOnly: path, cause: cause)
         case SQLITE_READONLY, SQLITE_PERM:
             self.init(
                 .readOnly,
@@ -47,18 +47,18 @@ extension StoreError {
         case SQLITE_CANTOPEN, SQLITE_AUTH:
             self.init(
                 .cannotOpen,
-                "\(database.capitalizedFirst) cannot be opened \(cause). See that its folder exists and that the worker's user may "
+                "\(database.capitalizedFirst) cannot be opened \(cause). Check that its folder exists and that the worker's user may "
                     + "use it."
             )
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             self.init(
                 .corrupt,
-                "A read from \(database) gave damaged data \(cause). Run `refresh-worker doctor`, which reads the whole file, and "
-                    + "look at the disk and the system log."
+                "A read from \(database) returned damaged data \(cause). Run `refresh-worker doctor`, which reads the whole file, and "
+                    + "check the disk and the system log."
             )
             suspectedFile = path
         case SQLITE_CONSTRAINT where csqlite_is_conflict(resultCode) != 0:
-            self.init(.conflict, "What was to be written contradicts what \(database) holds \(cause).")
+            self.init(.conflict, "The data to be written contradicts the data in \(database) \(cause).")
         default:
             self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }
@@ -68,11 +68,11 @@ extension StoreError {
     ///
     /// SQLite tries that after any failure of the first attempt, so a passing lack of descriptors would look like a
     /// lack of rights.
-    init(openedForReadingAlone path: String, cause: String) {
+    init(openedReadOnly path: String, cause: String) {
         self.init(
             .input,
-            "The database \(path) could not be opened for writing just now, although it may be written \(cause). Try again; if it "
-                + "stays so, look at the disk and the system log."
+            "The database \(path) could not be opened for writing just now, although its permissions allow writing \(cause). Try again; if it "
+                + "fails again, check the disk and the system log."
         )
     }
 

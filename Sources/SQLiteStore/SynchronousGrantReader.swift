@@ -4,9 +4,9 @@ private import Synchronization
 
 /// Reads single grants on the caller's thread, over a few connections of its own.
 ///
-/// For threads that may wait for the disk, such as a listener's own, and that cannot wait for a queue: the queue of
-/// ``SQLiteStore`` costs more than the read itself. It never waits for other callers: while all of its connections are
-/// in use, or another process holds the file, it returns `nil` and the caller has to ask the store.
+/// It serves threads that may wait for the disk but not for a queue, such as those of a listener: the queue of
+/// ``SQLiteStore`` costs more than the read. It does not wait for other callers: while all its connections are in use, or
+/// another process holds the file, it returns `nil`, and the caller reads from the store instead.
 package final class SynchronousGrantReader: Sendable {
     private final class Reader: Sendable {
         /// The connection, until it is closed.
@@ -19,7 +19,7 @@ package final class SynchronousGrantReader: Sendable {
 
     private let readers: [Reader]
 
-    /// Opens a database that a ``SQLiteStore`` has created; it blocks, for up to `patience` while another process holds
+    /// Opens a database that a ``SQLiteStore`` has created; it blocks, for up to `timeout` while another process holds
     /// the file.
     ///
     /// `bootID` is the boot that leases belong to; `nil` asks the kernel. As many callers as there are `connections`
@@ -28,14 +28,14 @@ package final class SynchronousGrantReader: Sendable {
         path: String,
         bootID: String? = nil,
         connections: Int,
-        patience: Duration = .seconds(10)
+        timeout: Duration = .seconds(10)
     ) throws(StoreError) {
         let bootID = if let bootID { bootID } else { try BootID.require() }
         let leases = LeaseFile(of: path, bootID: bootID)
         var readers: [Reader] = []
         for _ in 0..<connections {
-            let connection = try SQLiteConnection.reader(path: path, leases: leases, patience: patience)
-            connection.setPatience(.zero)
+            let connection = try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout)
+            connection.setBusyTimeout(.zero)
             readers.append(Reader(connection))
         }
         self.readers = readers
@@ -59,7 +59,7 @@ package final class SynchronousGrantReader: Sendable {
         return nil
     }
 
-    /// Closes the connections, so that the store, which closes after it, is the last and can tidy up its files.
+    /// Closes the connections, so that the store, which closes after it, is the last and can clean up its files.
     package func close() {
         for reader in readers { reader.connection.withLock { $0 = nil } }
     }

@@ -10,8 +10,8 @@ enum UserRow {
     static let columns = (["user_id"] + changing).joined(separator: ", ")
 
     static let insert: Query = {
-        let places = Array(repeating: "?", count: 1 + changing.count).joined(separator: ", ")
-        return Query("insert whole user", "INSERT INTO users (\(columns)) VALUES (\(places))")
+        let placeholders = Array(repeating: "?", count: 1 + changing.count).joined(separator: ", ")
+        return Query("insert whole user", "INSERT INTO users (\(columns)) VALUES (\(placeholders))")
     }()
     static let update: Query = {
         let list = changing.map { "\($0) = ?" }.joined(separator: ", ")

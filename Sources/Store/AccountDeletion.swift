@@ -5,7 +5,7 @@ package enum AccountDeletion {
     /// The result of a deletion.
     package struct Outcome: Hashable, Sendable {
         package let endedSessions: Int
-        /// The ended grant, as stored until its revocation is done and the tombstone is swept.
+        /// The ended grant, as stored until its revocation is done and the tombstone is removed.
         package let grant: Grant?
     }
 

@@ -4,7 +4,7 @@ package import Clocks
 package struct ClockReading: Hashable, Sendable {
     package var now: Timestamp
     package var sinceBoot: BootInstant
-    /// The name of the boot that `sinceBoot` belongs to.
+    /// The id of the boot that `sinceBoot` belongs to.
     package var bootID: String
 
     package init(now: Timestamp, sinceBoot: BootInstant, bootID: String) {
@@ -15,7 +15,7 @@ package struct ClockReading: Hashable, Sendable {
 }
 
 extension ClockReading {
-    /// The stored form: both clocks in milliseconds, and the boot's name.
+    /// The stored form: both clocks in milliseconds, and the id of the boot.
     package var stored: String { "\(now.milliseconds) \(sinceBoot.milliseconds) \(bootID)" }
 
     package init?(stored text: String) {

@@ -9,7 +9,7 @@ extension Grant {
     package static func connected(
         id: GrantID,
         userID: String,
-        handover: IncomingTokens,
+        incoming: IncomingTokens,
         dueAt: Timestamp?,
         at now: Timestamp
     ) -> (grant: Grant, events: [GrantEvent]) {
@@ -17,15 +17,15 @@ extension Grant {
             id: id,
             userID: userID,
             createdAt: now,
-            clientID: handover.clientID,
-            owner: handover.owner,
-            scope: handover.scope ?? "",
+            clientID: incoming.clientID,
+            owner: incoming.owner,
+            scope: incoming.scope ?? "",
             state: .active,
             reason: .none,
             since: now,
             generation: 1,
-            refreshToken: handover.refreshToken,
-            accessToken: handover.accessToken?.bounded(at: now),
+            refreshToken: incoming.refreshToken,
+            accessToken: incoming.accessToken?.bounded(at: now),
             dueAt: dueAt,
             attempts: 0,
             failingSince: nil,
@@ -44,35 +44,35 @@ extension Grant {
     /// is void. Without one, and for the same account, the stored one and the generation stay: an answer that is in
     /// flight for the stored token is still good, and the access token that expires later is kept.
     package mutating func reconnect(
-        _ handover: IncomingTokens,
-        bringsOtherRefreshToken: Bool,
+        _ incoming: IncomingTokens,
+        replacesRefreshToken: Bool,
         switchesAccount: Bool,
         dueAt: Timestamp?,
         at now: Timestamp
     ) -> [GrantEvent] {
         let (former, formerOwner) = (state, owner)
-        let broughtToken = handover.accessToken?.bounded(at: now)
+        let newAccessToken = incoming.accessToken?.bounded(at: now)
         if switchesAccount {
-            owner = handover.owner
-            accessToken = broughtToken
+            owner = incoming.owner
+            accessToken = newAccessToken
         } else {
-            owner.merge(handover.owner)
-            accessToken = AccessToken.later(of: accessToken, broughtToken, at: now)
+            owner.merge(incoming.owner)
+            accessToken = AccessToken.later(of: accessToken, newAccessToken, at: now)
         }
         if owner.googleUserID != formerOwner.googleUserID || owner.email != formerOwner.email {
             formerTokensUntil = issuedTokens.end
         }
-        if switchesAccount || bringsOtherRefreshToken {
+        if switchesAccount || replacesRefreshToken {
             generation += 1
-            refreshToken = handover.refreshToken
-            clientID = handover.clientID
+            refreshToken = incoming.refreshToken
+            clientID = incoming.clientID
             isProven = false
             quickRefreshes = 0
             answerLostAt = nil
-        } else if let known = handover.refreshToken?.expiresAt {
-            refreshToken?.expiresAt = known
+        } else if let expiresAt = incoming.refreshToken?.expiresAt {
+            refreshToken?.expiresAt = expiresAt
         }
-        scope = handover.scope ?? scope
+        scope = incoming.scope ?? scope
         revocationAskedAt = nil
         endFailures()
         enter(.active, reason: .none, at: now)
@@ -136,13 +136,13 @@ extension Grant {
     }
 
     /// Records that the rotated refresh token of this claim's answer is stored.
-    package mutating func noteRotation(by claim: Int64) {
+    package mutating func recordRotation(by claim: Int64) {
         rotationClaims.insert(claim)
     }
 
     /// `true` if a rotated refresh token of this claim's answer was stored, even if it has been replaced since.
     ///
-    /// `generation` is the version that the claim asked with: while it is current, its answer was not stored.
+    /// `generation` is the version that the claim sent: while it is current, its answer was not stored.
     package func hasStoredRotation(by claim: Int64, ofGeneration generation: Int64) -> Bool {
         self.generation > generation && rotationClaims.contains(claim)
     }
@@ -152,8 +152,8 @@ extension Grant {
         suspectedSince = first
     }
 
-    /// Records that an earlier claim was never settled: its worker died or stands still, so its answer may be lost.
-    package mutating func noteLostAnswer(at now: Timestamp) {
+    /// Records that an earlier claim ended without a result: its worker died or was suspended, so its answer may be lost.
+    package mutating func recordLostAnswer(at now: Timestamp) {
         answerLostAt = answerLostAt ?? now
     }
 
@@ -194,7 +194,7 @@ extension Grant {
         return events
     }
 
-    /// Ends the grant because Google said that it is dead.
+    /// Ends the grant because Google said that it has ended.
     ///
     /// The sealed tokens stay: the answer may turn out to be part of a wave.
     package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
@@ -272,7 +272,7 @@ extension Grant {
             && refreshToken != nil
     }
 
-    /// Takes back a disconnection that an answer in a wave caused: the grant is tried again.
+    /// Undoes a disconnection that an answer in a wave caused: the grant is tried again.
     package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         guard state == .disconnected, GrantReason.endedByAnswer.contains(reason), refreshToken != nil else {
             return []
@@ -311,8 +311,8 @@ extension Grant {
         self.lease = lease
     }
 
-    /// Gives an imported grant the state that it had at its origin, with the time since when it had it.
-    package mutating func adopt(state: GrantState, reason: GrantReason, since: Timestamp) {
+    /// Sets the state, the reason and their time that an imported grant had at its origin.
+    package mutating func restore(state: GrantState, reason: GrantReason, since: Timestamp) {
         enter(state, reason: reason, at: since)
         self.since = since
         if state.endsCalls { dueAt = nil }
@@ -365,7 +365,7 @@ extension Grant {
     }
 
     /// `true` if an attempt before the due time does no harm.
-    var mayBeHastened: Bool {
+    var mayBeExpedited: Bool {
         state == .retrying && !GrantReason.awaitingConfirmation.contains(reason)
     }
 }
@@ -385,13 +385,13 @@ extension Grant.AccessToken {
         return token
     }
 
-    /// `true` if this stored token is live and was obtained after a token that comes late: a worker paused with its
+    /// `true` if this stored token is live and was obtained after `late`: a worker was suspended with its
     /// answer, and another worker has refreshed the grant since.
     func isNewer(than late: Self, at now: Timestamp) -> Bool {
         obtainedAt > late.obtainedAt && obtainedAt <= now && expiresAt > now
     }
 
-    /// Returns the token that expires later; an expiry that a clock ahead of this one stored does not count.
+    /// Returns the token that expires later; a token that was stored by a clock ahead of this one does not count.
     static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {
         guard let stored, stored.obtainedAt <= now else { return new ?? stored }
         guard let new else { return stored }
@@ -400,7 +400,7 @@ extension Grant.AccessToken {
 }
 
 extension Grant.Owner {
-    /// Takes over the known fields of the other owner.
+    /// Replaces the fields that the other owner has.
     mutating func merge(_ other: Self) {
         googleUserID = other.googleUserID ?? googleUserID
         email = other.email ?? email

@@ -1,5 +1,13 @@
-private import Clocks
+package import Clocks
 private import Secrets
+
+/// The type of a column's values.
+package enum ColumnType: Sendable {
+    case integer
+    case text
+    case bytes
+    case flag
+}
 
 /// The columns of a grant: the one list of their names, types and values, in the order of the table.
 ///
@@ -213,4 +221,24 @@ extension Grant {
             lease: lease
         )
     }
+}
+
+extension Grant {
+    /// The day of the last refresh, or of the first connection if there was none.
+    ///
+    /// Stores find idle grants by it: an index on the day changes once a day, and not with each refresh.
+    package var dayOfUse: Int64 { (lastSuccessAt ?? createdAt).day }
+}
+
+extension Timestamp {
+    /// The number of whole days between 1970 and this instant, in UTC; negative before 1970.
+    package var day: Int64 {
+        let length: Int64 = 86_400_000
+        return milliseconds >= 0 ? milliseconds / length : (milliseconds - length + 1) / length
+    }
+}
+
+extension Sequence where Element: RawRepresentable<String> {
+    /// The codes as they are listed in SQL: quoted, in alphabetical order.
+    package var sqlList: String { map { "'\($0.rawValue)'" }.sorted().joined(separator: ", ") }
 }

@@ -1,18 +1,18 @@
 import Clocks
 
-/// The notices of a store in memory: the pending and the settled ones, and the process that delivers them.
+/// The notices of a store in memory: the pending and the finished ones, and the process that delivers them.
 ///
 /// For each user only the oldest pending notice has a time of delivery; the next one gets its time when that one is
-/// settled.
+/// finished.
 struct InMemoryOutbox {
     struct Entry {
         var notice: Notice
-        /// `nil` while an older notice of the same user is pending, and once this one is settled.
+        /// `nil` while an older notice of the same user is pending, and once this one is finished.
         var nextTryAt: Timestamp?
         var acceptedAt: Timestamp?
         var givenUpAt: Timestamp?
 
-        var settledAt: Timestamp? { acceptedAt ?? givenUpAt }
+        var finishedAt: Timestamp? { acceptedAt ?? givenUpAt }
     }
 
     private(set) var entries: [Int64: Entry] = [:]
@@ -31,7 +31,7 @@ struct InMemoryOutbox {
             attempts: 0
         )
         entries[last] = Entry(notice: notice)
-        giveTurns(at: now)
+        scheduleFirstNotices(at: now)
     }
 
     func due(at now: Timestamp, atMost count: Int) -> [Notice] {
@@ -44,12 +44,12 @@ struct InMemoryOutbox {
 
     var nextTryAt: Timestamp? { entries.values.compactMap(\.nextTryAt).min() }
 
-    mutating func settle(_ sequence: Int64, at now: Timestamp, with change: (inout Entry) -> Void) {
-        guard var entry = entries[sequence], entry.settledAt == nil else { return }
+    mutating func finish(_ sequence: Int64, at now: Timestamp, with change: (inout Entry) -> Void) {
+        guard var entry = entries[sequence], entry.finishedAt == nil else { return }
         entry.nextTryAt = nil
         change(&entry)
         entries[sequence] = entry
-        giveTurns(at: now)
+        scheduleFirstNotices(at: now)
     }
 
     mutating func postpone(_ sequence: Int64, until next: Timestamp) {
@@ -60,7 +60,7 @@ struct InMemoryOutbox {
 
     mutating func replay(since start: Timestamp, ofUser userID: String?, at now: Timestamp) -> Int {
         var count = 0
-        for (sequence, entry) in entries where entry.settledAt != nil && entry.notice.at >= start {
+        for (sequence, entry) in entries where entry.finishedAt != nil && entry.notice.at >= start {
             guard userID == nil || userID == entry.notice.userID else { continue }
             var notice = entry.notice
             notice.attempts = 0
@@ -68,19 +68,19 @@ struct InMemoryOutbox {
             entries[sequence] = Entry(notice: notice)
             count += 1
         }
-        giveTurns(at: now)
+        scheduleFirstNotices(at: now)
         return count
     }
 
-    /// Makes waiting deliveries due now.
-    mutating func hasten(to now: Timestamp) {
+    /// Makes deliveries that wait for a later time due now.
+    mutating func expedite(to now: Timestamp) {
         for (sequence, entry) in entries where entry.nextTryAt.map({ $0 > now }) ?? false {
             entries[sequence]?.nextTryAt = now
         }
     }
 
-    mutating func sweep(settledBefore limit: Timestamp, atMost count: Int) -> Int {
-        let old = entries.filter { $0.value.settledAt.map { $0 < limit } ?? false }.keys.sorted().prefix(count)
+    mutating func remove(finishedBefore limit: Timestamp, atMost count: Int) -> Int {
+        let old = entries.filter { $0.value.finishedAt.map { $0 < limit } ?? false }.keys.sorted().prefix(count)
         for sequence in old { entries[sequence] = nil }
         return old.count
     }
@@ -96,11 +96,11 @@ struct InMemoryOutbox {
     }
 
     /// Gives a time of delivery to the oldest pending notice of each user, and to no other.
-    private mutating func giveTurns(at now: Timestamp) {
-        var seen: Set<[UInt8]> = []
+    private mutating func scheduleFirstNotices(at now: Timestamp) {
+        var users: Set<[UInt8]> = []
         for sequence in entries.keys.sorted() {
-            guard let entry = entries[sequence], entry.settledAt == nil else { continue }
-            let isFirst = seen.insert(Array(entry.notice.userID.utf8)).inserted
+            guard let entry = entries[sequence], entry.finishedAt == nil else { continue }
+            let isFirst = users.insert(Array(entry.notice.userID.utf8)).inserted
             entries[sequence]?.nextTryAt = isFirst ? entry.nextTryAt ?? now : nil
         }
     }

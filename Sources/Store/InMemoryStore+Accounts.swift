@@ -18,29 +18,29 @@ extension InMemoryStore {
         }
     }
 
-    package func sweep(at now: Timestamp) async throws -> SweepCount {
-        try withOpenState { $0.sweep(at: now) }
+    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
+        try withOpenState { $0.removeExpired(at: now) }
     }
 }
 
 extension InMemoryStore.State {
-    fileprivate mutating func sweep(at now: Timestamp) -> SweepCount {
-        var count = SweepCount()
-        for (id, session) in sessions where !session.isLive(at: now) && count.sessions < SweepCount.limit {
+    fileprivate mutating func removeExpired(at now: Timestamp) -> RemovedCounts {
+        var count = RemovedCounts()
+        for (id, session) in sessions where !session.isLive(at: now) && count.sessions < RemovedCounts.limit {
             sessions[id] = nil
             count.sessions += 1
         }
-        for id in Array(sessions.keys) where count.successors < SweepCount.limit {
+        for id in Array(sessions.keys) where count.successors < RemovedCounts.limit {
             if sessions[id]?.wipeSuccessor(at: now) == true { count.successors += 1 }
         }
         for (identifier, at) in securityEvents where at < now - Retention.securityEvents {
-            guard count.securityEvents < SweepCount.limit else { break }
+            guard count.securityEvents < RemovedCounts.limit else { break }
             securityEvents[identifier] = nil
             count.securityEvents += 1
         }
-        count.notices = outbox.sweep(settledBefore: now - Retention.notices, atMost: SweepCount.limit)
+        count.notices = outbox.remove(finishedBefore: now - Retention.notices, atMost: RemovedCounts.limit)
         for (id, user) in users where user.deletedUntil.map({ $0 <= now }) ?? false {
-            guard count.users < SweepCount.limit else { break }
+            guard count.users < RemovedCounts.limit else { break }
             let grant = grant(ofUser: id)
             guard grant?.revocationAskedAt == nil else { continue }
             if let grant {

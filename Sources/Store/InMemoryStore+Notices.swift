@@ -20,7 +20,7 @@ extension InMemoryStore {
 
     package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
         try withOpenState { state in
-            state.outbox.settle(sequence, at: now) { $0.acceptedAt = now }
+            state.outbox.finish(sequence, at: now) { $0.acceptedAt = now }
         }
     }
 
@@ -30,7 +30,7 @@ extension InMemoryStore {
 
     package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
         try withOpenState { state in
-            state.outbox.settle(sequence, at: now) { $0.givenUpAt = now }
+            state.outbox.finish(sequence, at: now) { $0.givenUpAt = now }
         }
     }
 

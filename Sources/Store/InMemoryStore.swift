@@ -81,7 +81,7 @@ package final class InMemoryStore: AccountStore {
                 var lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
                 grant.setLease(lease)
                 state.grants[id] = grant
-                lease.followsUnsettledClaim = hadLease
+                lease.followsUnfinishedClaim = hadLease
                 grant.setLease(lease)
                 claimed.append(grant)
             }
@@ -142,7 +142,7 @@ package final class InMemoryStore: AccountStore {
         }
     }
 
-    package func hastenRetries(
+    package func expediteRetries(
         ofClient clientID: String,
         dueBy: Timestamp,
         after cursor: GrantID?,
@@ -150,7 +150,7 @@ package final class InMemoryStore: AccountStore {
     ) async throws -> GrantID? {
         try withOpenState { state in
             let ids = state.grants.values.filter { grant in
-                grant.clientID == clientID && grant.mayBeHastened && grant.dueAt.map { $0 > dueBy } ?? false
+                grant.clientID == clientID && grant.mayBeExpedited && grant.dueAt.map { $0 > dueBy } ?? false
                     && (cursor.map { grant.id > $0 } ?? true)
             }.map(\.id).sorted().prefix(max(0, count))
             for id in ids { state.grants[id]?.reschedule(to: dueBy) }
@@ -179,16 +179,16 @@ package final class InMemoryStore: AccountStore {
         try withOpenState { Array(($0.events[id] ?? []).reversed().prefix(max(0, count))) }
     }
 
-    package func census(
+    package func grantStatistics(
         at now: Timestamp,
         refreshTokensEndingBefore end: Timestamp,
         idleSince: Timestamp
-    ) async throws -> Census {
+    ) async throws -> GrantStatistics {
         try withOpenState { state in
             let grants = state.grants.values
             let due = grants.compactMap(\.dueAt).filter { $0 <= now }
             let connected = grants.filter(\.state.isConnected)
-            return Census(
+            return GrantStatistics(
                 byState: Dictionary(grouping: grants, by: \.state).mapValues(\.count),
                 due: due.count,
                 oldestDueAt: due.min(),
@@ -221,7 +221,7 @@ package final class InMemoryStore: AccountStore {
             for id in ids {
                 state.grants[id]?.reschedule(to: now + .seconds(60) * id.phase)
             }
-            state.outbox.hasten(to: now)
+            state.outbox.expedite(to: now)
             return ids.count
         }
     }
@@ -240,7 +240,7 @@ package final class InMemoryStore: AccountStore {
         return try withOpenState { $0.liveWorkers(at: now) }
     }
 
-    package func forgetWorker(_ id: String) async throws {
+    package func removeWorker(_ id: String) async throws {
         try withOpenState { $0.workers[id] = nil }
     }
 

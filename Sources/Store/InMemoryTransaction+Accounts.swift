@@ -77,7 +77,7 @@ extension InMemoryTransaction {
         return ids.count
     }
 
-    func remember(securityEvent identifier: String, at now: Timestamp) -> Bool {
+    func record(securityEvent identifier: String, at now: Timestamp) -> Bool {
         guard state.securityEvents[identifier] == nil else { return false }
         state.securityEvents[identifier] = now
         return true

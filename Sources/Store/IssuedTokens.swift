@@ -8,7 +8,7 @@ package import Secrets
 package struct IssuedTokens: Hashable, Sendable {
     /// More than can be valid at once: a caller that rejects every token gets about fifty in the life of one
     /// (`DuePolicy` and `RenewalDecision` slow it down), and must not push the first one off the list.
-    package static let mostKept = 128
+    package static let capacity = 128
     private static let digestLength = 16
 
     private struct Entry: Hashable {
@@ -58,7 +58,7 @@ package struct IssuedTokens: Hashable, Sendable {
 
     /// Adds a token, and drops expired ones.
     package mutating func insert(_ digest: [UInt8], until expiresAt: Timestamp, at now: Timestamp) {
-        entries = entries.filter { $0.expiresAt > now && $0.digest != digest }.suffix(Self.mostKept - 1)
+        entries = entries.filter { $0.expiresAt > now && $0.digest != digest }.suffix(Self.capacity - 1)
         entries.append(Entry(digest: digest, expiresAt: expiresAt))
     }
 }

@@ -2,8 +2,8 @@ package import Secrets
 
 /// A known value, sealed with each key that seals stored tokens: a ring that opens all of them is the right one.
 package struct KeyChecks: Hashable, Sendable {
-    private static let known = Secret("refresh-worker key check")
-    private static let place = SealContext(owner: 0 as Int64, column: "key_check")
+    private static let knownValue = Secret("refresh-worker key check")
+    private static let context = SealContext(owner: 0 as Int64, column: "key_check")
 
     private var values: [KeyID: SealedSecret] = [:]
     /// Keys of stored tokens that the ring lacked when this list was made.
@@ -14,7 +14,7 @@ package struct KeyChecks: Hashable, Sendable {
     package var keyIDs: Set<KeyID> { unchecked.union(values.keys) }
 
     package mutating func add(_ id: KeyID, of ring: KeyRing) throws(SealError) {
-        values[id] = try ring.seal(Self.known, for: Self.place, with: id)
+        values[id] = try ring.seal(Self.knownValue, for: Self.context, with: id)
         unchecked.remove(id)
     }
 
@@ -29,19 +29,19 @@ package struct KeyChecks: Hashable, Sendable {
 
     /// Compares a ring with the list.
     package func fit(of ring: KeyRing) throws(SealError) -> KeyRingFit {
-        let held = Set(ring.keyIDs)
-        var opened = unchecked.intersection(held).count
+        let ringKeys = Set(ring.keyIDs)
+        var opened = unchecked.intersection(ringKeys).count
         var wrong: [KeyID] = []
-        for (id, value) in values where held.contains(id) {
+        for (id, value) in values where ringKeys.contains(id) {
             do {
-                _ = try ring.open(value, for: Self.place)
+                _ = try ring.open(value, for: Self.context)
                 opened += 1
             } catch {
                 guard case .damaged = error else { throw error }
                 wrong.append(id)
             }
         }
-        let missing = keyIDs.subtracting(held).sorted()
+        let missing = keyIDs.subtracting(ringKeys).sorted()
         if !wrong.isEmpty || (opened == 0 && !missing.isEmpty) { return .foreign((wrong + missing).sorted()) }
         return missing.isEmpty ? .fits : .lacks(missing)
     }

@@ -4,15 +4,15 @@ package import Secrets
 /// The change that an app or an import makes to an existing grant, decided from the data stored at one time.
 package struct Reconnection: Sendable {
     package let stored: Grant
-    package let handover: IncomingTokens
-    package let bringsOtherRefreshToken: Bool
+    package let incoming: IncomingTokens
+    package let replacesRefreshToken: Bool
     /// `true` if the stored tokens and their owner must all be replaced.
     package let switchesAccount: Bool
 
-    package init(stored: Grant, handover: IncomingTokens, bringsOtherRefreshToken: Bool, switchesAccount: Bool) {
+    package init(stored: Grant, incoming: IncomingTokens, replacesRefreshToken: Bool, switchesAccount: Bool) {
         self.stored = stored
-        self.handover = handover
-        self.bringsOtherRefreshToken = bringsOtherRefreshToken
+        self.incoming = incoming
+        self.replacesRefreshToken = replacesRefreshToken
         self.switchesAccount = switchesAccount
     }
 
@@ -34,8 +34,8 @@ package struct Reconnection: Sendable {
 
     private func reconnect(_ grant: inout Grant, dueAt: Timestamp?, at now: Timestamp) -> [GrantEvent] {
         grant.reconnect(
-            handover,
-            bringsOtherRefreshToken: bringsOtherRefreshToken,
+            incoming,
+            replacesRefreshToken: replacesRefreshToken,
             switchesAccount: switchesAccount,
             dueAt: dueAt,
             at: now

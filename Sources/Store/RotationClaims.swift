@@ -5,7 +5,7 @@
 /// that it was stored, so that only a token that was never stored counts as lost.
 package struct RotationClaims: Hashable, Sendable {
     /// Enough for a third of a day of hourly refreshes.
-    package static let mostKept = 8
+    package static let capacity = 8
 
     private(set) var claims: [Int64] = []
 
@@ -33,6 +33,6 @@ package struct RotationClaims: Hashable, Sendable {
 
     package mutating func insert(_ claim: Int64) {
         guard !contains(claim) else { return }
-        claims = claims.suffix(Self.mostKept - 1) + [claim]
+        claims = claims.suffix(Self.capacity - 1) + [claim]
     }
 }

@@ -7,7 +7,7 @@ package struct ScopeName: Hashable, Sendable {
         "profile": "https://www.googleapis.com/auth/userinfo.profile",
     ]
 
-    /// The name as it was given.
+    /// The name as the caller wrote it.
     package let text: String
 
     /// The name by which scopes are compared.
@@ -20,10 +20,10 @@ package struct ScopeName: Hashable, Sendable {
     }
 
     /// Returns the requested scopes that are not in the granted ones, which are separated by spaces.
-    package static func missing(_ asked: [ScopeName], in granted: String) -> [String] {
-        guard !asked.isEmpty else { return [] }
+    package static func missing(_ requested: [ScopeName], in granted: String) -> [String] {
+        guard !requested.isEmpty else { return [] }
         let names = Set(granted.split(separator: " ").map { longNames[String($0)] ?? String($0) })
-        return asked.filter { !names.contains($0.canonical) }.map(\.text)
+        return requested.filter { !names.contains($0.canonical) }.map(\.text)
     }
 
     /// Returns the scopes of `former` that are not among those granted now; both lists are separated by spaces.

@@ -7,7 +7,7 @@ package enum RotationOutcome: Hashable, Sendable {
     case rotated(isLateAnswer: Bool)
     /// The current tokens are returned again. `isRecorded` is `true` if the session has changed and must be stored.
     case repeated(SealedSecret, isRecorded: Bool)
-    /// Two parties hold tokens of the family: it must end.
+    /// Two clients hold tokens of the family: it must end.
     case reused
     /// The family has expired.
     case expired
@@ -16,8 +16,8 @@ package enum RotationOutcome: Hashable, Sendable {
 /// The changes of a session: the only place where its tokens change.
 extension Session {
     /// The default time in which any token of the family gets the current tokens.
-    package static let usualGrace: Duration = .seconds(60)
-    /// The longest grace that may be set; housekeeping deletes successors that are further ahead.
+    package static let defaultGrace: Duration = .seconds(60)
+    /// The longest grace that may be set; ``AccountStore/removeExpired(at:)`` deletes successors that are further ahead.
     package static let longestGrace: Duration = .seconds(600)
 
     package static func start(

@@ -12,7 +12,7 @@ package struct Session: Hashable, Sendable {
     package internal(set) var family: TokenFamily
     /// The current tokens, sealed, for callers that present an earlier token within the grace; deleted after it.
     package internal(set) var successor: SealedSecret?
-    /// The time at which housekeeping deletes them.
+    /// The time after which ``AccountStore/removeExpired(at:)`` deletes them.
     package internal(set) var successorUntil: Timestamp?
 
     /// Restores a stored session field by field; a new one comes from

@@ -14,17 +14,17 @@ package protocol StoreTransaction {
     func grant(ofUser userID: String) throws -> Grant?
 
     /// Returns other grants that hold a refresh token for the same account at Google (by its id, else by e-mail without
-    /// case).
+    /// regard to case).
     func grants(sharingAccountWith grant: Grant) throws -> [Grant]
 
     /// Returns the grants of this account at Google, without those of deleted users.
     func grants(ofGoogleUser googleUserID: String) throws -> [Grant]
 
-    /// Returns the tokens that refreshes brought for an account at Google: of the grants with its id, and of those
+    /// Returns the tokens that refreshes returned for an account at Google: of the grants with its id, and of those
     /// without an id that have its e-mail address.
     ///
     /// Grants whose owner has changed count for every account until their earlier tokens expire. No other column of a grant
-    /// is read, so that a damaged one does not prevent a sign-in.
+    /// is read, so that a damaged column does not prevent a sign-in.
     func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens]
 
     /// Returns the grants whose stored refresh token has this mark, without those of deleted users.
@@ -50,7 +50,7 @@ package protocol StoreTransaction {
     /// Adds a notice about a user to the outbox, if the store keeps notices.
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws
 
-    /// Returns the health of a client: bytes that only the engine understands.
+    /// Returns the health of a client: bytes that only the engine reads.
     func clientHealth(_ clientID: String) throws -> [UInt8]?
     func setClientHealth(_ health: [UInt8], of clientID: String) throws
 
@@ -71,8 +71,8 @@ package protocol StoreTransaction {
     /// Ends all sessions of a user and returns their number.
     func endSessions(ofUser userID: String) throws -> Int
 
-    /// Stores the identifier of a security event; returns `false` if it is known already.
-    func remember(securityEvent identifier: String, at now: Timestamp) throws -> Bool
+    /// Stores the identifier of a security event; returns `false` if it is stored already.
+    func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool
 }
 
 extension StoreTransaction {

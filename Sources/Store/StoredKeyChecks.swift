@@ -4,8 +4,8 @@ package import Secrets
 package struct StoredKeyChecks: Sendable {
     private static let note = "key_checks"
     /// The limits of the search for a token of each key, in a store that has no checks yet.
-    private static let page = 500
-    private static let mostPages = 4
+    private static let pageSize = 500
+    private static let maximumPages = 4
 
     private let store: any GrantStore
 
@@ -86,13 +86,13 @@ package struct StoredKeyChecks: Sendable {
         }
         var refused: Set<KeyID> = []
         var cursor: GrantID?
-        for _ in 0..<Self.mostPages where !unproven.isEmpty {
-            let page = try await store.grants(after: cursor, in: nil, atMost: Self.page)
+        for _ in 0..<Self.maximumPages where !unproven.isEmpty {
+            let page = try await store.grants(after: cursor, in: nil, atMost: Self.pageSize)
             guard let last = page.last?.id else { break }
             cursor = last
-            for (sealed, place) in page.flatMap(\.sealedTokens) where unproven.contains(sealed.keyID) {
+            for (sealed, context) in page.flatMap(\.sealedTokens) where unproven.contains(sealed.keyID) {
                 do {
-                    _ = try ring.open(sealed, for: place)
+                    _ = try ring.open(sealed, for: context)
                     unproven.remove(sealed.keyID)
                 } catch {
                     guard case .damaged = error else { throw error }

@@ -13,13 +13,13 @@ extension TokenFamily {
         writer.add(byte: Self.format)
         writer.add(short: Array(epoch.utf8.prefix(255)))
         writer.add(issuedAt)
-        writer.add(givenAt)
+        writer.add(sentAt)
         writer.add(byte: wasRepeated ? 1 : 0)
         writer.add(byte: UInt8(earlier.count.clamped(to: 0...255)))
         for member in earlier.suffix(255) {
             writer.add(byte: member.state.rawValue | (member.wasRepeated ? 0x80 : 0))
             writer.add(short: member.hash)
-            writer.add(member.givenAt)
+            writer.add(member.sentAt)
             writer.add(member.replacedAt)
         }
         return writer.bytes
@@ -30,24 +30,24 @@ extension TokenFamily {
     /// A family without history has only its current token.
     package init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
         guard let historyBytes else {
-            self.init(currentHash: currentHash, epoch: "", issuedAt: nil, givenAt: nil, wasRepeated: false, earlier: [])
+            self.init(currentHash: currentHash, epoch: "", issuedAt: nil, sentAt: nil, wasRepeated: false, earlier: [])
             return
         }
         var reader = Reader(rest: historyBytes[...])
         guard reader.byte() == Self.format, let epochBytes = reader.short(),
             let epoch = String(validating: epochBytes, as: UTF8.self), let issuedAt = reader.instant(),
-            let givenAt = reader.instant(), let repeated = reader.byte(), let count = reader.byte()
+            let sentAt = reader.instant(), let repeated = reader.byte(), let count = reader.byte()
         else { return nil }
         var earlier: [Member] = []
         for _ in 0..<count {
             guard let flags = reader.byte(), let state = MemberState(rawValue: flags & 0x7f), let hash = reader.short(),
-                let givenAt = reader.instant(), let replacedAt = reader.instant()
+                let sentAt = reader.instant(), let replacedAt = reader.instant()
             else { return nil }
             earlier.append(
                 Member(
                     hash: hash,
                     state: state,
-                    givenAt: givenAt,
+                    sentAt: sentAt,
                     wasRepeated: flags & 0x80 != 0,
                     replacedAt: replacedAt
                 )
@@ -58,7 +58,7 @@ extension TokenFamily {
             currentHash: currentHash,
             epoch: epoch,
             issuedAt: issuedAt,
-            givenAt: givenAt,
+            sentAt: sentAt,
             wasRepeated: repeated != 0,
             earlier: earlier
         )

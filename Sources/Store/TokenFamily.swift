@@ -3,18 +3,18 @@ private import Secrets
 
 /// The refresh tokens of one session, known by their hashes, and the rules by which one replaces another.
 ///
-/// Presentations go in, decisions come out: the type reads no clock and no store. `docs/sessions.md` has the rules as a
+/// The type is pure: it reads no clock and no store. `docs/sessions.md` has the rules as a
 /// table.
 package struct TokenFamily: Hashable, Sendable {
     /// The decision about one presented refresh token.
     package enum Decision: Hashable, Sendable {
         /// A new token becomes the current one. `isLateAnswer` is `true` if the presented token was replaced unused:
-        /// its answer arrived later than the next one, or another party holds a copy of an earlier token.
+        /// its answer arrived later than the next one, or another client holds a copy of an earlier token.
         case renew(isLateAnswer: Bool)
         /// The current tokens are returned again. `mustRecord` is `true` if ``recordRepetition(to:at:)`` must be stored
         /// before the answer.
         case repeatCurrent(mustRecord: Bool)
-        /// Two parties hold tokens of the family: it must end.
+        /// Two clients hold tokens of the family: it must end.
         case reuse
     }
 
@@ -24,7 +24,7 @@ package struct TokenFamily: Hashable, Sendable {
         case unused = 0
         /// Presented, and no newer token has been presented since.
         case last = 1
-        /// Presented, and given out again so late that an answer with it may have reached the phone after a newer one.
+        /// Presented, and sent again so late that an answer with it may have reached the phone after a newer one.
         case overtaken = 2
         /// Spent: the phone has presented a newer token.
         case spent = 3
@@ -33,8 +33,8 @@ package struct TokenFamily: Hashable, Sendable {
     struct Member: Hashable, Sendable {
         let hash: [UInt8]
         var state: MemberState
-        /// The last time that an answer contained it; `nil` if that was in another epoch, or is unknown.
-        var givenAt: BootInstant?
+        /// The time of the last answer that contained it; `nil` if that was in another epoch, or is unknown.
+        var sentAt: BootInstant?
         /// `true` if more than one answer contained it.
         var wasRepeated: Bool
         /// The instant at which its grace begins.
@@ -52,17 +52,17 @@ package struct TokenFamily: Hashable, Sendable {
     /// The epoch of all instants.
     var epoch: String
     var issuedAt: BootInstant?
-    var givenAt: BootInstant?
+    var sentAt: BootInstant?
     var wasRepeated: Bool
     /// The tokens before the current one that still matter, in the order in which they were replaced.
     var earlier: [Member]
 
-    /// Creates a family whose first token has just been given out.
+    /// Creates a family whose first token has just been sent.
     package init(firstHash: [UInt8], at now: LeaseTime) {
         currentHash = firstHash
         epoch = now.epoch
         issuedAt = now.instant
-        givenAt = now.instant
+        sentAt = now.instant
         wasRepeated = false
         earlier = []
     }
@@ -71,21 +71,21 @@ package struct TokenFamily: Hashable, Sendable {
         currentHash: [UInt8],
         epoch: String,
         issuedAt: BootInstant?,
-        givenAt: BootInstant?,
+        sentAt: BootInstant?,
         wasRepeated: Bool,
         earlier: [Member]
     ) {
         self.currentHash = currentHash
         self.epoch = epoch
         self.issuedAt = issuedAt
-        self.givenAt = givenAt
+        self.sentAt = sentAt
         self.wasRepeated = wasRepeated
         self.earlier = earlier
     }
 
     /// Decides about a token that names this family and whose signature is valid.
     ///
-    /// `canRepeat` is `true` if the current tokens are still kept.
+    /// `canRepeat` is `true` if the current tokens are still stored.
     package func decide(
         presented hash: [UInt8],
         canRepeat: Bool,
@@ -111,12 +111,12 @@ package struct TokenFamily: Hashable, Sendable {
     /// Makes `newHash` the current token, after ``decide(presented:canRepeat:at:grace:)`` returned `renew`.
     package mutating func renew(presented hash: [UInt8], with newHash: [UInt8], at now: LeaseTime, grace: Duration) {
         let window = Window(epoch: epoch, now: now, length: grace)
-        if epoch != now.epoch { forgetInstants(epoch: now.epoch) }
+        if epoch != now.epoch { clearInstants(epoch: now.epoch) }
         earlier.append(
             Member(
                 hash: currentHash,
                 state: .unused,
-                givenAt: givenAt,
+                sentAt: sentAt,
                 wasRepeated: wasRepeated,
                 replacedAt: now.instant
             )
@@ -126,19 +126,19 @@ package struct TokenFamily: Hashable, Sendable {
         }
         var presented = earlier.remove(at: position)
         // The phone now holds the presented token. It can get a different one only from an answer that is still in
-        // flight, so of the other tokens only those that were given out within the grace stay good.
+        // flight, so of the other tokens only those that were sent within the grace stay valid.
         let isFirstUse = presented.state == .unused
         for index in earlier.indices {
             switch earlier[index].state {
             case .unused where isFirstUse:
-                earlier[index].state = window.contains(earlier[index].givenAt) ? .overtaken : .spent
+                earlier[index].state = window.contains(earlier[index].sentAt) ? .overtaken : .spent
                 earlier[index].replacedAt = now.instant
                 // An unused token may never have arrived, so every answer with it may still be in flight.
                 earlier[index].wasRepeated = true
             case .last, .overtaken:
                 // It has been presented, so one answer with it has arrived; only a repeated answer can still be in
                 // flight.
-                let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].givenAt)
+                let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].sentAt)
                 earlier[index].state = mayArrive ? .overtaken : .spent
             case .unused, .spent:
                 break
@@ -149,18 +149,18 @@ package struct TokenFamily: Hashable, Sendable {
         earlier.append(presented)
         currentHash = newHash
         issuedAt = now.instant
-        givenAt = now.instant
+        sentAt = now.instant
         wasRepeated = false
-        removeWhatNoLongerMatters(window)
+        removeObsoleteMembers(window)
     }
 
     /// Records that the current tokens are returned again for a token.
     package mutating func recordRepetition(to hash: [UInt8], at now: LeaseTime) {
         wasRepeated = true
-        givenAt = now.instant
+        sentAt = now.instant
         guard let index = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return }
         // The phone may hold this token, so requests with it may be in flight for another grace. That ends when the
-        // token is spent; otherwise a copy of it would be good forever.
+        // token is spent; otherwise a copy of it would be valid forever.
         if earlier[index].state != .spent { earlier[index].replacedAt = now.instant }
     }
 
@@ -168,17 +168,17 @@ package struct TokenFamily: Hashable, Sendable {
     /// grace is precise enough.
     private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
         let step = window.dividedByEight
-        return !wasRepeated || !step.contains(givenAt)
+        return !wasRepeated || !step.contains(sentAt)
             || (member.state != .spent && !step.contains(member.replacedAt))
     }
 
-    private mutating func forgetInstants(epoch: String) {
+    private mutating func clearInstants(epoch: String) {
         self.epoch = epoch
-        (issuedAt, givenAt) = (nil, nil)
-        for index in earlier.indices { (earlier[index].givenAt, earlier[index].replacedAt) = (nil, nil) }
+        (issuedAt, sentAt) = (nil, nil)
+        for index in earlier.indices { (earlier[index].sentAt, earlier[index].replacedAt) = (nil, nil) }
     }
 
-    private mutating func removeWhatNoLongerMatters(_ window: Window) {
+    private mutating func removeObsoleteMembers(_ window: Window) {
         earlier.removeAll { $0.state == .spent && !window.contains($0.replacedAt) }
         var excess = earlier.count { $0.state == .unused } - Limit.unused
         earlier.removeAll { member in

@@ -13,7 +13,7 @@ package struct User: Hashable, Sendable {
     package var googleUserID: String?
     package var lastLoginAt: Timestamp?
     package var isActive: Bool
-    /// Makes this a tombstone, which keeps only the id: the id is refused until a sweep after this time.
+    /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this time.
     package internal(set) var deletedUntil: Timestamp?
 
     package init(
@@ -43,6 +43,6 @@ package struct User: Hashable, Sendable {
     /// `true` if only the id of the user is known, as after a grant was brought before the user.
     package var isPlaceholder: Bool { self == User(id: id, createdAt: createdAt) }
 
-    /// `true` if the user was deleted: the id cannot be used until the tombstone is swept.
+    /// `true` if the user was deleted: the id cannot be used until the tombstone is removed.
     package var isDeleted: Bool { deletedUntil != nil }
 }

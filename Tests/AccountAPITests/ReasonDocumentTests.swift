@@ -9,12 +9,12 @@ struct ReasonDocumentTests {
     func named(document: String) throws {
         let folder = URL(filePath: #filePath).appending(path: "../../../docs").standardized
         let text = try String(contentsOf: folder.appending(path: document), encoding: .utf8)
-        let codes = GrantReason.Known.allCases.map(\.rawValue) + VendReason.allCases.map(\.rawValue)
+        let codes = GrantReason.WorkerReason.allCases.map(\.rawValue) + VendReason.allCases.map(\.rawValue)
         #expect(codes.filter { !text.contains("`\($0)`") } == [])
     }
 
-    @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.Known.allCases)
-    func codes(reason: GrantReason.Known) {
+    @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.WorkerReason.allCases)
+    func codes(reason: GrantReason.WorkerReason) {
         #expect(GrantReason(rawValue: reason.rawValue).rawValue == reason.rawValue)
     }
 }

@@ -140,7 +140,7 @@ private final class World: Sendable {
         try await change(user) { grant, now in
             grant.reconnect(
                 IncomingTokens(clientID: "client"),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: nil,
                 at: now
@@ -157,7 +157,7 @@ private final class World: Sendable {
                 let (grant, events) = Grant.connected(
                     id: GrantID(rawValue: user),
                     userID: "user \(user)",
-                    handover: IncomingTokens(clientID: "client"),
+                    incoming: IncomingTokens(clientID: "client"),
                     dueAt: nil,
                     at: now
                 )

@@ -26,8 +26,8 @@ struct AccountConformanceTests {
             }
             #expect(try await store.user(full.id) == full)
             #expect(try await store.user("bare") == bare)
-            #expect(try await store.user("nobody") == nil)
-            #expect(try await store.transact { try $0.user("nobody") } == nil)
+            #expect(try await store.user("missing") == nil)
+            #expect(try await store.transact { try $0.user("missing") } == nil)
 
             full.signIn(as: Grant.Owner(googleUserID: "123", email: "new@b.c"), picture: nil, at: start + .seconds(9))
             let changed = full
@@ -66,7 +66,7 @@ struct AccountConformanceTests {
                     { try transaction.insert(User(id: "a", createdAt: start)) },
                     { try transaction.insert(User(id: "c", createdAt: start, googleUserID: "1")) },
                     { try transaction.update(User(id: "b", createdAt: start, googleUserID: "1")) },
-                    { try transaction.update(User(id: "nobody", createdAt: start)) },
+                    { try transaction.update(User(id: "missing", createdAt: start)) },
                 ]
                 for attempt in attempts {
                     let error = #expect(throws: StoreError.self) { try attempt() }
@@ -123,7 +123,7 @@ struct AccountConformanceTests {
             try await store.startSessions([Sample.session(1)])
             try await store.transact { transaction in
                 let attempts: [() throws -> Void] = [
-                    { try transaction.insert(Sample.session(2, user: "nobody")) },
+                    { try transaction.insert(Sample.session(2, user: "missing")) },
                     { try transaction.insert(Sample.session(1)) },
                     { try transaction.update(Sample.session(3)) },
                 ]
@@ -139,11 +139,11 @@ struct AccountConformanceTests {
     func securityEvents(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.transact { transaction throws in
-                #expect(try transaction.remember(securityEvent: "a", at: start))
-                #expect(try !transaction.remember(securityEvent: "a", at: start + .seconds(1)))
-                #expect(try transaction.remember(securityEvent: "b", at: start))
+                #expect(try transaction.record(securityEvent: "a", at: start))
+                #expect(try !transaction.record(securityEvent: "a", at: start + .seconds(1)))
+                #expect(try transaction.record(securityEvent: "b", at: start))
             }
-            let isNew = try await store.transact { try $0.remember(securityEvent: "b", at: start) }
+            let isNew = try await store.transact { try $0.record(securityEvent: "b", at: start) }
             #expect(!isNew)
         }
     }

@@ -63,9 +63,9 @@ struct AccountDeletionTests {
     }
 
     @Test("An unknown or deleted user is not deleted again", arguments: StoreKind.allCases)
-    func nobody(kind: StoreKind) async throws {
+    func missingUser(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
-            #expect(try await delete("nobody", in: store) == nil)
+            #expect(try await delete("missing", in: store) == nil)
             try await addUser(1, to: store)
             #expect(try await delete("user 1", in: store) != nil)
             #expect(try await delete("user 1", in: store) == nil)
@@ -101,7 +101,7 @@ struct AccountDeletionTests {
                 try await store.change(GrantID(rawValue: 1)) { grant in
                     grant.reconnect(
                         IncomingTokens(clientID: "client"),
-                        bringsOtherRefreshToken: false,
+                        replacesRefreshToken: false,
                         switchesAccount: false,
                         dueAt: start,
                         at: start
@@ -117,33 +117,33 @@ struct AccountDeletionTests {
     }
 
     @Test(
-        "A sweep removes the user, the grant and its history after the time and the revocation",
+        "A clean-up removes the user, the grant and its history after the time and the revocation",
         arguments: StoreKind.allCases
     )
-    func sweep(kind: StoreKind) async throws {
+    func tombstones(kind: StoreKind) async throws {
         try await kind.withStore(keepsNotices: true) { store, _ in
             try await addUser(1, to: store)
             try await addUser(2, to: store)
             _ = try await delete("user 1", in: store)
             let id = GrantID(rawValue: 1)
-            #expect(try await store.sweep(at: end - .milliseconds(1)) == SweepCount())
-            #expect(try await store.sweep(at: end) == SweepCount())
+            #expect(try await store.removeExpired(at: end - .milliseconds(1)) == RemovedCounts())
+            #expect(try await store.removeExpired(at: end) == RemovedCounts())
             try await store.change(id) { grant in
                 grant.finishRevocation()
                 return []
             }
-            #expect(try await store.sweep(at: end - .milliseconds(1)).users == 0)
-            #expect(try await store.sweep(at: end).users == 1)
+            #expect(try await store.removeExpired(at: end - .milliseconds(1)).users == 0)
+            #expect(try await store.removeExpired(at: end).users == 1)
             #expect(try await store.user("user 1") == nil)
             #expect(try await store.grant(id) == nil)
             #expect(try await store.events(of: id, atMost: 10).isEmpty)
             #expect(try await store.user("user 2") != nil)
             #expect(try await store.dueNotices(at: end, atMost: 10).map(\.userID) == ["user 1"])
-            #expect(try await store.census(at: end).byState == [.active: 1])
+            #expect(try await store.grantStatistics(at: end).byState == [.active: 1])
             // The id is free again.
             try await addUser(1, to: store)
             #expect(try await store.grant(ofUser: "user 1")?.state == .active)
-            #expect(try await store.census(at: end).byState == [.active: 2])
+            #expect(try await store.grantStatistics(at: end).byState == [.active: 2])
         }
     }
 
@@ -156,46 +156,46 @@ struct AccountDeletionTests {
             _ = try Sample.rotate(&fromTheFuture, 1, to: 2, after: .seconds(3000))
             try await store.startSessions([Sample.session(1), rotated, fromTheFuture])
             try await store.transact { transaction in
-                _ = try transaction.remember(securityEvent: "old", at: start)
+                _ = try transaction.record(securityEvent: "old", at: start)
                 try transaction.insert(try Sample.grant(1))
             }
             try await store.change(GrantID(rawValue: 1)) { $0.disconnect(reason: .invalidGrant, at: start) }
             try await store.noticeAccepted(1, at: start)
 
-            var expected = SweepCount()
+            var expected = RemovedCounts()
             expected.successors = 1
-            #expect(try await store.sweep(at: start + .seconds(59)) == expected)
+            #expect(try await store.removeExpired(at: start + .seconds(59)) == expected)
             #expect(try await store.session(fromTheFuture.id)?.successor == nil)
             #expect(try await store.session(rotated.id) == rotated)
-            #expect(try await store.sweep(at: start + .seconds(60)) == expected)
+            #expect(try await store.removeExpired(at: start + .seconds(60)) == expected)
             let wiped = try #require(try await store.session(rotated.id))
             #expect(wiped.successor == nil && wiped.family == rotated.family)
 
-            expected = SweepCount()
+            expected = RemovedCounts()
             expected.sessions = 1
-            #expect(try await store.sweep(at: start + .seconds(3600)) == expected)
+            #expect(try await store.removeExpired(at: start + .seconds(3600)) == expected)
             #expect(try await store.session(Sample.sessionID(1)) == nil)
 
-            #expect(try await store.sweep(at: start + Retention.notices).notices == 0)
-            #expect(try await store.sweep(at: start + Retention.notices + .milliseconds(1)).notices == 1)
+            #expect(try await store.removeExpired(at: start + Retention.notices).notices == 0)
+            #expect(try await store.removeExpired(at: start + Retention.notices + .milliseconds(1)).notices == 1)
             #expect(try await store.replayNotices(since: start, ofUser: nil, at: end) == 0)
-            #expect(try await store.sweep(at: start + Retention.securityEvents).securityEvents == 0)
-            let last = try await store.sweep(at: start + Retention.securityEvents + .milliseconds(1))
+            #expect(try await store.removeExpired(at: start + Retention.securityEvents).securityEvents == 0)
+            let last = try await store.removeExpired(at: start + Retention.securityEvents + .milliseconds(1))
             #expect(last.securityEvents == 1 && !last.mayHaveMore)
         }
     }
 
-    @Test("One sweep removes a bounded number, and reports that there is more", arguments: StoreKind.allCases)
+    @Test("One clean-up removes a bounded number, and reports that there is more", arguments: StoreKind.allCases)
     func bound(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.transact { transaction in
-                for number in 0..<(SweepCount.limit + 7) {
-                    _ = try transaction.remember(securityEvent: "\(number)", at: start - Retention.securityEvents * 2)
+                for number in 0..<(RemovedCounts.limit + 7) {
+                    _ = try transaction.record(securityEvent: "\(number)", at: start - Retention.securityEvents * 2)
                 }
             }
-            let first = try await store.sweep(at: start)
-            #expect(first.securityEvents == SweepCount.limit && first.mayHaveMore)
-            let second = try await store.sweep(at: start)
+            let first = try await store.removeExpired(at: start)
+            #expect(first.securityEvents == RemovedCounts.limit && first.mayHaveMore)
+            let second = try await store.removeExpired(at: start)
             #expect(second.securityEvents == 7 && !second.mayHaveMore)
         }
     }

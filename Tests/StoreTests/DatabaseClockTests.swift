@@ -12,7 +12,7 @@ struct DatabaseClockTests {
     func middle() {
         var estimate = ClockEstimate()
         #expect(estimate.time(at: instant(5)) == nil)
-        estimate.take(time(100_000), askedAt: instant(1_000), answeredAt: instant(1_020))
+        estimate.take(time(100_000), sentAt: instant(1_000), receivedAt: instant(1_020))
         #expect(estimate.time(at: instant(1_010)) == time(100_000))
         #expect(estimate.time(at: instant(3_010)) == time(102_000))
     }
@@ -20,19 +20,19 @@ struct DatabaseClockTests {
     @Test("A reading that took long does not replace a better one, until that has aged")
     func quality() {
         var estimate = ClockEstimate()
-        estimate.take(time(100_000), askedAt: instant(0), answeredAt: instant(2))
-        estimate.take(time(101_300), askedAt: instant(1_000), answeredAt: instant(2_000))
+        estimate.take(time(100_000), sentAt: instant(0), receivedAt: instant(2))
+        estimate.take(time(101_300), sentAt: instant(1_000), receivedAt: instant(2_000))
         #expect(estimate.time(at: instant(2_001)) == time(102_000))
         // After a day the first may be off by 8.6 s, the second by 0.5 s.
-        estimate.take(time(86_500_300), askedAt: instant(86_400_000), answeredAt: instant(86_401_000))
+        estimate.take(time(86_500_300), sentAt: instant(86_400_000), receivedAt: instant(86_401_000))
         #expect(estimate.time(at: instant(86_400_500)) == time(86_500_300))
     }
 
     @Test("A step of the database's clock is believed at once, however long its reading took")
     func step() {
         var estimate = ClockEstimate()
-        estimate.take(time(100_000), askedAt: instant(0), answeredAt: instant(2))
-        estimate.take(time(3_701_000), askedAt: instant(500), answeredAt: instant(1_500))
+        estimate.take(time(100_000), sentAt: instant(0), receivedAt: instant(2))
+        estimate.take(time(3_701_000), sentAt: instant(500), receivedAt: instant(1_500))
         #expect(estimate.time(at: instant(1_000)) == time(3_701_000))
     }
 
@@ -42,7 +42,7 @@ struct DatabaseClockTests {
         let behind = ManualTime(now: time(0), sinceBoot: instant(90_000_000))
         let clocks = [ahead, behind].map { local in
             let clock = DatabaseClock(local: local)
-            clock.take(time(500_000), askedAt: local.sinceBoot, answeredAt: local.sinceBoot)
+            clock.take(time(500_000), sentAt: local.sinceBoot, receivedAt: local.sinceBoot)
             local.advance(by: .seconds(10))
             local.stepWallClock(by: .seconds(99))
             return clock

@@ -15,7 +15,7 @@ struct GrantConformanceTests {
             #expect(try await store.grant(ofUser: full.userID) == full)
             #expect(try await store.grant(bare.id) == bare)
 
-            full.noteRotation(by: 17)
+            full.recordRotation(by: 17)
             full.owner.email = nil
             full.owner.emailIsVerified = nil
             full.clientID = "another"
@@ -71,7 +71,7 @@ struct GrantConformanceTests {
             try await store.change(grant.id) { grant in
                 grant.reconnect(
                     IncomingTokens(clientID: "client", owner: .init(googleUserID: "g-2")),
-                    bringsOtherRefreshToken: false,
+                    replacesRefreshToken: false,
                     switchesAccount: true,
                     dueAt: nil,
                     at: start
@@ -90,9 +90,9 @@ struct GrantConformanceTests {
     func absence(kind: StoreKind) async throws {
         try await kind.withStore { store, _ async throws in
             #expect(try await store.grant(GrantID(rawValue: 5)) == nil)
-            #expect(try await store.grant(ofUser: "nobody") == nil)
+            #expect(try await store.grant(ofUser: "missing") == nil)
             #expect(try await store.transact { try $0.grant(GrantID(rawValue: 5)) } == nil)
-            #expect(try await store.transact { try $0.grant(ofUser: "nobody") } == nil)
+            #expect(try await store.transact { try $0.grant(ofUser: "missing") } == nil)
         }
     }
 
@@ -107,7 +107,7 @@ struct GrantConformanceTests {
             let second = Grant.connected(
                 id: GrantID(rawValue: 2),
                 userID: first.userID,
-                handover: IncomingTokens(clientID: "client"),
+                incoming: IncomingTokens(clientID: "client"),
                 dueAt: nil,
                 at: start
             ).grant
@@ -128,7 +128,7 @@ struct GrantConformanceTests {
             let (grant, events) = Grant.connected(
                 id: GrantID(rawValue: 1),
                 userID: "user",
-                handover: IncomingTokens(clientID: "client"),
+                incoming: IncomingTokens(clientID: "client"),
                 dueAt: nil,
                 at: start
             )

@@ -16,7 +16,7 @@ struct GrantLifeTests {
         let token = try Sample.refreshToken("other")
         let events = grant.reconnect(
             IncomingTokens(clientID: "new client", refreshToken: token),
-            bringsOtherRefreshToken: true,
+            replacesRefreshToken: true,
             switchesAccount: false,
             dueAt: later,
             at: later
@@ -40,7 +40,7 @@ struct GrantLifeTests {
         for token in [newer, try Sample.accessToken("older", obtainedAt: start - .seconds(5))] {
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client", accessToken: token),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: later,
                 at: later
@@ -57,7 +57,7 @@ struct GrantLifeTests {
     )
     func endedByEvent(state: GrantState) throws {
         var grant = try Sample.grant(1)
-        grant.adopt(state: state, reason: .none, since: start)
+        grant.restore(state: state, reason: .none, since: start)
         let fence = grant.generation
         let events = grant.disconnectByEvent(reason: .tokensRevoked, at: later)
         #expect(grant.state == .disconnected && grant.reason == .tokensRevoked && grant.since == later)
@@ -108,7 +108,7 @@ struct GrantLifeTests {
         let token = try Sample.accessToken("new", obtainedAt: start - .seconds(5))
         _ = grant.reconnect(
             IncomingTokens(clientID: "client", owner: .init(googleUserID: "new"), accessToken: token),
-            bringsOtherRefreshToken: false,
+            replacesRefreshToken: false,
             switchesAccount: true,
             dueAt: later,
             at: later
@@ -127,7 +127,7 @@ struct GrantLifeTests {
         #expect(grant.refreshToken == token && grant.accessToken == nil && grant.dueAt == nil)
         _ = grant.reconnect(
             IncomingTokens(clientID: grant.clientID, owner: .init(googleUserID: "right"), refreshToken: token),
-            bringsOtherRefreshToken: false,
+            replacesRefreshToken: false,
             switchesAccount: true,
             dueAt: later,
             at: later
@@ -253,7 +253,7 @@ struct RotationClaimsTests {
         #expect(claims.bytes == nil && RotationClaims(bytes: nil) == claims)
         for claim in [7, 1, 2, 3, 1, 4, 5, 6, .max, -1] as [Int64] { claims.insert(claim) }
         #expect(!claims.contains(7) && claims.contains(1) && claims.contains(.max) && claims.contains(-1))
-        #expect(claims.bytes?.count == 8 * RotationClaims.mostKept)
+        #expect(claims.bytes?.count == 8 * RotationClaims.capacity)
         #expect(RotationClaims(bytes: claims.bytes) == claims)
         #expect(RotationClaims(bytes: (claims.bytes ?? []) + [1, 2, 3]) == claims)
     }

@@ -100,7 +100,7 @@ struct KeyCheckTests {
         let grant = Grant.connected(
             id: id,
             userID: "user",
-            handover: IncomingTokens(clientID: "client", refreshToken: token),
+            incoming: IncomingTokens(clientID: "client", refreshToken: token),
             dueAt: now,
             at: now
         ).grant

@@ -42,17 +42,17 @@ struct LeaseConformanceTests {
         }
     }
 
-    @Test("A claim reports if the one before it was neither settled nor released", arguments: StoreKind.allCases)
-    func unsettledClaim(kind: StoreKind) async throws {
+    @Test("A claim reports if the one before it had neither a result nor a release", arguments: StoreKind.allCases)
+    func unfinishedClaim(kind: StoreKind) async throws {
         try await kind.withStore { store, time in
             let id = GrantID(rawValue: 1)
             try await store.add([try Sample.grant(1)])
             for dueBy in [nil, start + .seconds(3600)] {
                 let first = try await store.claim([id], dueBy: dueBy, owner: "a", for: span)
-                #expect(first.first?.lease?.followsUnsettledClaim == false)
+                #expect(first.first?.lease?.followsUnfinishedClaim == false)
                 time.advance(by: span)
                 let second = try await store.claim([id], dueBy: dueBy, owner: "b", for: span)
-                #expect(second.first?.lease?.followsUnsettledClaim == true)
+                #expect(second.first?.lease?.followsUnfinishedClaim == true)
                 try await store.release([id: try #require(second.first?.lease?.claim)])
             }
         }

@@ -16,35 +16,14 @@ struct MigrationTests {
     private let first = Migration(statements: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (41);")
     private let second = Migration(statements: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;")
     private let failing = Migration(statements: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO missing VALUES (1);")
-    private let parents = Migration(
-        statements: """
-            CREATE TABLE parents (id INTEGER PRIMARY KEY) STRICT;
-            CREATE TABLE children (parent INTEGER REFERENCES parents (id)) STRICT;
-            INSERT INTO parents VALUES (1), (2);
-            INSERT INTO children VALUES (1), (2);
-            """
-    )
 
     private let now = LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: 1_000_000))
 
     private func withConnection(_ body: (SQLiteConnection) throws -> Void) async throws {
         try await TemporaryFolder.with { folder in
-            try DatabaseFile.create(folder.path("test.db"), unlessThere: false)
-            try body(try SQLiteConnection(path: folder.path("test.db"), patience: .zero))
+            try DatabaseFile.create(folder.path("test.db"), unlessExists: false)
+            try body(try SQLiteConnection(path: folder.path("test.db"), timeout: .zero))
         }
-    }
-
-    /// Returns a step that creates `parents` again, with the rows that fulfil a condition.
-    private func remake(_ condition: String, remakesTables: Bool) -> Migration {
-        Migration(
-            statements: """
-                CREATE TABLE new_parents (id INTEGER PRIMARY KEY, name TEXT) STRICT;
-                INSERT INTO new_parents (id) SELECT id FROM parents WHERE \(condition);
-                DROP TABLE parents;
-                ALTER TABLE new_parents RENAME TO parents;
-                """,
-            remakesTables: remakesTables
-        )
     }
 
     @Test("A file of an older version is upgraded, and keeps its grants")
@@ -54,7 +33,7 @@ struct MigrationTests {
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
             try await store.add(try Sample.grants(1...3))
             await store.close()
-            let connection = try SQLiteConnection(path: path, patience: .zero)
+            let connection = try SQLiteConnection(path: path, timeout: .zero)
             #expect(try connection.integer(version) == Int64(current))
             var upgrades: [SchemaUpgrade] = []
             try Schema(migrations: Migration.all + [next]).migrate(connection, at: now) { upgrades.append($0) }
@@ -137,36 +116,6 @@ struct MigrationTests {
             #expect(try connection.integer(version) == 1)
             #expect(try connection.integer(Query("tables", "SELECT count(*) FROM sqlite_schema")) == 1)
             #expect(!connection.isInTransaction)
-        }
-    }
-
-    @Test("A step may create a table again that others refer to, and the references hold afterwards")
-    func remadeTable() async throws {
-        try await withConnection { connection throws in
-            try connection.execute(Query("as in use", "PRAGMA foreign_keys = ON"))
-            try Schema(migrations: [parents]).migrate(connection, at: now)
-            let hasty = Schema(migrations: [parents, remake("true", remakesTables: false)])
-            #expect(throws: StoreError.self) { try hasty.migrate(connection, at: now) }
-            let step = remake("true", remakesTables: true)
-            try Schema(migrations: [parents, step]).migrate(connection, at: now)
-            #expect(try connection.integer(Query("parents", "SELECT count(*) FROM parents WHERE name IS NULL")) == 2)
-            #expect(throws: StoreError.self) {
-                try connection.execute(Query("orphan", "INSERT INTO children VALUES (3)"))
-            }
-        }
-    }
-
-    @Test("A step that would leave rows without the row that they refer to changes nothing")
-    func looseRows() async throws {
-        try await withConnection { connection throws in
-            try Schema(migrations: [parents]).migrate(connection, at: now)
-            let step = remake("id = 1", remakesTables: true)
-            let error = #expect(throws: StoreError.self) {
-                try Schema(migrations: [parents, step]).migrate(connection, at: now)
-            }
-            #expect(error?.code == .corrupt)
-            #expect(try connection.integer(version) == 1)
-            #expect(try connection.integer(Query("parents", "SELECT count(*) FROM parents")) == 2)
         }
     }
 

@@ -81,7 +81,7 @@ struct NoticeConformanceTests {
         try await withStore(kind) { store, _ in
             try await store.transact { transaction in
                 try transaction.insert(User(id: "without a grant", createdAt: start))
-                for user in ["user 1", "without a grant", "without a grant", "nobody"] {
+                for user in ["user 1", "without a grant", "without a grant", "missing"] {
                     _ = try AccountDeletion.delete(user: user, in: transaction, at: start, until: start + .seconds(9))
                 }
             }
@@ -144,7 +144,7 @@ struct NoticeConformanceTests {
     }
 
     @Test(
-        "A replay delivers settled notices again in order, of one user or of all",
+        "A replay delivers finished notices again in order, of one user or of all",
         arguments: StoreKind.allCases
     )
     func replay(kind: StoreKind) async throws {
@@ -156,7 +156,7 @@ struct NoticeConformanceTests {
             try await store.noticeGivenUp(3, at: start)
 
             let later = start + .seconds(100)
-            #expect(try await store.replayNotices(since: start, ofUser: "nobody", at: later) == 0)
+            #expect(try await store.replayNotices(since: start, ofUser: "missing", at: later) == 0)
             #expect(try await store.replayNotices(since: start + .seconds(1), ofUser: nil, at: later) == 0)
             #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: later) == 1)
             // The older one comes first again, and the other waits for it although its time has come.
@@ -196,16 +196,16 @@ struct NoticeConformanceTests {
                     }
                 }
             }
-            var settled = 0
+            var finished = 0
             while true {
                 let due = try await store.dueNotices(at: start + .seconds(9), atMost: 1_000)
                 guard !due.isEmpty else { break }
                 for notice in due { try await store.noticeAccepted(notice.sequence, at: start + .seconds(9)) }
-                settled += due.count
+                finished += due.count
             }
-            #expect(settled == 2 * numbers.count && settled > NoticeReplay.batchSize)
+            #expect(finished == 2 * numbers.count && finished > NoticeReplay.batchSize)
             let later = start + .seconds(10)
-            #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == settled)
+            #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == finished)
             let due = try await store.dueNotices(at: later, atMost: 10_000)
             #expect(due.count == numbers.count)
             #expect(due.allSatisfy { $0.at == start + .seconds(1) }, "the oldest of each grant comes first")
@@ -245,7 +245,7 @@ struct NoticeConformanceTests {
         try await store.change(id) { grant in
             grant.reconnect(
                 IncomingTokens(clientID: "client"),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: start,
                 at: start

@@ -45,7 +45,7 @@ struct PostgresDeadlineTests {
     @Test("The server ends a query at its deadline, and its late response is still received")
     func lateAnswer() async throws {
         try await withConnection { connection in
-            var batch = StatementBatch(askingUntil: over)
+            var batch = StatementBatch(queryUntil: over)
             batch.add(Self.sleep)
             #expect(ending(of: batch, on: connection, until: over) == Ending(code: .busy, losesConnection: false))
             try expectAnswer(from: connection)
@@ -55,10 +55,10 @@ struct PostgresDeadlineTests {
     @Test("A transaction that is rolled back after its deadline keeps the connection and its own failure")
     func rollBack() async throws {
         try await PostgresServer.withDatabase { url in
-            let store = try await PostgresStore.open(url: url, patience: .seconds(60))
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             try await withConnection { connection in
                 _ = try connection.run(StatementBatch(Query("begin", "BEGIN")), until: over)
-                let busy = StatementFailure(.busy, "The turn was not free.")
+                let busy = StatementFailure(.busy, "The lock was not free.")
                 let failure = store.rollBack(after: busy, on: connection, until: over)
                 #expect(failure.error.code == .busy && !failure.losesConnection)
                 try expectAnswer(from: connection)
@@ -84,12 +84,12 @@ struct PostgresDeadlineTests {
         }
     }
 
-    @Test("A call whose time is over before its turn does not run")
+    @Test("A call whose time is over before it is at the front of the queue does not run")
     func expiredInQueue() async throws {
         try await PostgresServer.withDatabase { url in
-            let store = try await PostgresStore.open(url: url, patience: .seconds(60))
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             let error = await #expect(throws: StoreError.self) {
-                try await store.writer.run(patience: .zero) { _, _ throws(StatementFailure) in
+                try await store.writer.run(timeout: .zero) { _, _ throws(StatementFailure) in
                     Issue.record("the call ran although its time was over")
                 }
             }

@@ -10,7 +10,7 @@ struct PostgresFaultTests {
 
     private func withStore(_ body: (PostgresStore, Secret) async throws -> Void) async throws {
         try await PostgresServer.withDatabase { url in
-            let store = try await PostgresStore.open(url: url, patience: .seconds(60))
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             try await store.add([try Sample.grant(1)])
             try await body(store, url)
             await store.close()
@@ -90,7 +90,7 @@ struct PostgresFaultTests {
             let address = url.reveal()
             let ended = PostgresServer.Once()
             try await store.transact { transaction in
-                _ = try transaction.user("nobody")
+                _ = try transaction.user("missing")
                 if ended.isFirst() { try PostgresServer.endSessionsNow(of: address) }
                 var grant = try #require(try transaction.grant(id))
                 _ = grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
@@ -109,7 +109,7 @@ struct PostgresFaultTests {
             try await PostgresServer.endSessions(of: url)
             let error = await #expect(throws: StoreError.self) { try await postpone(store) }
             #expect(error?.code == .readOnly && error?.mayPass == true)
-            #expect(error?.message.contains("takes no writes") == true)
+            #expect(error?.message.contains("does not accept writes") == true)
             #expect(try await store.grant(id)?.attempts == 0)
             // Reads work; a probe that only reads would find no fault.
             #expect(try await PostgresServer.check(store) == .readOnly)
@@ -126,18 +126,18 @@ struct PostgresFaultTests {
             try await ChildProcess.run(["chmod", "755", folder.root])
             let home = folder.path("server")
             let url = try await PostgresServer.control("start", home)
-            let store = try await PostgresStore.open(url: Secret(url), patience: .seconds(300))
-            let impatient = try await PostgresServer.openImpatient(Secret(url), patience: .seconds(4))
+            let store = try await PostgresStore.open(url: Secret(url), timeout: .seconds(300))
+            let second = try await PostgresServer.openWithTimeout(Secret(url), timeout: .seconds(4))
             try await store.add([try Sample.grant(1)])
             _ = try await PostgresServer.control("stop", home)
-            let error = await #expect(throws: StoreError.self) { try await postpone(impatient) }
+            let error = await #expect(throws: StoreError.self) { try await postpone(second) }
             #expect(error?.code == .unreachable && error?.mayPass == true)
             async let waiting: Void = postpone(store)
             _ = try await PostgresServer.control("start", home)
             try await waiting
             #expect(try await store.grant(id)?.attempts == 1)
             await store.close()
-            await impatient.close()
+            await second.close()
             _ = try await PostgresServer.control("stop", home)
         }
     }

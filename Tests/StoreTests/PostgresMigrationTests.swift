@@ -25,7 +25,7 @@ struct PostgresMigrationTests {
         _ body: (_ url: Secret, _ migrate: () throws -> Void) async throws -> Void
     ) async throws {
         try await PostgresServer.withDatabase { url in
-            let store = try await PostgresStore.open(url: url, patience: .seconds(60))
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             try await store.add(try Sample.grants(1...3))
             await store.close()
             let deadline = CallDeadline(in: .seconds(60))
@@ -59,7 +59,7 @@ struct PostgresMigrationTests {
             #expect(throws: StatementFailure.self) { try migrate() }
             try await expect("\(Migration.all.count)", to: version, on: url)
             try await expect("", to: "SELECT to_regclass('refresh_worker.b')", on: url)
-            let store = try await PostgresStore.open(url: url, patience: .seconds(60))
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             #expect(try await store.grant(GrantID(rawValue: 1)) == Sample.grant(1))
             await store.close()
         }

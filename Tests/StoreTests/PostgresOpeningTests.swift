@@ -68,11 +68,11 @@ struct DatabaseAddressTests {
 struct PostgresOpeningTests {
     private func failure(
         _ url: Secret,
-        patience: Duration = .seconds(60),
+        timeout: Duration = .seconds(60),
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> StoreError {
         let error = await #expect(throws: StoreError.self, sourceLocation: sourceLocation) {
-            await (try PostgresStore.open(url: url, patience: patience)).close()
+            await (try PostgresStore.open(url: url, timeout: timeout)).close()
         }
         return try #require(error, sourceLocation: sourceLocation)
     }
@@ -86,11 +86,11 @@ struct PostgresOpeningTests {
         let url = Secret(try #require(PostgresServer.url))
         let nowhere = try await failure(
             Secret("postgres://user:hunter2@/base?host=/nonexistent"),
-            patience: .seconds(2)
+            timeout: .seconds(2)
         )
         #expect(nowhere.code == .unreachable && nowhere.mayPass)
         #expect(nowhere.message.contains("cannot be reached") && !nowhere.message.contains("hunter2"))
-        let refused = try await failure(Secret("postgres://user@127.0.0.1:1/base"), patience: .seconds(2))
+        let refused = try await failure(Secret("postgres://user@127.0.0.1:1/base"), timeout: .seconds(2))
         #expect(refused.code == .unreachable && refused.message.contains("port 1"))
         let unknown = try await failure(changed(url, "/postgres?", to: "/missing?"))
         #expect(unknown.code == .refused && unknown.mayPass && unknown.message.contains("3D000"))
@@ -132,6 +132,7 @@ struct PostgresOpeningTests {
             try await PostgresServer.run("UPDATE refresh_worker.schema_version SET version = 99", on: url.reveal())
             let newer = try await failure(url)
             #expect(newer.code == .newerSchema && newer.message.contains("99") && !newer.mayPass)
+            #expect(newer.message.contains("or a development build from before the first release"))
         }
         try await PostgresServer.withDatabase { url in
             try await PostgresServer.run(

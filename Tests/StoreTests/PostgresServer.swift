@@ -112,11 +112,11 @@ extension PostgresServer {
         return (statement, try self.url.orThrow("\(variable) is not set"))
     }
 
-    /// Opens a store with little patience, however long that takes on a busy machine.
-    static func openImpatient(_ url: Secret, patience: Duration) async throws -> PostgresStore {
+    /// Opens a store with a short timeout, and tries again until that succeeds on a busy machine.
+    static func openWithTimeout(_ url: Secret, timeout: Duration) async throws -> PostgresStore {
         while true {
             do {
-                return try await PostgresStore.open(url: url, patience: patience)
+                return try await PostgresStore.open(url: url, timeout: timeout)
             } catch {
                 guard error.mayPass else { throw error }
             }

@@ -73,7 +73,7 @@ struct PostgresServersTests {
     func formerPrimary() async throws {
         try await withPair { pair in
             try pair.point(to: pair.primary)
-            let store = try await PostgresStore.open(url: pair.linked, patience: .seconds(8))
+            let store = try await PostgresStore.open(url: pair.linked, timeout: .seconds(8))
             try await store.add([try Sample.grant(1)])
             try await pair.failOver()
             try pair.point(to: pair.standby)
@@ -103,7 +103,7 @@ struct PostgresServersTests {
     func survivingConnection() async throws {
         try await withPair { pair in
             try pair.point(to: pair.primary)
-            let store = try await PostgresStore.open(url: pair.linked, patience: .seconds(8))
+            let store = try await PostgresStore.open(url: pair.linked, timeout: .seconds(8))
             try await store.add([try Sample.grant(1)])
             try await postpone(store)
             try await pair.failOver()
@@ -160,7 +160,7 @@ struct PostgresServersTests {
     func otherCluster() async throws {
         try await withPair { pair in
             try pair.point(to: pair.primary)
-            let store = try await PostgresStore.open(url: pair.linked, patience: .seconds(10))
+            let store = try await PostgresStore.open(url: pair.linked, timeout: .seconds(10))
             try await store.add([try Sample.grant(1)])
             try await report(to: store)
             let dump = try await ChildProcess.run(["pg_dump", "--schema=refresh_worker", pair.url(pair.primary)])

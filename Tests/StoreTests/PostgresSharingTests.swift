@@ -8,12 +8,12 @@ import Testing
 @Suite("Workers share a PostgreSQL database", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresSharingTests {
     private func withStores(
-        patience: Duration = .seconds(60),
+        timeout: Duration = .seconds(60),
         _ body: (PostgresStore, PostgresStore, Secret) async throws -> Void
     ) async throws {
         try await PostgresServer.withDatabase { url in
-            let first = try await PostgresServer.openImpatient(url, patience: patience)
-            let second = try await PostgresStore.open(url: url, patience: .seconds(60))
+            let first = try await PostgresServer.openWithTimeout(url, timeout: timeout)
+            let second = try await PostgresStore.open(url: url, timeout: .seconds(60))
             try await body(first, second, url)
             await first.close()
             await second.close()
@@ -120,8 +120,8 @@ struct PostgresSharingTests {
         }
     }
 
-    @Test("A grant that has just begun to wait for confirmation is not hastened")
-    func hastenedWhileChanging() async throws {
+    @Test("A grant that has just begun to wait for confirmation is not expedited")
+    func expediteWhileChanging() async throws {
         try await withStores { store, _, url in
             try await store.add([try Sample.grant(2)])
             try await store.change(GrantID(rawValue: 2)) {
@@ -156,15 +156,15 @@ struct PostgresSharingTests {
                 ["psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]
                     + change.map { "--command=\($0)" } + [url.reveal()]
             )
-            _ = try await store.hastenRetries(ofClient: "client 0", dueBy: start, after: nil, atMost: 10)
+            _ = try await store.expediteRetries(ofClient: "client 0", dueBy: start, after: nil, atMost: 10)
             _ = try await changed
             let due = try await PostgresServer.run("SELECT due_at FROM refresh_worker.grant_schedule", on: url.reveal())
             #expect(due == "\((start + .seconds(501)).milliseconds)\n")
         }
     }
 
-    @Test("Transactions take turns: no update is lost")
-    func turns() async throws {
+    @Test("Transactions run one at a time: no update is lost")
+    func serialTransactions() async throws {
         try await withStores { first, second, _ in
             try await first.add([try Sample.grant(1)])
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -184,7 +184,7 @@ struct PostgresSharingTests {
 
     @Test("A worker that pauses within a transaction does not block others for long, and writes nothing")
     func stopped() async throws {
-        try await withStores(patience: .seconds(5)) { stopped, other, _ in
+        try await withStores(timeout: .seconds(5)) { stopped, other, _ in
             try await other.add([try Sample.grant(1)])
             let hasBegun = AsyncStream.makeStream(of: Void.self)
             let mayGoOn = DispatchSemaphore(value: 0)
@@ -222,7 +222,7 @@ struct PostgresSharingTests {
             let (grant, events) = Grant.connected(
                 id: GrantID(rawValue: 2),
                 userID: "user 2",
-                handover: IncomingTokens(clientID: "client"),
+                incoming: IncomingTokens(clientID: "client"),
                 dueAt: nil,
                 at: start
             )

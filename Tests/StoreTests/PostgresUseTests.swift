@@ -11,14 +11,14 @@ struct PostgresUseTests {
     private let id = GrantID(rawValue: 1)
 
     private func withStore(
-        patience: Duration = .seconds(60),
+        timeout: Duration = .seconds(60),
         _ body: (PostgresStore, Secret) async throws -> Void
     ) async throws {
         try await PostgresServer.withDatabase { url in
-            let patient = try await PostgresStore.open(url: url, patience: .seconds(60))
-            try await patient.add([try Sample.grant(1)])
-            await patient.close()
-            let store = try await PostgresServer.openImpatient(url, patience: patience)
+            let setup = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            try await setup.add([try Sample.grant(1)])
+            await setup.close()
+            let store = try await PostgresServer.openWithTimeout(url, timeout: timeout)
             try await body(store, url)
             await store.close()
         }
@@ -43,7 +43,7 @@ struct PostgresUseTests {
     func moved() async throws {
         try await withStore { store, url in
             let copier = try await PostgresStore.open(url: url)
-            try await copier.noteMove(to: "the new place")
+            try await copier.markMoved(to: "the new place")
             for attempt in [
                 { _ = try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)) },
                 { try await postpone(store) },
@@ -57,7 +57,7 @@ struct PostgresUseTests {
             }
             #expect(try await store.clientHealth().isEmpty)
             #expect(try await store.grant(id)?.attempts == 0)
-            try await copier.noteMove(to: nil)
+            try await copier.markMoved(to: nil)
             try await postpone(store)
             #expect(try await store.grant(id)?.attempts == 1)
             await copier.close()
@@ -84,7 +84,7 @@ struct PostgresUseTests {
 
     @Test("Calls that run out of time do not lose their connection")
     func expired() async throws {
-        try await withStore(patience: .seconds(2)) { store, url in
+        try await withStore(timeout: .seconds(2)) { store, url in
             try await poll { await failure(of: store) == nil }
             let writer = try await sessions(of: url, where: "state = 'idle'")
             try #require(!writer.isEmpty)
@@ -142,7 +142,7 @@ struct PostgresUseTests {
 
     @Test("A query that waits for a locked table ends in time, and leaves no session behind")
     func lockedTable() async throws {
-        try await withStore(patience: .seconds(1)) { store, url in
+        try await withStore(timeout: .seconds(1)) { store, url in
             // Opens both connections for reads, one of which is taken at random, and the one for the check.
             var answers = 0
             while answers < 30 {
@@ -169,7 +169,7 @@ struct PostgresUseTests {
         }
     }
 
-    /// `false` if a call took longer than the store's patience.
+    /// `false` if a call took longer than the store's timeout.
     private func isAnswered(_ call: () async throws -> Void) async throws -> Bool {
         do {
             try await call()
@@ -179,12 +179,12 @@ struct PostgresUseTests {
         }
     }
 
-    /// Runs `body` while another worker holds the turn of the transactions.
+    /// Runs `body` while another worker holds the lock of the transactions.
     private func holdingTurn<StatementResult>(of url: Secret, _ body: () async throws -> StatementResult) async throws
         -> StatementResult
     {
-        // The server ends a transaction that holds up others for as long as its store's patience.
-        let other = try await PostgresStore.open(url: url, patience: .seconds(600))
+        // The server ends a transaction that holds up others for as long as its store's timeout.
+        let other = try await PostgresStore.open(url: url, timeout: .seconds(600))
         let release = DispatchSemaphore(value: 0)
         let (held, holds) = AsyncStream.makeStream(of: Void.self)
         let holding = Task {

@@ -22,7 +22,7 @@ struct SQLiteBackupTests {
                 seen.withLock { $0.append(progress) }
                 // Written by another connection, between two steps of the copy.
                 do {
-                    let other = try SQLiteConnection(path: path, patience: .zero)
+                    let other = try SQLiteConnection(path: path, timeout: .zero)
                     try other.write { () throws(StoreError) in
                         try other.execute(Query("write", "UPDATE grants SET scope = 'changed'"))
                     }

@@ -9,7 +9,7 @@ import Testing
 
 extension SQLiteDiskTests {
     @Suite("No checkpoint runs while a process can commit, and the log stays short", .timeLimit(.minutes(10)))
-    struct Checkpoints {
+    struct SQLiteCheckpointTests {
         /// The results of other connections that tried to begin a commit while the database file was written.
         private static let attempts = Mutex<[StoreError.Code?]>([])
         private static let path = Mutex("")
@@ -41,7 +41,7 @@ extension SQLiteDiskTests {
         private static func tryToCommit() {
             let outcome: StoreError.Code?
             do {
-                let other = try SQLiteConnection(path: path.withLock { $0 }, patience: .zero)
+                let other = try SQLiteConnection(path: path.withLock { $0 }, timeout: .zero)
                 try other.begin()
                 other.rollBack()
                 outcome = nil

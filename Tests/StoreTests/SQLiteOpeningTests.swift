@@ -9,12 +9,12 @@ import Testing
 @Suite("The SQLite store opens its own files, and refuses others with a clear error", .timeLimit(.minutes(10)))
 struct SQLiteOpeningTests {
     private func open(_ path: String) throws(StoreError) -> SQLiteStore {
-        try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot", patience: .seconds(10))
+        try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot", timeout: .seconds(10))
     }
 
     private func connection(to path: String) throws(StoreError) -> SQLiteConnection {
-        try DatabaseFile.create(path, unlessThere: true)
-        return try SQLiteConnection(path: path, patience: .zero)
+        try DatabaseFile.create(path, unlessExists: true)
+        return try SQLiteConnection(path: path, timeout: .zero)
     }
 
     /// Returns the error of opening `path`, which has to name the path.
@@ -117,6 +117,7 @@ struct SQLiteOpeningTests {
             #expect(error.message.contains("99"))
             #expect(error.message.contains("up to \(Migration.all.count)"))
             #expect(error.message.contains("Upgrade refresh-worker"))
+            #expect(error.message.contains("or a development build from before the first release"))
             #expect(try folder.bytes(of: "grants.db") == content)
         }
     }

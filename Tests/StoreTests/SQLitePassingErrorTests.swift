@@ -10,7 +10,7 @@ import Testing
 
 extension SQLiteDiskTests {
     @Suite("A fault that passes while a database is opened is not taken for damage", .timeLimit(.minutes(10)))
-    struct PassingErrors {
+    struct SQLitePassingErrorTests {
         private func open(_ disk: FailingDisk) throws(StoreError) -> SQLiteStore {
             try SQLiteStore(path: disk.folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
         }
@@ -49,13 +49,13 @@ extension SQLiteDiskTests {
             "A writable file that SQLite has opened read-only may be opened later",
             arguments: ["grants.db", "-leases-boot"]
         )
-        func openedForReadingAlone(suffix: String) async throws {
+        func openedReadOnly(suffix: String) async throws {
             try await FailingDisk.with { disk in
                 await (try open(disk)).close()
                 faulty_disk_open_read_only(suffix)
                 let error = #expect(throws: StoreError.self) { _ = try open(disk) }
                 #expect(error?.code == .input)
-                #expect(error?.message.contains("although it may be written") == true)
+                #expect(error?.message.contains("although its permissions allow writing") == true)
                 faulty_disk_open_read_only(nil)
                 await (try open(disk)).close()
             }
@@ -65,7 +65,7 @@ extension SQLiteDiskTests {
         func readOnlyIndex() async throws {
             try await TemporaryFolder.with { folder in
                 let path = folder.path("grants.db")
-                try DatabaseFile.create(path, unlessThere: false)
+                try DatabaseFile.create(path, unlessExists: false)
                 let code = { (path: String) in
                     // SQLITE_READONLY
                     StoreError(resultCode: 8, detail: "attempt to write", path: path, during: "begin").code

@@ -6,7 +6,7 @@ import Testing
 
 extension SQLiteDiskTests {
     @Suite("Results that SQLite reported as stored survive failed syncs and a power cut", .timeLimit(.minutes(10)))
-    struct PowerCuts {
+    struct SQLitePowerCutTests {
         private static let grants: ClosedRange<Int64> = 1...12
 
         private func open(_ folder: TemporaryFolder) throws(StoreError) -> SQLiteStore {
@@ -122,7 +122,7 @@ extension SQLiteDiskTests {
                 let store = try await openWithGrants(on: disk)
                 for id in ids[..<6] { try await refresh(id, in: store) }
                 do {
-                    let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, patience: .zero)
+                    let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, timeout: .zero)
                     try reader.run(Query("begin", "BEGIN"))
                     _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))
                     for id in ids[6...] { try await refresh(id, in: store) }
@@ -156,7 +156,7 @@ extension SQLiteDiskTests {
                 }
                 await kill(first)
                 // A reader prevents a restart of the log, which leaves the other way of making it durable.
-                let reader = try SQLiteConnection.reader(path: first.path, leases: first.leases, patience: .zero)
+                let reader = try SQLiteConnection.reader(path: first.path, leases: first.leases, timeout: .zero)
                 if isRead {
                     try reader.run(Query("begin", "BEGIN"))
                     _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))

@@ -41,7 +41,7 @@ struct SQLiteQueryPlanTests {
             (Query.endSession, "SEARCH sessions USING PRIMARY KEY (id=?)"),
             (Query.dueNotices, "SEARCH notices USING INDEX notices_due (next_try_at<?)"),
             (Query.nextNotice, "SEARCH notices USING COVERING INDEX notices_due (next_try_at>?)"),
-            (Query.hastenNotices, "SEARCH notices USING INDEX notices_due (next_try_at>?)"),
+            (Query.expediteNotices, "SEARCH notices USING INDEX notices_due (next_try_at>?)"),
             (Query.acceptNotice, "SEARCH notices USING INTEGER PRIMARY KEY (rowid=?)"),
             (Query.giveUpNotice, "SEARCH notices USING INTEGER PRIMARY KEY (rowid=?)"),
             (Query.postponeNotice, "SEARCH notices USING INTEGER PRIMARY KEY (rowid=?)"),
@@ -60,17 +60,17 @@ extension SQLiteQueryPlanTests {
         "The plan of each query of several steps uses these indexes, and scans no table",
         arguments: [
             (
-                Query.hasten,
+                Query.expedite,
                 [
                     "grants USING INTEGER PRIMARY KEY (rowid=?)",
                     "grants USING INDEX grants_by_state (state=? AND rowid>?)",
                 ]
             ),
-            (Query.sweepSessions, ["sessions_by_end (expires_at<?)"]),
-            (Query.sweepSuccessors, ["sessions_with_successor (successor_until<?)"]),
-            (Query.sweepFutureSuccessors, ["sessions_with_successor (successor_until>?)"]),
-            (Query.sweepSecurityEvents, ["security_events_by_time (at<?)"]),
-            (Query.sweepNotices, ["notices_settled (<expr><?)"]),
+            (Query.removeExpiredSessions, ["sessions_by_end (expires_at<?)"]),
+            (Query.removeExpiredSuccessors, ["sessions_with_successor (successor_until<?)"]),
+            (Query.removeFutureSuccessors, ["sessions_with_successor (successor_until>?)"]),
+            (Query.removeOldSecurityEvents, ["security_events_by_time (at<?)"]),
+            (Query.removeOldNotices, ["notices_settled (<expr><?)"]),
             (Query.endedTombstones, ["users_by_deletion (deleted_until<?)", "sqlite_autoindex_grants_1 (user_id=?)"]),
             (Query.removeEvents, ["grant_events_by_grant (grant_id=?)", "sqlite_autoindex_grants_1 (user_id=?)"]),
             (
@@ -82,9 +82,9 @@ extension SQLiteQueryPlanTests {
             (Query.removeGrant, ["grants USING INDEX sqlite_autoindex_grants_1 (user_id=?)"]),
             (Query.removeUser, ["users USING PRIMARY KEY (user_id=?)"]),
             (Query.followNotice, ["notices USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_user (user_id=?)"]),
-            (Query.settledNotices, ["notices_by_time (at>?)"]),
+            (Query.finishedNotices, ["notices_by_time (at>?)"]),
             (Query.replayNotices, ["notices_by_user (user_id=?)"]),
-            (Query.giveTurns, ["notices_by_user (user_id=?)", "notices_by_user (user_id=? AND seq<?)"]),
+            (Query.scheduleFirstNotices, ["notices_by_user (user_id=?)", "notices_by_user (user_id=? AND seq<?)"]),
         ]
     )
     func steps(query: Query, indexes: [String]) async throws {

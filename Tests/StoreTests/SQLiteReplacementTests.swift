@@ -210,7 +210,7 @@ struct SQLiteReplacementTests {
             let claimed = try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30))
             let claim = try #require(claimed.first?.lease?.claim)
             let other = try open(folder)
-            try await other.noteMove(to: "postgres://new")
+            try await other.markMoved(to: "postgres://new")
             let key = try #require(grant.refreshToken?.sealed.keyID)
             let uses: [@Sendable () async throws -> Void] = [
                 { _ = try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30)) },
@@ -219,7 +219,7 @@ struct SQLiteReplacementTests {
                 { try await store.transact { _ = try $0.session(Sample.session(1).id) } },
                 { _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key)) },
                 { _ = try await store.claimNotices(owner: "w", for: .seconds(30)) },
-                { _ = try await store.sweep(at: start) },
+                { _ = try await store.removeExpired(at: start) },
             ]
             for use in uses {
                 let refused = await #expect(throws: StoreError.self) { try await use() }
@@ -227,7 +227,7 @@ struct SQLiteReplacementTests {
                 #expect(refused?.message.contains("postgres://new") == true)
             }
             #expect(try await store.grant(id)?.refreshToken == grant.refreshToken)
-            try await other.noteMove(to: nil)
+            try await other.markMoved(to: nil)
             #expect(try await store.renew([id: claim], for: .seconds(30)) == [id])
             await other.close()
             await store.close()

@@ -15,8 +15,8 @@ struct SQLiteSafetyTests {
     }
 
     /// Returns when all earlier calls in the writer's queue have finished.
-    private func settle(_ store: SQLiteStore) async throws {
-        try await store.forgetWorker("nobody")
+    private func finishQueue(of store: SQLiteStore) async throws {
+        try await store.removeWorker("missing")
     }
 
     @Test("A damaged row leaves the others in use, and its error does not ask for a backup, which has older tokens")
@@ -24,7 +24,7 @@ struct SQLiteSafetyTests {
         try await withStore { store, folder in
             try await store.add([try Sample.grant(1), try Sample.grant(2)])
             let damage = Query("damage", "UPDATE grants SET refresh_token = x'00' WHERE id = 1")
-            try SQLiteConnection(path: folder.path("grants.db"), patience: .seconds(10)).run(damage)
+            try SQLiteConnection(path: folder.path("grants.db"), timeout: .seconds(10)).run(damage)
             let error = await #expect(throws: StoreError.self) { _ = try await store.grant(GrantID(rawValue: 1)) }
             #expect(error?.code == .corrupt)
             #expect(error?.message.contains("Do not put a backup") == true)
@@ -50,7 +50,7 @@ struct SQLiteSafetyTests {
                 try await store.change(GrantID(rawValue: number)) { grant in
                     grant.disconnectByRequest(revokes: false, at: start)
                 }
-                try await settle(store)
+                try await finishQueue(of: store)
                 #expect(try folder.names(holding: Array("secret-\(number)-".utf8)).isEmpty)
             }
             #expect(try !folder.names(holding: Array("secret-2-".utf8)).isEmpty)
@@ -69,14 +69,14 @@ struct SQLiteSafetyTests {
             try await store.startSessions(sessions)
             let ended = sessions[0].id
             try await store.transact { try $0.endSession(ended) }
-            try await settle(store)
+            try await finishQueue(of: store)
             #expect(try folder.names(holding: Array("successor-0-".utf8)).isEmpty)
             #expect(try !folder.names(holding: Array("successor-1-".utf8)).isEmpty)
-            _ = try await store.sweep(at: start + Session.usualGrace - .milliseconds(1))
-            try await settle(store)
+            _ = try await store.removeExpired(at: start + Session.defaultGrace - .milliseconds(1))
+            try await finishQueue(of: store)
             #expect(try !folder.names(holding: Array("successor-1-".utf8)).isEmpty)
-            _ = try await store.sweep(at: start + Session.usualGrace)
-            try await settle(store)
+            _ = try await store.removeExpired(at: start + Session.defaultGrace)
+            try await finishQueue(of: store)
             #expect(try folder.names(holding: Array("successor-1-".utf8)).isEmpty)
         }
     }
@@ -93,7 +93,7 @@ struct SQLiteSafetyTests {
             _ = try await store.transact {
                 try AccountDeletion.delete(user: "user", in: $0, at: start, until: start + .seconds(60))
             }
-            try await settle(store)
+            try await finishQueue(of: store)
             for text in ["somebody@example.com", "Some Body"] {
                 #expect(try folder.names(holding: Array(text.utf8)).isEmpty, "\(text)")
             }
@@ -106,17 +106,17 @@ struct SQLiteSafetyTests {
             try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
             let secret = Array("secret".utf8)
             do {
-                let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, patience: .zero)
+                let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, timeout: .zero)
                 try await store.change(GrantID(rawValue: 1)) { _ in [] }
                 try reader.run(Query("begin", "BEGIN"))
                 _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))
                 try await store.change(GrantID(rawValue: 1)) { $0.disconnectByRequest(revokes: false, at: start) }
-                try await settle(store)
+                try await finishQueue(of: store)
                 #expect(try !folder.names(holding: secret).isEmpty)
                 reader.rollBack()
             }
-            try await settle(store)
-            try await settle(store)
+            try await finishQueue(of: store)
+            try await finishQueue(of: store)
             #expect(try folder.names(holding: secret).isEmpty)
         }
     }
@@ -135,8 +135,8 @@ struct SQLiteSafetyTests {
             }
             #expect(try !folder.names(holding: secret).isEmpty)
             let next = try SQLiteStore(path: store.path, timeSource: ManualTime(), bootID: "boot")
-            try await settle(next)
-            try await settle(next)
+            try await finishQueue(of: next)
+            try await finishQueue(of: next)
             #expect(try folder.names(holding: secret).isEmpty)
             await next.close()
         }

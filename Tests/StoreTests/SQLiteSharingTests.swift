@@ -110,12 +110,12 @@ struct SQLiteSharingTests {
                 path: path,
                 timeSource: ManualTime(),
                 bootID: "boot",
-                patience: .milliseconds(1)
+                timeout: .milliseconds(1)
             )
             let grant = try Sample.grant(1)
             try await store.add([grant])
             do {
-                let other = try SQLiteConnection(path: path, patience: .zero)
+                let other = try SQLiteConnection(path: path, timeout: .zero)
                 try other.begin()
                 let error = await #expect(throws: StoreError.self) {
                     try await store.claim([grant.id], dueBy: nil, owner: "a", for: .seconds(30))

@@ -43,7 +43,7 @@ enum Sample {
         Grant.connected(
             id: GrantID(rawValue: number),
             userID: "user \(number)",
-            handover: IncomingTokens(
+            incoming: IncomingTokens(
                 clientID: "client \(number % 2)",
                 owner: owner,
                 scope: "openid email",
@@ -135,7 +135,7 @@ extension Sample {
             expiresAt: start + span + .seconds(7200),
             at: start + span,
             leaseTime: LeaseTime(epoch: leaseTime.epoch, instant: leaseTime.instant + span),
-            grace: Session.usualGrace
+            grace: Session.defaultGrace
         )
     }
 

@@ -31,7 +31,7 @@ struct ScanConformanceTests {
             #expect(seen.map(\.dueAt) == [start, sameTime, sameTime, sameTime])
             let other = try await store.due(ofClient: "client 0", by: sameTime, after: nil, atMost: 2)
             #expect(other == [DueEntry(dueAt: start, id: GrantID(rawValue: 2))])
-            #expect(try await store.due(ofClient: "nobody", by: sameTime, after: nil, atMost: 2).isEmpty)
+            #expect(try await store.due(ofClient: "missing", by: sameTime, after: nil, atMost: 2).isEmpty)
         }
     }
 
@@ -46,8 +46,8 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("The census counts states, due grants, ending and idle ones", arguments: StoreKind.allCases)
-    func census(kind: StoreKind) async throws {
+    @Test("The statistics counts states, due grants, ending and idle ones", arguments: StoreKind.allCases)
+    func grantStatistics(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let now = start + .seconds(1_000_000)
             try await store.add(try Sample.grants(1...6) + [try Sample.grant(7, refreshToken: nil)])
@@ -62,20 +62,20 @@ struct ScanConformanceTests {
             try await store.change(GrantID(rawValue: 3)) {
                 $0.retry(reason: GrantReason(rawValue: "network"), dueAt: now, at: now)
             }
-            let census = try await store.census(
+            let statistics = try await store.grantStatistics(
                 at: now,
                 refreshTokensEndingBefore: now + .seconds(61),
                 idleSince: now - .seconds(1)
             )
-            let expected = Census(
+            let expected = GrantStatistics(
                 byState: [.active: 5, .disconnected: 1, .retrying: 1],
                 due: 5,
                 oldestDueAt: start + .seconds(4),
                 refreshTokensEnding: 1,
                 idle: 4
             )
-            #expect(census == expected)
-            let earlier = try await store.census(at: start, refreshTokensEndingBefore: now, idleSince: start)
+            #expect(statistics == expected)
+            let earlier = try await store.grantStatistics(at: start, refreshTokensEndingBefore: now, idleSince: start)
             #expect(earlier.due == 0)
             #expect(earlier.oldestDueAt == nil)
             #expect(earlier.refreshTokensEnding == 0)
@@ -116,7 +116,7 @@ struct ScanConformanceTests {
                 Grant.connected(
                     id: GrantID(rawValue: 77),
                     userID: "dead",
-                    handover: IncomingTokens(clientID: "c", accessToken: dead.accessToken),
+                    incoming: IncomingTokens(clientID: "c", accessToken: dead.accessToken),
                     dueAt: nil,
                     at: start
                 ).grant
@@ -182,7 +182,7 @@ struct ScanConformanceTests {
             #expect(try await store.report(second) == [first, second])
             time.advance(by: .seconds(21))
             #expect(try await store.liveWorkers() == [second])
-            try await store.forgetWorker("b")
+            try await store.removeWorker("b")
             #expect(try await store.liveWorkers().isEmpty)
         }
     }
@@ -202,7 +202,7 @@ struct ScanConformanceTests {
     }
 
     @Test("Hastening makes a client's retries due, but no confirmation", arguments: StoreKind.allCases)
-    func hasten(kind: StoreKind) async throws {
+    func expedite(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let later = start + .seconds(500)
             // Grants with even numbers belong to client 0.
@@ -218,7 +218,7 @@ struct ScanConformanceTests {
             var cursor: GrantID?
             var batches = 0
             repeat {
-                cursor = try await store.hastenRetries(
+                cursor = try await store.expediteRetries(
                     ofClient: "client 0",
                     dueBy: start + .seconds(50),
                     after: cursor,

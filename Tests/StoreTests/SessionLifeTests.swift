@@ -91,7 +91,7 @@ struct SessionLifeTests {
                 expiresAt: start + .seconds(7200),
                 at: start + .seconds(5),
                 leaseTime: LeaseTime(epoch: "next boot", instant: BootInstant(milliseconds: 1_000_000)),
-                grace: Session.usualGrace
+                grace: Session.defaultGrace
             )
             #expect(later == outcome, "token \(token)")
         }
@@ -118,7 +118,7 @@ struct SessionLifeTests {
         var issued = session.family
         issued.issuedAt = impossible
         var given = session.family
-        given.givenAt = impossible
+        given.sentAt = impossible
         var replaced = session.family
         replaced.earlier[0].replacedAt = impossible
         for family in [issued, given, replaced] {

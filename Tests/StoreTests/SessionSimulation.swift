@@ -17,7 +17,7 @@ protocol SimulatedServer {
     func begin(token: Int, at clocks: ServerClocks) async throws
     /// Returns the token that the caller gets; `nil` if it is refused.
     func present(_ token: Int, next: Int, at clocks: ServerClocks) async throws -> Int?
-    func sweep(at clocks: ServerClocks) async throws
+    func removeExpired(at clocks: ServerClocks) async throws
 }
 
 /// One phone, its network, and a thief, in a random schedule that a seed determines.
@@ -36,7 +36,7 @@ struct SessionSimulation<Server: SimulatedServer> {
         case arrive(token: Int, answerAfter: Int?, process: Int)
         case answer(token: Int?, process: Int)
         case kill
-        case sweep
+        case removeExpired
         case step(seconds: Int64)
         case restart
     }
@@ -94,7 +94,7 @@ struct SessionSimulation<Server: SimulatedServer> {
         for _ in 0..<uses {
             add(.use(calls: 1 + pick(8), jitter: [1, 100, 300, 5000][pick(4)]), after: gap())
             if chance(15) { add(.kill, after: pick(10_000)) }
-            if chance(30) { add(.sweep, after: pick(200_000)) }
+            if chance(30) { add(.removeExpired, after: pick(200_000)) }
             if chance(5) { add(.step(seconds: Int64(pick(200_000)) - 100_000), after: pick(20_000)) }
             if chance(3) { add(.restart, after: pick(20_000)) }
             try await runQueue(until: chance(40) ? now + Int64(pick(Self.longestCall)) : .max)
@@ -156,8 +156,8 @@ struct SessionSimulation<Server: SimulatedServer> {
         case .kill:
             note("killed", gets: 0)
             process += 1
-        case .sweep:
-            try await server.sweep(at: clocks)
+        case .removeExpired:
+            try await server.removeExpired(at: clocks)
         case .step(let seconds):
             note("the wall clock steps by seconds", Int(seconds), gets: 0)
             clocks.wall = clocks.wall + .seconds(seconds)

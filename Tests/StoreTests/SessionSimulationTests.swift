@@ -52,7 +52,7 @@ private final class RulesServer: SimulatedServer {
         return answer
     }
 
-    func sweep(at clocks: ServerClocks) async throws { _ = session?.wipeSuccessor(at: clocks.wall) }
+    func removeExpired(at clocks: ServerClocks) async throws { _ = session?.wipeSuccessor(at: clocks.wall) }
 }
 
 /// The same rules over a store, with each presentation in one transaction.
@@ -75,7 +75,7 @@ private struct StoreServer: SimulatedServer {
         }
     }
 
-    func sweep(at clocks: ServerClocks) async throws { _ = try await store.sweep(at: clocks.wall) }
+    func removeExpired(at clocks: ServerClocks) async throws { _ = try await store.removeExpired(at: clocks.wall) }
 }
 
 @Suite("Sessions under random schedules of a phone and a thief", .timeLimit(.minutes(10)))

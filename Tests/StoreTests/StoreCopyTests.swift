@@ -124,7 +124,7 @@ struct StoreCopyTests {
             try await source.fill(users: 2)
             try await target.fill(users: users)
             if users == 0 {
-                try await target.transact { _ = try $0.remember(securityEvent: "seen", at: start) }
+                try await target.transact { _ = try $0.record(securityEvent: "seen", at: start) }
             }
             let before = try await target.allRecords()
             await #expect(throws: StoreCopy.Failure.occupied) {
@@ -217,7 +217,7 @@ struct StoreCopyTests {
             let copy = StoreCopy(from: source, to: target, at: "the new place", pause: noPause) { progress in
                 guard case .compared = progress else { return }
                 do throws(StoreError) {
-                    try SQLiteConnection(path: stores.folder.path("target"), patience: .seconds(10)).run(beat) {
+                    try SQLiteConnection(path: stores.folder.path("target"), timeout: .seconds(10)).run(beat) {
                         $0.bind("boot of target")
                         $0.bind(ManualTime().sinceBoot.milliseconds)
                     }
@@ -248,7 +248,7 @@ struct StoreCopyTests {
             let allow = Query("allow the end of receiving", "DROP TRIGGER refuse")
             @Sendable func run(_ query: Query) {
                 do throws(StoreError) {
-                    try SQLiteConnection(path: stores.folder.path("target"), patience: .seconds(10)).run(query) { _ in }
+                    try SQLiteConnection(path: stores.folder.path("target"), timeout: .seconds(10)).run(query) { _ in }
                 } catch {
                     Issue.record(error)
                 }
@@ -356,7 +356,7 @@ private struct Mismatch: Error {}
 
 extension StoreArchive {
     /// Stores users with grants, histories and sessions, one of them deleted, the health of a client, security events,
-    /// and pending and settled notices.
+    /// and pending and finished notices.
     fileprivate func fill(users count: Int) async throws {
         guard count > 0 else { return }
         for number in 1...Int64(count) {
@@ -374,7 +374,7 @@ extension StoreArchive {
                     try transaction.record(event)
                 }
                 if number % 2 == 0 { try transaction.update(ended) }
-                _ = try transaction.remember(securityEvent: "event \(number)", at: start)
+                _ = try transaction.record(securityEvent: "event \(number)", at: start)
                 try transaction.setClientHealth(Array("{\"n\":\(number)}".utf8), of: grant.clientID)
             }
         }

@@ -47,7 +47,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
             try await PostgresServer.withDatabase { url in
                 let store = try await PostgresStore.open(
                     url: url,
-                    patience: .seconds(60),
+                    timeout: .seconds(60),
                     keepsNotices: keepsNotices,
                     leaseClock: time
                 )

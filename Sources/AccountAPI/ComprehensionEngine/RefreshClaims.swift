@@ -10,7 +10,7 @@ package struct SessionRules: Hashable, Sendable {
     /// The end of the time in which refresh tokens of the former backend begin a session; `nil` if they never do.
     package var acceptFormerTokensUntil: Timestamp?
 
-    package init(grace: Duration = Session.usualGrace, acceptFormerTokensUntil: Timestamp? = nil) {
+    package init(grace: Duration = Session.defaultGrace, acceptFormerTokensUntil: Timestamp? = nil) {
         self.grace = grace
         self.acceptFormerTokensUntil = acceptFormerTokensUntil
     }
@@ -66,7 +66,7 @@ struct RefreshClaims: Hashable, Sendable {
         guard let formerExpiry else { return false }
         // Recorded ids are deleted after a while; this one must outlast the token.
         let at = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
-        return try transaction.remember(securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash), at: at)
+        return try transaction.record(securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash), at: at)
     }
 
     /// The session's fields of a log line, without a token or personal data.

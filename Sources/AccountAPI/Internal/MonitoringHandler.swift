@@ -17,7 +17,7 @@ package struct MonitoringHandler: Sendable {
 
     private let database: DatabaseReadiness
     private let engine: RefreshEngine
-    private let census: CensusCache
+    private let statistics: GrantStatisticsCache
     private let counters: LifetimeCounters
     private let metrics: MetricsLog
     private let phase: ServingPhase
@@ -44,7 +44,7 @@ package struct MonitoringHandler: Sendable {
     ) {
         self.database = database
         self.engine = engine
-        census = CensusCache(store: store, time: time)
+        statistics = GrantStatisticsCache(store: store, time: time)
         self.counters = counters
         self.metrics = metrics
         self.phase = phase
@@ -75,7 +75,7 @@ package struct MonitoringHandler: Sendable {
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
-        let census = await census.glimpse()
+        let statistics = await statistics.glimpse()
         return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
             line.field("ready", isReady)
             line.object("checks") { checks in
@@ -102,9 +102,9 @@ package struct MonitoringHandler: Sendable {
             }
             line.object("backlog") { backlog in
                 backlog.field("waiting", waiting)
-                if let census {
-                    backlog.field("overdue", census.due)
-                    backlog.field("oldest_overdue_seconds", Self.oldestOverdue(census, at: time.now).inSeconds)
+                if let statistics {
+                    backlog.field("overdue", statistics.due)
+                    backlog.field("oldest_overdue_seconds", Self.oldestOverdue(statistics, at: time.now).inSeconds)
                 }
             }
         }
@@ -148,22 +148,22 @@ package struct MonitoringHandler: Sendable {
     }
 
     private func countedGrants() async -> PrometheusReport.Grants? {
-        let census: Census
+        let statistics: GrantStatistics
         do {
-            census = try await self.census.census()
+            statistics = try await self.statistics.grantStatistics()
         } catch {
             // The answer shows this itself: see `refresh_worker_store_up`.
             return nil
         }
         return PrometheusReport.Grants(
-            byState: GrantState.allCases.map { (state: $0.rawValue, count: census.byState[$0, default: 0]) },
-            due: await engine.waiting + census.due,
-            overdue: census.due,
-            oldestOverdue: Self.oldestOverdue(census, at: time.now)
+            byState: GrantState.allCases.map { (state: $0.rawValue, count: statistics.byState[$0, default: 0]) },
+            due: await engine.waiting + statistics.due,
+            overdue: statistics.due,
+            oldestOverdue: Self.oldestOverdue(statistics, at: time.now)
         )
     }
 
-    private static func oldestOverdue(_ census: Census, at now: Timestamp) -> Duration {
-        census.oldestDueAt.map { max(.zero, now - $0) } ?? .zero
+    private static func oldestOverdue(_ statistics: GrantStatistics, at now: Timestamp) -> Duration {
+        statistics.oldestDueAt.map { max(.zero, now - $0) } ?? .zero
     }
 }

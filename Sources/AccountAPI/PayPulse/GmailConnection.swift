@@ -108,17 +108,17 @@ struct GmailConnection: Sendable {
     ) throws(SealError) -> Plan {
         guard let stored else {
             let id = GrantID.random(from: services.random)
-            let handover = try handover(for: id, bringing: refreshToken, at: now)
+            let incoming = try incoming(for: id, bringing: refreshToken, at: now)
             let dueAt = DueTimes.due(
-                accessToken: handover.accessToken,
-                hasRefreshToken: handover.refreshToken != nil,
+                accessToken: incoming.accessToken,
+                hasRefreshToken: incoming.refreshToken != nil,
                 phase: id.phase,
                 at: now
             )
             let (grant, events) = Grant.connected(
                 id: id,
                 userID: caller.userID,
-                handover: handover,
+                incoming: incoming,
                 dueAt: dueAt,
                 at: now
             )
@@ -127,8 +127,8 @@ struct GmailConnection: Sendable {
         return .replacement(
             Reconnection(
                 stored: stored,
-                handover: try handover(for: stored.id, bringing: refreshToken, at: now),
-                bringsOtherRefreshToken: services.vault.isOther(
+                incoming: try incoming(for: stored.id, bringing: refreshToken, at: now),
+                replacesRefreshToken: services.vault.isOther(
                     refreshToken: refreshToken,
                     ofClient: identity.clientID,
                     than: stored
@@ -139,26 +139,26 @@ struct GmailConnection: Sendable {
     }
 
     /// Returns the sealed tokens for a grant; Google's scope and lifetime take precedence over the app's.
-    private func handover(
+    private func incoming(
         for id: GrantID,
         bringing refreshToken: Secret?,
         at now: Timestamp
     ) throws(SealError) -> IncomingTokens {
         let vault = services.vault
-        var handover = IncomingTokens(clientID: identity.clientID, owner: identity.owner, scope: scope)
-        handover.accessToken = Grant.AccessToken(
+        var incoming = IncomingTokens(clientID: identity.clientID, owner: identity.owner, scope: scope)
+        incoming.accessToken = Grant.AccessToken(
             sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
             obtainedAt: now,
             expiresAt: now + (identity.lifetime ?? tokens.lifetime ?? Self.usualLifetime)
         )
         if let token = refreshToken {
-            handover.refreshToken = try vault.seal(
+            incoming.refreshToken = try vault.seal(
                 refreshToken: token,
                 for: id,
                 expiresAt: tokens.refreshTokenLifetime.map { now + $0 }
             )
         }
-        return handover
+        return incoming
     }
 
     private var scope: String? { identity.scope ?? tokens.scope }

@@ -74,7 +74,7 @@ package struct SecurityEventReceiver: Sendable {
         let now = time.now
         do {
             let booked = try await store.transact { transaction -> [AppliedSecurityEvent]? in
-                guard try transaction.remember(securityEvent: token.id, at: now) else { return nil }
+                guard try transaction.record(securityEvent: token.id, at: now) else { return nil }
                 let booking = SecurityEventApplication(transaction: transaction, token: token, now: now)
                 return try token.events.map { try booking.apply($0) }
             }

@@ -80,7 +80,7 @@ package struct RefreshAttempt: Hashable, Sendable {
     /// The refresh token that was stored at the claim; its answer counts while it is still the stored one.
     package var refreshToken: Grant.RefreshToken?
     /// `true` if the result of an earlier claim on the grant was never committed, so that an answer may be lost.
-    package var followsUnsettledClaim: Bool
+    package var followsUnfinishedClaim: Bool
 
     package init(
         grant: GrantID,
@@ -89,7 +89,7 @@ package struct RefreshAttempt: Hashable, Sendable {
         generation: Int64,
         lastAttemptAt: Timestamp? = nil,
         refreshToken: Grant.RefreshToken? = nil,
-        followsUnsettledClaim: Bool = false
+        followsUnfinishedClaim: Bool = false
     ) {
         self.grant = grant
         self.clientID = clientID
@@ -97,6 +97,6 @@ package struct RefreshAttempt: Hashable, Sendable {
         self.generation = generation
         self.lastAttemptAt = lastAttemptAt
         self.refreshToken = refreshToken
-        self.followsUnsettledClaim = followsUnsettledClaim
+        self.followsUnfinishedClaim = followsUnfinishedClaim
     }
 }

@@ -41,14 +41,14 @@ package struct RefreshRules: Sendable {
         if holdsLease { context.grant.setLease(nil) }
         let isCurrent = context.grant.generation == context.result.attempt.generation
         // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
-        if isCurrent, context.result.attempt.followsUnsettledClaim { context.grant.noteLostAnswer(at: context.now) }
+        if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
         var decision = isCurrent ? decideAboutGrant(context, holdsLease: holdsLease) : decideLate(context)
         decision.breakerChange = decision.breakerChange ?? effect.breakerChange
         decision.limitsChanged = effect.limitsChanged
         decision.endsOutage = effect.endsOutage
         if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
-            decision.grant?.noteRotation(by: context.result.attempt.claim)
+            decision.grant?.recordRotation(by: context.result.attempt.claim)
         }
         if let scope = decision.grant?.scope {
             decision.lostScopes = ScopeName.lost(from: context.grant.scope, to: scope)

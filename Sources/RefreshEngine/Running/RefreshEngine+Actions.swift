@@ -21,7 +21,7 @@ extension RefreshEngine {
         case .logBreaker(let change, let client): log.breaker(change, client: client)
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
-        case .hastenRetries(let client): hastenRetries(of: client)
+        case .expediteRetries(let client): expediteRetries(of: client)
         case .expectResults(let inFlight): committer.expect(inFlight: inFlight)
         case .reportIdle:
             for waiter in idleWaiters { waiter.resume() }

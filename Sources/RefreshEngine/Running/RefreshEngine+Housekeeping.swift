@@ -30,7 +30,7 @@ extension RefreshEngine {
     ///
     /// It runs outside the transactions that store results, in batches: after a long outage there may be millions of
     /// grants, and no result may wait for them.
-    func hastenRetries(of client: String) {
+    func expediteRetries(of client: String) {
         let (store, log, dueBy) = (store, log, time.now)
         let former = hastening
         hastening = Task {
@@ -42,7 +42,7 @@ extension RefreshEngine {
             }
             do {
                 try await changePages(after: GrantID?.none) { cursor in
-                    let next = try await store.hastenRetries(
+                    let next = try await store.expediteRetries(
                         ofClient: client,
                         dueBy: dueBy,
                         after: cursor,

@@ -18,7 +18,7 @@ enum EngineAction: Sendable {
     case logBreaker(Breaker.Change, client: String)
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
     /// Makes the grants of a client due that an outage left in back-off.
-    case hastenRetries(client: String)
+    case expediteRetries(client: String)
     /// Updates the committer's number of refreshes in flight.
     case expectResults(inFlight: Int)
     /// Continues the tasks that wait until nothing is in flight, such as a stop.

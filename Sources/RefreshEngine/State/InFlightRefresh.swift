@@ -12,14 +12,14 @@ final class InFlightRefresh: Sendable {
     let isForced: Bool
     /// The end of the lease by this process's own boot clock, which was read before the lease was requested: so never
     /// too late.
-    private let leaseStandsUntil: Mutex<BootInstant>
+    private let leaseEnd: Mutex<BootInstant>
 
-    init(grant: Grant, claim: Int64, isForced: Bool, leaseStandsUntil: BootInstant) {
+    init(grant: Grant, claim: Int64, isForced: Bool, leaseEnd: BootInstant) {
         self.grant = grant
         self.claim = claim
         dueAt = grant.dueAt
         self.isForced = isForced
-        self.leaseStandsUntil = Mutex(leaseStandsUntil)
+        self.leaseEnd = Mutex(leaseEnd)
     }
 
     var attempt: RefreshAttempt {
@@ -30,7 +30,7 @@ final class InFlightRefresh: Sendable {
             generation: grant.generation,
             lastAttemptAt: grant.lastAttemptAt,
             refreshToken: grant.refreshToken,
-            followsUnsettledClaim: grant.lease?.followsUnsettledClaim ?? false
+            followsUnfinishedClaim: grant.lease?.followsUnfinishedClaim ?? false
         )
     }
 
@@ -38,11 +38,11 @@ final class InFlightRefresh: Sendable {
     var asksForToken: Bool { grant.refreshToken != nil && grant.revocationAskedAt == nil }
 
     func leaseRenewed(until instant: BootInstant) {
-        leaseStandsUntil.withLock { $0 = max($0, instant) }
+        leaseEnd.withLock { $0 = max($0, instant) }
     }
 
     func leaseRemaining(at instant: BootInstant) -> Duration {
-        leaseStandsUntil.withLock { $0 } - instant
+        leaseEnd.withLock { $0 } - instant
     }
 }
 

@@ -57,7 +57,7 @@ extension RefreshEngineState {
                     grant: grant,
                     claim: number,
                     isForced: claim.dueBy == nil,
-                    leaseStandsUntil: leasesEnd
+                    leaseEnd: leasesEnd
                 )
                 slots[grant.id]?.refresh = refresh
                 sent.append(refresh)

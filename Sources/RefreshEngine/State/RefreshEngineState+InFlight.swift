@@ -101,7 +101,7 @@ extension RefreshEngineState {
         }
         if let grant = committed.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
         if !committed.recalled.isEmpty { nextScan = conditions.instant }
-        if decision.endsOutage { actions.append(.hastenRetries(client: client)) }
+        if decision.endsOutage { actions.append(.expediteRetries(client: client)) }
     }
 
     /// The leases of grants have been released, or will expire.

@@ -24,7 +24,7 @@ package enum ArchiveRecord: Hashable, Sendable {
     case grant(Grant)
     case event(sequence: Int64, GrantEvent)
     case session(Session)
-    /// Bytes that only the engine understands; it drops the parts that depend on a former store's clock.
+    /// Bytes that only the engine reads; it drops the parts that depend on the clock of the former store.
     case clientHealth(clientID: String, [UInt8])
     case securityEvent(identifier: String, at: Timestamp)
     case notice(ArchivedNotice)
@@ -58,21 +58,5 @@ package enum ArchiveRecord: Hashable, Sendable {
         var grant = grant
         grant.lease = nil
         self = .grant(grant)
-    }
-}
-
-/// A notice with the state of its delivery.
-package struct ArchivedNotice: Hashable, Sendable {
-    package var notice: Notice
-    /// The time of the next delivery; `nil` if it waits for another notice of its user, or is settled.
-    package var nextTryAt: Timestamp?
-    package var acceptedAt: Timestamp?
-    package var givenUpAt: Timestamp?
-
-    package init(_ notice: Notice, nextTryAt: Timestamp?, acceptedAt: Timestamp?, givenUpAt: Timestamp?) {
-        self.notice = notice
-        self.nextTryAt = nextTryAt
-        self.acceptedAt = acceptedAt
-        self.givenUpAt = givenUpAt
     }
 }

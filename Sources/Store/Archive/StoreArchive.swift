@@ -22,31 +22,32 @@ package protocol StoreArchive: AccountStore {
     /// Adds records of one kind with their keys, in one transaction.
     func receive(_ records: [ArchiveRecord]) async throws
 
-    /// Marks the copy as complete, and this database as the one to use; a note that it was moved is removed.
+    /// Marks the copy as complete and this database as usable, and removes a mark that it was moved.
     func endReceiving() async throws
 
-    /// The place to which the database was moved, as text; then it must not be used any more, or grants would be
-    /// refreshed in two places.
+    /// The location to which the database was moved; `nil` if it was not moved.
+    ///
+    /// A moved database must not be used any more, or grants would be refreshed in two databases.
     var movedTo: String? { get async throws }
 
     /// Returns the remaining time of the last lease in this store; `nil` if there is none.
     func remainingLease() async throws -> Duration?
 
-    /// Notes that the database was moved to a place; `nil` removes the note.
+    /// Marks the database as moved to a location; `nil` removes the mark.
     ///
-    /// While the note exists, claims and transactions throw ``StoreError/Code/moved``.
-    func noteMove(to place: String?) async throws
+    /// While the mark exists, claims and transactions throw ``StoreError/Code/moved``.
+    func markMoved(to location: String?) async throws
 }
 
 extension StoreError {
-    /// Creates the error for any further use of `database`, which was copied to `place`.
-    package init(moved database: String, to place: String) {
+    /// Creates the error for any further use of `database`, which was copied to `location`.
+    package init(moved database: String, to location: String) {
         self.init(
             .moved,
             """
-            \(database) was moved to \(place), and can only be read: name the new place with --database or \
-            REFRESH_WORKER_DATABASE. To go back, copy the new place into an empty database (refresh-worker store copy) and name \
-            that one; this one can be copied as well, and is what it was when it was moved
+            \(database) was moved to \(location), and can only be read: name the new database with --database or \
+            REFRESH_WORKER_DATABASE. To go back, copy the new database into an empty one (refresh-worker store copy) and name \
+            that. The moved database can be copied as well; it has its contents of the time of the move
             """
         )
     }

@@ -38,34 +38,34 @@ package struct StoreCopy: Sendable {
     }
 
     /// Large enough that the cost of a transaction is small against its rows, and small enough to use little memory.
-    package static let usualPageSize = 1000
+    package static let defaultPageSize = 1000
 
     /// The longest wait for leases: the duration of a worker's lease.
     private static let longestLease: Duration = .seconds(30)
-    private static let glance: Duration = .seconds(1)
+    private static let pollInterval: Duration = .seconds(1)
 
     private let source: any StoreArchive
     private let target: any StoreArchive
-    /// The target, as the note in the source names it.
-    private let place: String
+    /// The target, as the mark in the source names it.
+    private let location: String
     private let pageSize: Int
     private let pause: @Sendable (Duration) async throws -> Void
-    private let tell: @Sendable (Progress) -> Void
+    private let report: @Sendable (Progress) -> Void
 
     package init(
         from source: any StoreArchive,
         to target: any StoreArchive,
-        at place: String,
-        pageSize: Int = StoreCopy.usualPageSize,
+        at location: String,
+        pageSize: Int = StoreCopy.defaultPageSize,
         pause: @escaping @Sendable (Duration) async throws -> Void,
-        tell: @escaping @Sendable (Progress) -> Void = { _ in }
+        report: @escaping @Sendable (Progress) -> Void = { _ in }
     ) {
         self.source = source
         self.target = target
-        self.place = place
+        self.location = location
         self.pageSize = pageSize
         self.pause = pause
-        self.tell = tell
+        self.report = report
     }
 
     package func run() async throws -> Summary {
@@ -80,26 +80,26 @@ package struct StoreCopy: Sendable {
         try await compareBeginnings()
         let mark = try await source.movedTo
         // The mark of this copy if it was interrupted before: if it ends without success, the source can be used again.
-        let former = mark == Self.unfinished(place) ? nil : mark
-        try await source.noteMove(to: Self.unfinished(place))
+        let former = mark == Self.unfinished(location) ? nil : mark
+        try await source.markMoved(to: Self.unfinished(location))
         let summary: Summary
         do {
             summary = try await copyAndCompare()
         } catch {
-            try await source.noteMove(to: former)
+            try await source.markMoved(to: former)
             throw error
         }
         // The use of the source ends before that of the target begins, so that no failure of this program leaves both
         // usable. From here on a failure undoes nothing: the target may be in use although the response of its database
         // was lost.
-        try await source.noteMove(to: place)
+        try await source.markMoved(to: location)
         try await target.endReceiving()
         return summary
     }
 
-    /// The note in the source while the copy is not complete.
-    package static func unfinished(_ place: String) -> String {
-        "\(place) (a copy that is not finished: run the same store copy again)"
+    /// The mark in the source while the copy is not complete.
+    package static func unfinished(_ location: String) -> String {
+        "\(location) (a copy that is not finished: run the same store copy again)"
     }
 
     private func copyAndCompare() async throws -> Summary {
@@ -115,9 +115,9 @@ package struct StoreCopy: Sendable {
     /// Waits until every request that was sent under a lease of the source must have ended.
     private func waitForLeases() async throws {
         var waited: Duration = .zero
-        while waited < Self.longestLease, let rest = try await source.remainingLease() {
-            tell(.waiting(rest))
-            let span = min(rest, Self.glance, Self.longestLease - waited)
+        while waited < Self.longestLease, let remaining = try await source.remainingLease() {
+            report(.waiting(remaining))
+            let span = min(remaining, Self.pollInterval, Self.longestLease - waited)
             try await pause(span)
             waited += span
         }
@@ -133,11 +133,15 @@ package struct StoreCopy: Sendable {
     /// Detects early that the target holds a part of a different copy.
     private func compareBeginnings() async throws {
         for kind in ArchiveRecord.Kind.allCases {
-            let theirs = try await target.records(of: kind, after: nil, atMost: 1)
-            guard !theirs.isEmpty else { continue }
-            let ours = try await source.records(of: kind, after: nil, atMost: 1)
-            guard ours == theirs else {
-                throw Failure.differs(kind, source: ArchiveDigest(of: ours), target: ArchiveDigest(of: theirs))
+            let targetRecords = try await target.records(of: kind, after: nil, atMost: 1)
+            guard !targetRecords.isEmpty else { continue }
+            let sourceRecords = try await source.records(of: kind, after: nil, atMost: 1)
+            guard sourceRecords == targetRecords else {
+                throw Failure.differs(
+                    kind,
+                    source: ArchiveDigest(of: sourceRecords),
+                    target: ArchiveDigest(of: targetRecords)
+                )
             }
         }
     }
@@ -155,27 +159,27 @@ package struct StoreCopy: Sendable {
             try await target.receive(page)
             copied += page.count
             key = last.key
-            tell(.copied(kind, present + copied, of: all))
+            report(.copied(kind, present + copied, of: all))
         }
     }
 
     private func compare(_ kind: ArchiveRecord.Kind, into summary: inout Summary) async throws {
         let all = try await source.count(of: kind)
-        async let theirs = digest(of: kind, in: target, after: summary.digest) { _ in }
-        let ours = try await digest(of: kind, in: source, after: summary.digest) { count in
-            tell(.compared(kind, count, of: all))
+        async let targetDigest = digest(of: kind, in: target, after: summary.digest) { _ in }
+        let sourceDigest = try await digest(of: kind, in: source, after: summary.digest) { count in
+            report(.compared(kind, count, of: all))
         }
-        let received = try await theirs
-        guard ours == received else { throw Failure.differs(kind, source: ours, target: received) }
-        summary.counts[kind] = ours.count - summary.digest.count
-        summary.digest = ours
+        let copied = try await targetDigest
+        guard sourceDigest == copied else { throw Failure.differs(kind, source: sourceDigest, target: copied) }
+        summary.counts[kind] = sourceDigest.count - summary.digest.count
+        summary.digest = sourceDigest
     }
 
     private func digest(
         of kind: ArchiveRecord.Kind,
         in store: any StoreArchive,
         after former: ArchiveDigest,
-        tell: (Int) -> Void
+        report: (Int) -> Void
     ) async throws -> ArchiveDigest {
         var digest = former
         var key: ArchiveRecord.Key?
@@ -185,7 +189,7 @@ package struct StoreCopy: Sendable {
             try Task.checkCancellation()
             for record in page { digest.add(record) }
             key = last.key
-            tell(digest.count - former.count)
+            report(digest.count - former.count)
         }
     }
 }

@@ -130,7 +130,7 @@ extension Doctor {
             if let newPlace = try await store.movedTo {
                 return [.fault(Self.contentSubject, "\(StoreError(moved: "\(place)", to: newPlace))")]
             }
-            let grants = try await store.census(at: context.time.now).grants
+            let grants = try await store.grantStatistics(at: context.time.now).grants
             return [
                 .ok(Self.contentSubject, "whole, its schema is this program's, \(grants) grants"),
                 await keyDiagnosis(of: store, keysInUse: try await store.keysInUse()),

@@ -13,7 +13,7 @@ extension Doctor {
     func serverDiagnoses(_ address: DatabaseAddress) async -> [Diagnosis] {
         let facts: ServerFacts
         do {
-            facts = try await ServerFacts.ask(address, time: SystemTime())
+            facts = try await ServerFacts.read(address, time: SystemTime())
         } catch {
             return [.fault(Self.serverSubject, "\(error)")]
         }
@@ -85,7 +85,7 @@ extension Doctor {
                     """
                 )
             }
-            return facts.mayMakeSchema
+            return facts.mayCreateSchema
                 ? .warning(subject, "not there yet: the worker makes them at its first start, as \(facts.user)")
                 : .fault(
                     subject,
@@ -136,7 +136,7 @@ extension Doctor {
     /// All workers use the server's clock, so a difference is not a fault.
     private static func judgeServerClock(_ facts: ServerFacts, hostClock: Timestamp) -> Diagnosis {
         // The server read its clock about halfway through the round trip.
-        let difference = facts.clock - hostClock + facts.journey * 0.5
+        let difference = facts.clock - hostClock + facts.roundTrip * 0.5
         let span = (difference < .zero ? Duration.zero - difference : difference) + .milliseconds(500)
         let words =
             span < .seconds(2)

@@ -12,7 +12,7 @@ struct GrantReplacement: Sendable {
     /// The stored refresh token of such a grant may be about to be revoked.
     var revivesWhatUserEnded: Bool {
         guard reconnection.stored.wasEndedByUser, recordedState?.state.endsCalls != true else { return false }
-        return reconnection.handover.refreshToken == nil || !reconnection.bringsOtherRefreshToken
+        return reconnection.incoming.refreshToken == nil || !reconnection.replacesRefreshToken
     }
 
     /// Replaces the content and returns the events for the history.
@@ -51,7 +51,7 @@ extension Grant {
         history events: inout [GrantEvent],
         at now: Timestamp
     ) {
-        adopt(state: recordedState.state, reason: recordedState.reason, since: recordedState.since ?? now)
+        restore(state: recordedState.state, reason: recordedState.reason, since: recordedState.since ?? now)
         for position in events.indices {
             events[position].to = state
             events[position].reason = reason

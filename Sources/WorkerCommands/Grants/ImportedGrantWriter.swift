@@ -190,21 +190,21 @@ package struct ImportedGrantWriter: Sendable {
         at now: Timestamp
     ) throws(SealError) -> (grant: Grant, events: [GrantEvent]) {
         let id = GrantID.random(from: random)
-        var handover = try handover(imported, for: id)
+        var incoming = try incoming(imported, for: id)
         if imported.recordedState?.wipesTokens == true {
-            handover.refreshToken = nil
-            handover.accessToken = nil
+            incoming.refreshToken = nil
+            incoming.accessToken = nil
         }
         let dueAt = dueTimes(of: imported).due(
-            accessToken: handover.accessToken,
-            hasRefreshToken: handover.refreshToken != nil,
+            accessToken: incoming.accessToken,
+            hasRefreshToken: incoming.refreshToken != nil,
             id: id,
             at: now
         )
         var (grant, events) = Grant.connected(
             id: id,
             userID: imported.userID,
-            handover: handover,
+            incoming: incoming,
             dueAt: dueAt,
             at: now
         )
@@ -213,16 +213,16 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
-        let handover = try handover(imported, for: stored.id)
+        let incoming = try incoming(imported, for: stored.id)
         let reconnection = Reconnection(
             stored: stored,
-            handover: handover,
-            bringsOtherRefreshToken: vault.isOther(
+            incoming: incoming,
+            replacesRefreshToken: vault.isOther(
                 refreshToken: imported.refreshToken,
                 ofClient: imported.clientID,
                 than: stored
             ),
-            switchesAccount: stored.owner.isOtherAccount(than: handover.owner)
+            switchesAccount: stored.owner.isOtherAccount(than: incoming.owner)
         )
         return GrantReplacement(
             reconnection: reconnection,
@@ -231,24 +231,24 @@ package struct ImportedGrantWriter: Sendable {
         )
     }
 
-    private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> IncomingTokens {
-        var handover = IncomingTokens(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
+    private func incoming(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> IncomingTokens {
+        var incoming = IncomingTokens(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
         if let token = imported.refreshToken {
-            handover.refreshToken = try vault.seal(
+            incoming.refreshToken = try vault.seal(
                 refreshToken: token,
                 for: id,
                 expiresAt: imported.refreshTokenExpiresAt
             )
         }
         if let token = imported.accessToken {
-            handover.accessToken = Grant.AccessToken(
+            incoming.accessToken = Grant.AccessToken(
                 sealed: try vault.seal(accessToken: token.secret, for: id),
                 obtainedAt: token.obtainedAt,
                 expiresAt: token.expiresAt,
                 type: token.type
             )
         }
-        return handover
+        return incoming
     }
 
     private func dueTimes(of imported: ImportedGrant) -> FirstDueTime {

@@ -38,7 +38,7 @@ extension CommandContext {
         let clientIDs = Set(configuration.clientIDs).union(stored.keys).sorted()
         return StatusReport(
             at: now,
-            census: try await store.census(at: now),
+            statistics: try await store.grantStatistics(at: now),
             clients: clientIDs.map { id in
                 StatusReport.Client(
                     id: id,
@@ -63,7 +63,7 @@ extension CommandContext {
             case .file(let path):
                 return StatusReport.Database(path: name, bytes: try FileStatus.of(path)?.size ?? 0)
             case .server(let address):
-                let facts = try await ServerFacts.ask(address, time: time)
+                let facts = try await ServerFacts.read(address, time: time)
                 return StatusReport.Database(path: name, bytes: facts.bytes, schema: facts.schema)
             }
         }

@@ -20,13 +20,13 @@ extension StatusReport {
 
     /// The time that the oldest due grant has waited.
     var lateness: Duration? {
-        census.oldestDueAt.map { max(.zero, at - $0) }
+        statistics.oldestDueAt.map { max(.zero, at - $0) }
     }
 
     private var workerConcerns: [String] {
         guard workers.isEmpty, let lateness, lateness > Self.tolerableLatenessWithoutWorker else { return [] }
         let waited = lateness.forPeople
-        return ["no worker is running, and the oldest of \(census.due) due grants has waited \(waited): start it"]
+        return ["no worker is running, and the oldest of \(statistics.due) due grants has waited \(waited): start it"]
     }
 
     private var keyConcerns: [String] {
@@ -43,12 +43,12 @@ extension StatusReport {
         if !workers.isEmpty, let lateness, lateness > Self.tolerableLateness {
             concerns.append("the oldest due grant has waited \(lateness.forPeople)")
         }
-        if census.refreshTokensEnding > 0 {
-            concerns.append("refresh tokens that end within three days: \(census.refreshTokensEnding)")
+        if statistics.refreshTokensEnding > 0 {
+            concerns.append("refresh tokens that end within three days: \(statistics.refreshTokensEnding)")
         }
-        if census.idle > 0 {
+        if statistics.idle > 0 {
             let deadline = "which Google forgets at six"
-            concerns.append("connected grants without a refresh for five months, \(deadline): \(census.idle)")
+            concerns.append("connected grants without a refresh for five months, \(deadline): \(statistics.idle)")
         }
         return concerns
     }

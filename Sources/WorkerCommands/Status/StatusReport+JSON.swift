@@ -28,17 +28,17 @@ extension StatusReport {
         let concerns = concerns
         line.array("concerns") { array in concerns.forEach { array.element($0) } }
         line.object("grants") { grants in
-            grants.field("total", census.grants)
-            for state in GrantState.allCases { grants.field(state.rawValue, census.byState[state] ?? 0) }
+            grants.field("total", statistics.grants)
+            for state in GrantState.allCases { grants.field(state.rawValue, statistics.byState[state] ?? 0) }
         }
-        line.field("due", census.due)
-        if let oldest = census.oldestDueAt {
+        line.field("due", statistics.due)
+        if let oldest = statistics.oldestDueAt {
             line.field("oldest_due_at", oldest.iso8601)
         } else {
             line.null("oldest_due_at")
         }
-        line.field("refresh_tokens_ending", census.refreshTokensEnding)
-        line.field("idle", census.idle)
+        line.field("refresh_tokens_ending", statistics.refreshTokensEnding)
+        line.field("idle", statistics.idle)
         line.array("clients") { array in
             for client in clients { array.object { client.write(into: &$0) } }
         }

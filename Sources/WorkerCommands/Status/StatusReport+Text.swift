@@ -29,16 +29,16 @@ extension StatusReport {
 
     private var grantLines: [String] {
         let states = GrantState.allCases.compactMap { state in
-            census.byState[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }
+            statistics.byState[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }
         }
         let detail = states.isEmpty ? "" : ": " + states.joined(separator: ", ")
         let waited = lateness.map { ", the oldest for \($0.forPeople)" } ?? ""
         return [
             Self.line("at", at.iso8601Seconds),
-            Self.line("grants", "\(census.grants)\(detail)"),
-            Self.line("due", "\(census.due)\(waited)"),
-            Self.line("ending", "\(census.refreshTokensEnding) refresh tokens within three days"),
-            Self.line("idle", "\(census.idle) connected grants without a refresh for five months"),
+            Self.line("grants", "\(statistics.grants)\(detail)"),
+            Self.line("due", "\(statistics.due)\(waited)"),
+            Self.line("ending", "\(statistics.refreshTokensEnding) refresh tokens within three days"),
+            Self.line("idle", "\(statistics.idle) connected grants without a refresh for five months"),
         ]
     }
 

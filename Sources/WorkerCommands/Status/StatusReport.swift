@@ -35,7 +35,7 @@ package struct StatusReport: Equatable, Sendable {
     }
 
     var at: Timestamp
-    var census: Census
+    var statistics: GrantStatistics
     /// The clients, ordered by id.
     var clients: [Client]
     var workers: [WorkerReport]

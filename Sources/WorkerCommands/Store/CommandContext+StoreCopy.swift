@@ -49,7 +49,7 @@ extension CommandContext {
                 to: to,
                 at: place,
                 pause: { [time] in try await time.sleep(for: $0) },
-                tell: { progress.show(StoreCopyReport.line(of: $0)) }
+                report: { progress.show(StoreCopyReport.line(of: $0)) }
             )
             .run()
         }

@@ -93,7 +93,7 @@ extension RunningWorker {
                 context.diagnostics.debug("marking", ["error": "\(error)"])
             }
             do {
-                while try await store.sweep(at: context.time.now).mayHaveMore {}
+                while try await store.removeExpired(at: context.time.now).mayHaveMore {}
             } catch {
                 context.diagnostics.debug("clean-up", ["error": "\(error)"])
             }
@@ -121,7 +121,7 @@ extension RunningWorker {
             let current = http.counters
             let now = context.time.now
             do {
-                let counts = try await store.census(at: now)
+                let counts = try await store.grantStatistics(at: now)
                 metrics.record(
                     SummaryEvent(
                         counts: counters.drain(),
@@ -146,7 +146,7 @@ extension RunningWorker {
 }
 
 extension SummaryEvent.GrantCounts {
-    init(_ counts: Census) {
+    init(_ counts: GrantStatistics) {
         self.init(
             active: counts.byState[.active] ?? 0,
             retrying: counts.byState[.retrying] ?? 0,

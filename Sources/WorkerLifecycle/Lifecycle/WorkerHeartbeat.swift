@@ -48,7 +48,10 @@ package struct WorkerHeartbeat: Sendable {
         do {
             try await keyRingMonitor.reloadFile()
         } catch let error as KeyRingFileError {
-            diagnostics.warning("the key ring cannot be read again; the worker continues with the keys in memory", ["error": "\(error)"])
+            diagnostics.warning(
+                "the key ring cannot be read again; the worker continues with the keys in memory",
+                ["error": "\(error)"]
+            )
         }
         if let refusal = ring.refusal { raise(.keyRingRefused, refusal) }
         var obstacle = try await keyRingMonitor.check()
@@ -123,7 +126,7 @@ package struct WorkerHeartbeat: Sendable {
 
     package func leave() async {
         do {
-            try await store.forgetWorker(workerName)
+            try await store.removeWorker(workerName)
         } catch {
             diagnostics.debug("heartbeat", ["error": "\(error)"])
         }

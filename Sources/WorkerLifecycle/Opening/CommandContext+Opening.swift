@@ -117,7 +117,10 @@ extension CommandContext {
                 return store
             }
             guard use == .reading else { throw StoreError(moved: "\(place)", to: newPlace) }
-            diagnostics.warning("the database was moved, and this is what it was then", ["moved_to": newPlace])
+            diagnostics.warning(
+                "this database was moved elsewhere; these are its contents of that time",
+                ["moved_to": newPlace]
+            )
             return store
         } catch {
             await store.close()

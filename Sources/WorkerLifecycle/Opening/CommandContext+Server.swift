@@ -18,7 +18,7 @@ extension CommandContext {
         time: any TimeSource,
         makesTables: Bool
     ) async throws -> PostgresStore? {
-        if !makesTables, try await ServerFacts.ask(address, time: SystemTime()).schema == nil { return nil }
+        if !makesTables, try await ServerFacts.read(address, time: SystemTime()).schema == nil { return nil }
         return try await PostgresStore.open(
             at: address,
             clock: time as? DatabaseClock ?? DatabaseClock(local: time),

@@ -139,7 +139,7 @@ struct FormerTokenTests {
         )
         for _ in 0..<12 {
             fixture.time.advance(by: .seconds(30 * 86_400))
-            _ = try await fixture.store.sweep(at: fixture.time.now)
+            _ = try await fixture.store.removeExpired(at: fixture.time.now)
             #expect(try await fixture.refresh(token).comprehension == Self.refusal)
         }
     }

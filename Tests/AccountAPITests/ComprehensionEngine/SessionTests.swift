@@ -113,7 +113,7 @@ struct SessionTests {
         let first = try await fixture.signIn()
         #expect(try await fixture.refresh(first.refresh).status == 200)
         fixture.time.advance(by: .seconds(seconds))
-        _ = try await fixture.store.sweep(at: fixture.time.now)
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
         let again = try await fixture.refresh(first.refresh)
         let second = try #require(again["refresh_token"]?.string)
         fixture.time.advance(by: .seconds(1700))
@@ -156,7 +156,7 @@ struct SessionTests {
         let third = try #require(try await fixture.refresh(second)["refresh_token"]?.string)
         fixture.time.stepWallClock(by: .seconds(seconds))
         #expect(try await fixture.refresh(first.refresh)["refresh_token"]?.string == third)
-        _ = try await fixture.store.sweep(at: fixture.time.now)
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
         #expect(try await fixture.refresh(first.refresh).status == 200)
     }
 

@@ -130,13 +130,13 @@ struct ProbesTests {
     @Test("Grants are counted again after five seconds, not for each request")
     func cache() async throws {
         let fixture = try VendingFixture()
-        let cache = CensusCache(store: fixture.store, time: fixture.time)
-        #expect(try await cache.census().grants == 0)
+        let cache = GrantStatisticsCache(store: fixture.store, time: fixture.time)
+        #expect(try await cache.grantStatistics().grants == 0)
         try await fixture.add()
         fixture.time.advance(by: .milliseconds(4_999))
-        #expect(try await cache.census().grants == 0)
+        #expect(try await cache.grantStatistics().grants == 0)
         fixture.time.advance(by: .milliseconds(1))
-        #expect(try await cache.census().grants == 1)
+        #expect(try await cache.grantStatistics().grants == 1)
         #expect(await cache.glimpse()?.grants == 1)
     }
 }

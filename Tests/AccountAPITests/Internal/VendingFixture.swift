@@ -153,18 +153,18 @@ struct VendingFixture {
         refreshToken: String? = "1//refresh"
     ) async throws -> GrantID {
         let id = GrantID.random(from: random)
-        var handover = IncomingTokens(clientID: "client", scope: scope)
+        var incoming = IncomingTokens(clientID: "client", scope: scope)
         if let refreshToken {
-            handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
+            incoming.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
         }
         if let accessToken {
-            handover.accessToken = Grant.AccessToken(
+            incoming.accessToken = Grant.AccessToken(
                 sealed: try vault.seal(accessToken: Secret(accessToken), for: id),
                 obtainedAt: time.now,
                 expiresAt: time.now + lifetime
             )
         }
-        let (grant, _) = Grant.connected(id: id, userID: user, handover: handover, dueAt: time.now, at: time.now)
+        let (grant, _) = Grant.connected(id: id, userID: user, incoming: incoming, dueAt: time.now, at: time.now)
         try await store.transact { try $0.insert(grant) }
         return id
     }

@@ -74,7 +74,7 @@ struct ConnectionRuleTests {
         var (grant, _) = Grant.connected(
             id: GrantID(rawValue: 1),
             userID: "42",
-            handover: IncomingTokens(
+            incoming: IncomingTokens(
                 clientID: FakeGoogle.clientID,
                 owner: Grant.Owner(googleUserID: example.id, email: example.email),
                 refreshToken: example.hasRefreshToken ? Grant.RefreshToken(sealed: sealed) : nil

@@ -140,10 +140,10 @@ struct EndingTests {
 
         // The presented token is valid for longer than a day, and the tombstone is kept as long.
         fixture.time.advance(by: .seconds(2 * 86_400))
-        _ = try await fixture.store.sweep(at: fixture.time.now)
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
         #expect(try await fixture.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
         fixture.time.advance(by: .seconds(86_400))
-        _ = try await fixture.store.sweep(at: fixture.time.now)
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
         let back = try await fixture.connect("ya29.jane")
         #expect(back.data?["message"] == .string("First Gmail connection"))
     }
@@ -161,7 +161,7 @@ struct EndingTests {
         }
         #expect(fixture.store.transactions == before)
         fixture.time.advance(by: .seconds(3 * 86_400 - 1))
-        _ = try await fixture.store.sweep(at: fixture.time.now)
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
         #expect(try await fixture.ask("DELETE", "/v1/user/me", token: token).status == 200)
         fixture.time.advance(by: .seconds(1))
         #expect(try await fixture.ask("DELETE", "/v1/user/me", token: token).payPulse == "401 TOKEN_EXPIRED")

@@ -100,7 +100,7 @@ final class SecurityEventFixture: Sendable {
         ago age: Duration = .seconds(3600)
     ) async throws {
         let id = GrantID(rawValue: number)
-        let handover = IncomingTokens(
+        let incoming = IncomingTokens(
             clientID: "client",
             owner: Grant.Owner(googleUserID: account),
             refreshToken: try vault.seal(
@@ -117,8 +117,8 @@ final class SecurityEventFixture: Sendable {
         try await store.transact { transaction in
             if var grant = try transaction.grant(id) {
                 let events = grant.reconnect(
-                    handover,
-                    bringsOtherRefreshToken: true,
+                    incoming,
+                    replacesRefreshToken: true,
                     switchesAccount: false,
                     dueAt: now + age + .seconds(3000),
                     at: now
@@ -130,11 +130,11 @@ final class SecurityEventFixture: Sendable {
             var (grant, events) = Grant.connected(
                 id: id,
                 userID: "user-\(number)",
-                handover: handover,
+                incoming: incoming,
                 dueAt: now + age + .seconds(3000),
                 at: now
             )
-            if state != .active { grant.adopt(state: state, reason: .none, since: now) }
+            if state != .active { grant.restore(state: state, reason: .none, since: now) }
             try transaction.insert(grant)
             for event in events { try transaction.record(event) }
         }

@@ -223,13 +223,13 @@ struct SecurityEventReceiverTests {
     func connectionWithoutHistory() async throws {
         let (time, vault) = (fixture.time, fixture.vault)
         let id = GrantID(rawValue: 1)
-        let handover = IncomingTokens(
+        let incoming = IncomingTokens(
             clientID: "client",
             owner: Grant.Owner(googleUserID: SecurityEventFixture.account),
             refreshToken: try vault.seal(refreshToken: Secret("1//0e-imported"), for: id)
         )
         try await fixture.store.transact { transaction in
-            let (grant, _) = Grant.connected(id: id, userID: "u", handover: handover, dueAt: time.now, at: time.now)
+            let (grant, _) = Grant.connected(id: id, userID: "u", incoming: incoming, dueAt: time.now, at: time.now)
             try transaction.insert(grant)
         }
         time.advance(by: .seconds(60))

@@ -217,11 +217,11 @@ struct AccountFixture {
         clientID: String = FakeGoogle.clientID
     ) async throws {
         let id = GrantID.random(from: random)
-        var handover = IncomingTokens(clientID: clientID, owner: owner, scope: "openid")
+        var incoming = IncomingTokens(clientID: clientID, owner: owner, scope: "openid")
         if let refreshToken {
-            handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
+            incoming.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
         }
-        let (grant, _) = Grant.connected(id: id, userID: user, handover: handover, dueAt: time.now, at: time.now)
+        let (grant, _) = Grant.connected(id: id, userID: user, incoming: incoming, dueAt: time.now, at: time.now)
         try await store.transact { try $0.insert(grant) }
     }
 

@@ -18,7 +18,7 @@ struct SessionFamily {
     mutating func present(_ token: Int, successor: Int, at now: Int) -> Int? {
         // A token of another session names that session, and cannot end this one.
         guard !hasEnded, token >= first, token <= current else { return nil }
-        let (hash, time, grace) = (Self.hash(token), Self.time(now), Session.usualGrace)
+        let (hash, time, grace) = (Self.hash(token), Self.time(now), Session.defaultGrace)
         switch family.decide(presented: hash, canRepeat: true, at: time, grace: grace) {
         case .renew:
             family.renew(presented: hash, with: Self.hash(successor), at: time, grace: grace)

@@ -1,4 +1,4 @@
-"""The database takes no writes for a while, and unusable databases are reported at the start."""
+"""The database does not accept writes for a while, and unusable databases are reported at the start."""
 
 from accounts import Accounts
 from expectations import wait_for
@@ -21,7 +21,7 @@ def scenario(place):
     place.server.end_sessions("refresh-worker")
     rounds.release(rounds.emails)
     errors = accounts.worker.errors
-    wait_for(lambda: "takes no writes" in errors.read_text(), 30, "it says that the database takes no writes")
+    wait_for(lambda: "does not accept writes" in errors.read_text(), 30, "it says that the database takes no writes")
     wait_for(lambda: not accounts.is_ready(), 30, "it is not ready")
     answer = accounts.internal.get("/readyz")
     assert answer.json["checks"]["database"] == "read_only", "the probe says that the database is read-only"
@@ -59,16 +59,16 @@ def refuses_to_start(place):
     # Before there is a schema, in a database where the user may not create one.
     server.execute("CREATE ROLE stranger LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
     stranger = url.replace("postgres://postgres@", "postgres://stranger@")
-    refused(stranger, "stranger may not make the schema", "CREATE SCHEMA refresh_worker AUTHORIZATION stranger")
+    refused(stranger, "stranger may not create the schema", "CREATE SCHEMA refresh_worker AUTHORIZATION stranger")
 
     server.execute("CREATE ROLE locked LOGIN PASSWORD 'the-right-one'")
     pass_file = place.folder / "pgpass"
     pass_file.write_text(f"*:*:*:*:{PASSWORD}\n")
     pass_file.chmod(0o600)
     locked = url.replace("postgres://postgres@", "postgres://locked@")
-    refused(f"{locked}&passfile={pass_file}", "does not let this user in", "password authentication failed")
+    refused(f"{locked}&passfile={pass_file}", "refuses this user", "password authentication failed")
     refused(locked, "asks for a password, and there is none", "passfile=")
-    refused(url.replace("/postgres?", "/nowhere?"), "The database nowhere on", "is not there", "Create it")
+    refused(url.replace("/postgres?", "/nowhere?"), "The database nowhere on", "does not exist", "Create it")
 
     place.run("users", "import", "-", stdin="")
     refused(stranger, "stranger may not use the schema", "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO stranger")

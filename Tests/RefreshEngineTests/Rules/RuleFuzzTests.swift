@@ -65,7 +65,7 @@ private struct RuleModel {
         let former = grants[place].generation
         _ = grants[place].reconnect(
             IncomingTokens(clientID: "client", refreshToken: try Sample.refreshToken("brought \(tokens)")),
-            bringsOtherRefreshToken: true,
+            replacesRefreshToken: true,
             switchesAccount: false,
             dueAt: fixture.now,
             at: fixture.now

@@ -16,7 +16,7 @@ struct LateSuccessTests {
         Grant.connected(
             id: GrantID(rawValue: 1),
             userID: "user",
-            handover: IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("old"))),
+            incoming: IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("old"))),
             dueAt: now,
             at: now
         ).grant
@@ -86,7 +86,7 @@ struct LateSuccessTests {
         if reconnects {
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client"),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: now,
                 at: now
@@ -108,7 +108,7 @@ struct LateSuccessTests {
         let brought = Grant.AccessToken(sealed: try sealed("app"), obtainedAt: now, expiresAt: now + .seconds(7200))
         _ = grant.reconnect(
             IncomingTokens(clientID: "client", accessToken: brought),
-            bringsOtherRefreshToken: false,
+            replacesRefreshToken: false,
             switchesAccount: false,
             dueAt: now,
             at: now
@@ -132,7 +132,7 @@ struct LateSuccessTests {
         case 1:
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
-                bringsOtherRefreshToken: true,
+                replacesRefreshToken: true,
                 switchesAccount: false,
                 dueAt: now,
                 at: now
@@ -169,7 +169,7 @@ struct LateSuccessTests {
             let result = try success(rotated: try sealed("dropped"), sent: grant.refreshToken)
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
-                bringsOtherRefreshToken: true,
+                replacesRefreshToken: true,
                 switchesAccount: false,
                 dueAt: now,
                 at: now
@@ -185,13 +185,13 @@ struct LateSuccessTests {
         for failsBetween in [false, true] {
             var grant = try grant()
             var attempt = result(.nothingToSend).attempt
-            attempt.followsUnsettledClaim = true
+            attempt.followsUnfinishedClaim = true
             let lease = Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000))
             if failsBetween {
                 grant.setLease(lease)
                 let failure = RefreshResult.Answer.refused(.endpointFault(code: "http_503"), retryAfter: nil)
                 #expect(decide(RefreshResult(attempt: attempt, answer: failure), &grant).outcome == .retrying)
-                attempt.followsUnsettledClaim = false
+                attempt.followsUnfinishedClaim = false
             }
             grant.setLease(lease)
             let decision = decide(
@@ -214,7 +214,7 @@ struct LateSuccessTests {
         let brought = Grant.RefreshToken(sealed: try sealed("other"))
         _ = reconnected.reconnect(
             IncomingTokens(clientID: "client", refreshToken: brought),
-            bringsOtherRefreshToken: true,
+            replacesRefreshToken: true,
             switchesAccount: false,
             dueAt: now,
             at: now

@@ -22,7 +22,7 @@ struct ResultCommitterTests {
             grant: try Sample.grant(number),
             claim: 7,
             isForced: isForced,
-            leaseStandsUntil: time.sinceBoot
+            leaseEnd: time.sinceBoot
         )
         let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
         return PendingResult(refresh, with: RefreshDispatcher.Report(result: result))

@@ -86,7 +86,7 @@ struct RunningEngineFixture {
             return Grant.connected(
                 id: id,
                 userID: "user \(number)",
-                handover: IncomingTokens(
+                incoming: IncomingTokens(
                     clientID: client,
                     refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id)
                 ),

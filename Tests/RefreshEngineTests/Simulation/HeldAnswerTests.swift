@@ -32,7 +32,7 @@ struct HeldAnswerTests {
         try await fixture.change(0) { grant in
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, refreshToken: newToken),
-                bringsOtherRefreshToken: true,
+                replacesRefreshToken: true,
                 switchesAccount: false,
                 dueAt: now + .seconds(60),
                 at: now
@@ -64,7 +64,7 @@ struct HeldAnswerTests {
         try await fixture.change(0) { grant in
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, accessToken: appToken),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: now + .seconds(900),
                 at: now

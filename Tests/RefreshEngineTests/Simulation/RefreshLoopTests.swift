@@ -36,7 +36,7 @@ struct RefreshLoopTests {
             try await fixture.change(account) { grant in
                 grant.reconnect(
                     IncomingTokens(clientID: EngineFixture.clientID, accessToken: token),
-                    bringsOtherRefreshToken: false,
+                    replacesRefreshToken: false,
                     switchesAccount: false,
                     dueAt: now,
                     at: now

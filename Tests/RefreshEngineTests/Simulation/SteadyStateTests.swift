@@ -55,7 +55,7 @@ struct SteadyStateTests {
         try await fixture.change(0) { grant in
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, accessToken: token),
-                bringsOtherRefreshToken: true,
+                replacesRefreshToken: true,
                 switchesAccount: false,
                 dueAt: token.expiresAt,
                 at: start
@@ -100,7 +100,7 @@ struct SteadyStateTests {
                     clientID: EngineFixture.clientID,
                     owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")
                 ),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: grant.dueAt,
                 at: start
@@ -120,7 +120,7 @@ struct SteadyStateTests {
                     clientID: EngineFixture.clientID,
                     owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")
                 ),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: grant.dueAt,
                 at: fixture.time.now

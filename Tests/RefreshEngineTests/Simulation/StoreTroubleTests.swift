@@ -72,7 +72,7 @@ struct StoreTroubleTests {
         let (fixture, store) = try fixture()
         store.retryEndlessly()
         let engine = fixture.engine()
-        for client in ["one", "two", "three"] { await engine.hastenRetries(of: client) }
+        for client in ["one", "two", "three"] { await engine.expediteRetries(of: client) }
         _ = await engine.stop(within: .seconds(1))
         await engine.hastening?.value
     }

@@ -76,7 +76,7 @@ struct ResultRecoveryTests {
         try await fixture.change(0) { grant in
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID),
-                bringsOtherRefreshToken: false,
+                replacesRefreshToken: false,
                 switchesAccount: false,
                 dueAt: start,
                 at: start
@@ -94,7 +94,7 @@ struct ResultRecoveryTests {
         try await fixture.change(0) { grant in
             grant.reconnect(
                 IncomingTokens(clientID: EngineFixture.clientID, refreshToken: fresh),
-                bringsOtherRefreshToken: true,
+                replacesRefreshToken: true,
                 switchesAccount: false,
                 dueAt: start,
                 at: start

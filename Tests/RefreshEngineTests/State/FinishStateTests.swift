@@ -45,7 +45,7 @@ struct FinishStateTests {
         var fixture = StateFixture()
         let sent = try fixture.send(1...1)
         let actions = try fixture.commit(sent, endsOutage: true)
-        let hastened = actions.compactMap { if case .hastenRetries(let client) = $0 { client } else { nil } }
+        let hastened = actions.compactMap { if case .expediteRetries(let client) = $0 { client } else { nil } }
         #expect(hastened == ["client"])
         #expect(actions.contains { if case .logBreaker(.closed, client: "client") = $0 { true } else { false } })
     }

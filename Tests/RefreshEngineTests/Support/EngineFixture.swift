@@ -94,11 +94,11 @@ struct EngineFixture {
     func add(_ accounts: Range<Int>, dueIn span: Duration = .zero) async throws {
         for account in accounts {
             let id = GrantID.random(from: random)
-            let handover = IncomingTokens(clientID: Self.clientID, refreshToken: try refreshToken(account, for: id))
+            let incoming = IncomingTokens(clientID: Self.clientID, refreshToken: try refreshToken(account, for: id))
             let (grant, events) = Grant.connected(
                 id: id,
                 userID: "user \(account)",
-                handover: handover,
+                incoming: incoming,
                 dueAt: time.now + span,
                 at: time.now
             )

@@ -154,13 +154,13 @@ final class FailingStore: GrantStore {
         try await inner.due(ofClient: client, by: limit, after: cursor, atMost: count)
     }
 
-    func hastenRetries(
+    func expediteRetries(
         ofClient client: String,
         dueBy: Timestamp,
         after cursor: GrantID?,
         atMost count: Int
     ) async throws -> GrantID? {
-        let next = try await inner.hastenRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
+        let next = try await inner.expediteRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
         return state.withLock(\.hasEndlessRetries) ? GrantID(rawValue: 1) : next
     }
 
@@ -176,12 +176,12 @@ final class FailingStore: GrantStore {
         try await inner.events(of: id, atMost: count)
     }
 
-    func census(
+    func grantStatistics(
         at now: Timestamp,
         refreshTokensEndingBefore end: Timestamp,
         idleSince: Timestamp
-    ) async throws -> Census {
-        try await inner.census(at: now, refreshTokensEndingBefore: end, idleSince: idleSince)
+    ) async throws -> GrantStatistics {
+        try await inner.grantStatistics(at: now, refreshTokensEndingBefore: end, idleSince: idleSince)
     }
 
     func keysInUse() async throws -> [KeyID: Int] { try await inner.keysInUse() }
@@ -205,7 +205,7 @@ final class FailingStore: GrantStore {
 
     func liveWorkers() async throws -> [WorkerReport] { try await inner.liveWorkers() }
 
-    func forgetWorker(_ id: String) async throws { try await inner.forgetWorker(id) }
+    func removeWorker(_ id: String) async throws { try await inner.removeWorker(id) }
 
     func clientHealth() async throws -> [String: [UInt8]] { try await inner.clientHealth() }
 

@@ -16,12 +16,12 @@ struct ServerDiagnosisTests {
             user: "worker",
             bytes: 9_000_000,
             clock: now,
-            journey: .milliseconds(2),
+            roundTrip: .milliseconds(2),
             isEncrypted: true,
             isPooled: false,
             isStandby: false,
             isReadOnly: false,
-            mayMakeSchema: true,
+            mayCreateSchema: true,
             lackingRights: [],
             hasAutovacuum: true,
             isDurable: true,
@@ -56,7 +56,7 @@ struct ServerDiagnosisTests {
         (
             {
                 $0.schema = nil
-                $0.mayMakeSchema = false
+                $0.mayCreateSchema = false
             }, .fault, "CREATE SCHEMA refresh_worker AUTHORIZATION worker"
         ),
         (

@@ -261,8 +261,8 @@ struct GrantImportTests {
         let stored = try await fixture.grant("a")
         let reconnection = Reconnection(
             stored: stored,
-            handover: IncomingTokens(clientID: stored.clientID),
-            bringsOtherRefreshToken: false,
+            incoming: IncomingTokens(clientID: stored.clientID),
+            replacesRefreshToken: false,
             switchesAccount: false
         )
         #expect(reconnection.isBased(on: stored))

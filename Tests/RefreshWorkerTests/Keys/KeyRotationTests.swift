@@ -231,7 +231,7 @@ private final class RotationFixture: Sendable {
             reportProgress: { [self] events in reported.withLock { $0.append(events) } }
         )
         let outcome = try await rotation.run()
-        try await store.forgetWorker("rotation")
+        try await store.removeWorker("rotation")
         return outcome
     }
 

@@ -90,7 +90,7 @@ struct OperatorFixture: Sendable {
         return Grant.connected(
             id: id,
             userID: "user \(number)",
-            handover: IncomingTokens(
+            incoming: IncomingTokens(
                 clientID: "client",
                 owner: Grant.Owner(),
                 scope: "openid",

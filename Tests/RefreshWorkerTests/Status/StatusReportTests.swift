@@ -22,7 +22,13 @@ struct StatusReportTests {
     private static var quiet: StatusReport {
         StatusReport(
             at: now,
-            census: Census(byState: [.active: 3], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0),
+            statistics: GrantStatistics(
+                byState: [.active: 3],
+                due: 0,
+                oldestDueAt: nil,
+                refreshTokensEnding: 0,
+                idle: 0
+            ),
             clients: [client(ClientHealth(epoch: "e"))],
             workers: [worker],
             keysInUse: [key: 6],
@@ -72,8 +78,8 @@ struct StatusReportTests {
             ("wave", changed { $0.clients = [client(wave)] }, "a wave of invalid_grant for client 'c'"),
             ("pause", changed { $0.clients = [client(paused)] }, "pause for 20 s"),
             ("throttled", changed { $0.clients = [client(throttled)] }, "throttled client 'c'"),
-            ("ending", changed { $0.census.refreshTokensEnding = 2 }, "end within three days: 2"),
-            ("idle", changed { $0.census.idle = 4 }, "at six: 4"),
+            ("ending", changed { $0.statistics.refreshTokensEnding = 2 }, "end within three days: 2"),
+            ("idle", changed { $0.statistics.idle = 4 }, "at six: 4"),
             ("waits", changed { $0.spilledFiles = [spilled] }, "run: refresh-worker results recover /d.unsaved-1-a"),
             (
                 "set aside", changed { $0.spilledFiles = [setAside] },
@@ -185,7 +191,7 @@ struct StatusReportTests {
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
             let report = try await fixture.context([(.clientID, "configured")]).statusReport()
             await store.close()
-            #expect(report.census.grants == 3)
+            #expect(report.statistics.grants == 3)
             #expect(report.clients.map(\.id) == ["configured"])
             #expect(report.workers.map(\.id) == ["daemon"])
             #expect(report.keysInUse == [key: 6])
@@ -218,8 +224,8 @@ struct StatusReportTests {
 
 extension StatusReport {
     fileprivate mutating func due(for span: Duration, workers: [WorkerReport]) {
-        census.due = 1
-        census.oldestDueAt = at - span
+        statistics.due = 1
+        statistics.oldestDueAt = at - span
         self.workers = workers
     }
 }

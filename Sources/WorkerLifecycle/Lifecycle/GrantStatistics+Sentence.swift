@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-extension Census {
+extension GrantStatistics {
     /// Returns one line for `systemctl status`.
     func sentence(at now: Timestamp) -> String {
         let connected = (byState[.active] ?? 0) + (byState[.retrying] ?? 0)

@@ -1,12 +1,12 @@
 package import Clocks
 
-/// Counts over all grants.
-package struct Census: Hashable, Sendable {
-    /// The time before the end of a refresh token's own lifetime at which it is warned of: long enough to reach the
-    /// user.
+/// The numbers of grants in each state, of those that are due, and of those that may end soon.
+package struct GrantStatistics: Hashable, Sendable {
+    /// The time before the end of a refresh token's own lifetime at which a warning begins: long enough to reach
+    /// the user.
     package static let warningBeforeEnd: Duration = .seconds(3 * 86_400)
     /// Google ends a refresh token after six months without use
-    /// (https://developers.google.com/identity/protocols/oauth2#expiration); after five of them it is warned of.
+    /// (https://developers.google.com/identity/protocols/oauth2#expiration); the warning begins after five.
     package static let idleBeforeWarning: Duration = .seconds(150 * 86_400)
 
     package var byState: [GrantState: Int]
@@ -25,17 +25,17 @@ package struct Census: Hashable, Sendable {
         self.idle = idle
     }
 
-    /// The number of grants in all states.
+    /// The number of all grants.
     package var grants: Int { byState.values.reduce(0, +) }
 }
 
 extension GrantStore {
-    /// Returns the census with the usual limits of the warnings.
-    package func census(at now: Timestamp) async throws -> Census {
-        try await census(
+    /// Returns the statistics with the usual limits of the warnings.
+    package func grantStatistics(at now: Timestamp) async throws -> GrantStatistics {
+        try await grantStatistics(
             at: now,
-            refreshTokensEndingBefore: now + Census.warningBeforeEnd,
-            idleSince: now - Census.idleBeforeWarning
+            refreshTokensEndingBefore: now + GrantStatistics.warningBeforeEnd,
+            idleSince: now - GrantStatistics.idleBeforeWarning
         )
     }
 }

@@ -25,8 +25,8 @@ package func changePages<Cursor: Sendable>(
 ) async throws -> Int {
     var changed = 0
     var cursor: Cursor? = first
-    while let place = cursor, !Task.isCancelled {
-        let page = try await change(place)
+    while let position = cursor, !Task.isCancelled {
+        let page = try await change(position)
         changed += page.changed
         cursor = page.next
     }
