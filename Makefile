@@ -14,7 +14,7 @@ SOURCES := $(shell find Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test sanitize fuzz check format lint stories faults faults-short openapi check-units check-docs release release-programs tested install \
+.PHONY: run build test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-docs release release-programs tested install \
 	uninstall clean bench bench-check help toolchain packages
 
 help: ## list the targets
@@ -52,7 +52,7 @@ tested: release-programs
 export BINARIES := $(CURDIR)/$(RELEASE_FOLDER)/release
 endif
 
-stories: tested ## run the real program end to end (about seven minutes)
+scenarios: tested ## run the real program end to end (about seven minutes)
 	@Tests/EndToEnd/run
 
 faults: tested ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)
@@ -75,10 +75,14 @@ bench-check: toolchain ## check that the benchmarks run and give correct results
 	@scripts/ensure-packages bench
 	@Benchmarks/run --short
 
+CHECK = $(MAKE) --no-print-directory SEED=1 RELEASE=1
 check: toolchain ## run everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory SEED=1 RELEASE=1 lint sanitize fuzz faults-short stories openapi release check-units check-docs bench-check
+	@$(CHECK) lint sanitize fuzz faults-short
+# Both mostly wait, and only the start of the scenarios runs beside openapi: those that need a quiet machine run last.
+	@$(CHECK) --jobs=2 scenarios openapi
+	@$(CHECK) release check-units check-docs bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
