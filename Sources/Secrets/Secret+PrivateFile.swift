@@ -67,6 +67,15 @@ extension Secret {
         withBytes { span in (0..<span.byteCount).allSatisfy { (0x21...0x7e).contains(span.byte(at: $0)) } }
     }
 
+    /// `true` if the text ends with a string, which is not secret.
+    package func hasSuffix(_ suffix: String) -> Bool {
+        let suffix = Array(suffix.utf8)
+        return withBytes { span in
+            let start = span.byteCount - suffix.count
+            return start >= 0 && suffix.indices.allSatisfy { span.byte(at: start + $0) == suffix[$0] }
+        }
+    }
+
     private func parts(by separators: [UInt8]) -> [Secret] {
         withBytes { span in
             var parts: [Secret] = []

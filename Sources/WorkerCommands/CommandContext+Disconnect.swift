@@ -33,7 +33,14 @@ extension CommandContext {
         let http = try openHTTP()
         let vault = try openVault()
         let spill = openSpill(vault: vault)
-        let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
+        let engine = openEngine(
+            store: store,
+            vault: vault,
+            http: http,
+            log: quietLog(),
+            spill: spill,
+            clientSecrets: try Self.clientSecrets(of: configuration)
+        )
         // A revocation does not return a token and can be repeated, so its answer is not awaited after a signal.
         let end = await untilSignal(stopping: engine, within: .zero, spill: spill) {
             try await engine.finishRevocation(of: user)

@@ -16,7 +16,14 @@ extension CommandContext {
         let store = try await openExistingStore(for: .changing)
         let http = try openHTTP()
         let spill = openSpill(vault: vault)
-        let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
+        let engine = openEngine(
+            store: store,
+            vault: vault,
+            http: http,
+            log: quietLog(),
+            spill: spill,
+            clientSecrets: try Self.clientSecrets(of: configuration)
+        )
         let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {

@@ -73,9 +73,17 @@ extension Doctor {
 
     private var clientSecret: Diagnosis? {
         guard let path = configuration.clientSecretFile else { return nil }
-        return judge("client secret") { () throws in
-            let count = try CommandContext.clientSecrets(of: configuration).count
-            return "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
+        let subject = "client secret"
+        do throws(CommandFailure) {
+            let file = try CommandContext.clientSecrets(of: configuration)
+            if let warning = file.warning { return .warning(subject, "\(path) \(warning)") }
+            let count = file.secrets.count
+            return .ok(
+                subject,
+                "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
+            )
+        } catch {
+            return .fault(subject, "\(error)")
         }
     }
 
@@ -148,7 +156,7 @@ extension Doctor {
         }
         let isGoogle = Self.isGoogles(configuration.endpoints.token)
         return configuration.clientIDs.map { id in
-            guard isGoogle, !id.hasSuffix(".apps.googleusercontent.com") else { return .ok(subject, id) }
+            guard isGoogle, !id.hasSuffix(SettingValue.googleClientIDSuffix) else { return .ok(subject, id) }
             return .warning(
                 subject,
                 "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do: copy the client "

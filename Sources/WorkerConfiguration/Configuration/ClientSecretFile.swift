@@ -6,28 +6,37 @@ package import Secrets
 ///     first-client-id   its-secret
 ///     second-client-id  its-secret
 ///
-/// With exactly one configured client id, a file may hold only its secret.
-package enum ClientSecretFile {
+/// With exactly one configured client id, a file may hold only its secret. A line may begin with a client id of Google
+/// that is not configured: stored grants of that client still need the secret.
+package struct ClientSecretFile: Sendable {
+    package static let flag = "--client-secret-file"
+
+    package let secrets: [String: Secret]
+    /// The client ids in the file that are not configured, in the order of their lines.
+    package let unconfiguredClientIDs: [String]
+
+    /// Makes the content of a configuration that does not name a file.
+    package init() {
+        secrets = [:]
+        unconfiguredClientIDs = []
+    }
+
     /// Parses the text of a file.
     ///
     /// An error names the line and never quotes it, because any word may be a secret.
-    package static func secrets(
-        in text: Secret,
-        path: String,
-        clientIDs: [String]
-    ) throws(CommandFailure) -> [String: Secret] {
+    package init(parsing text: Secret, path: String, clientIDs: [String]) throws(CommandFailure) {
         let lines = text.allLines.enumerated().map { (number: $0.offset + 1, words: $0.element.words) }
             .filter { line in line.words.first.map { !$0.isComment } ?? false }
         guard let first = lines.first else {
-            throw CommandFailure(.configuration, "\(flag): \(path) is empty: put the client's secret into it")
+            throw CommandFailure(.configuration, "\(Self.flag): \(path) is empty: put the client's secret into it")
         }
         if let line = lines.first(where: { !$0.words.allSatisfy(\.isVisibleASCII) }) {
-            throw fault(path, line.number, "holds a character that is not visible ASCII: retype it")
+            throw Self.fault(path, line.number, "holds a character that is not visible ASCII: retype it")
         }
         if lines.count == 1, first.words.count == 1 {
             guard clientIDs.count == 1 else {
                 let count = clientIDs.isEmpty ? "no client id is" : "\(clientIDs.count) client ids are"
-                throw fault(
+                throw Self.fault(
                     path,
                     first.number,
                     """
@@ -36,37 +45,63 @@ package enum ClientSecretFile {
                     """
                 )
             }
-            return [clientIDs[0]: first.words[0]]
+            secrets = [clientIDs[0]: first.words[0]]
+            unconfiguredClientIDs = []
+            return
         }
         var secrets: [String: Secret] = [:]
+        var unconfigured: [String] = []
         for line in lines {
             guard line.words.count == 2 else {
                 let count = line.words.count == 1 ? "1 word" : "\(line.words.count) words"
-                throw fault(
+                throw Self.fault(
                     path,
                     line.number,
                     "has \(count): each line is a client id, a blank and its secret; lines that begin with # are comments"
                 )
             }
-            guard let id = clientIDs.first(where: { Secret($0) == line.words[0] }) else {
-                throw fault(
+            let configured = clientIDs.first { Secret($0) == line.words[0] }
+            guard let id = configured ?? Self.googleClientID(line.words[0]) else {
+                throw Self.fault(
                     path,
                     line.number,
-                    "does not begin with a configured client id: correct the id, or add it with --client-id"
+                    """
+                    begins neither with a configured client id nor with one that ends in \
+                    \(SettingValue.googleClientIDSuffix): correct the id, or add it with --client-id
+                    """
                 )
             }
             guard secrets.updateValue(line.words[1], forKey: id) == nil else {
-                throw fault(
+                throw Self.fault(
                     path,
                     line.number,
                     "is the second one for client id \(DisplayedText(id)): remove one of the two"
                 )
             }
+            if configured == nil { unconfigured.append(id) }
         }
-        return secrets
+        self.secrets = secrets
+        unconfiguredClientIDs = unconfigured
     }
 
-    package static let flag = "--client-secret-file"
+    /// The ids that are not configured, and the advice; `nil` if all are configured.
+    package var warning: String? {
+        guard !unconfiguredClientIDs.isEmpty else { return nil }
+        let ids = unconfiguredClientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
+        return """
+            holds secrets of client ids that are not configured, which are used for their stored grants: \(ids). Add the \
+            ids with --client-id, or remove their lines once no grant of theirs is stored
+            """
+    }
+
+    /// Returns the word if it has the form of a client id of Google, so that it is not a secret.
+    private static func googleClientID(_ word: Secret) -> String? {
+        let suffix = SettingValue.googleClientIDSuffix
+        guard word.hasSuffix(suffix), word.count > suffix.utf8.count, word.count <= SettingValue.clientIDLimit else {
+            return nil
+        }
+        return word.reveal()
+    }
 
     private static func fault(_ path: String, _ line: Int, _ complaint: String) -> CommandFailure {
         CommandFailure(.configuration, "\(flag): \(path), line \(line): \(complaint)")

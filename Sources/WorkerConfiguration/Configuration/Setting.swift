@@ -128,8 +128,8 @@ extension Setting {
             default: "/etc/refresh-worker/keys",
             change: .file(\.keyFile),
             """
-            The key ring that seals stored tokens; mode 0600. If systemd passes a credential named key-ring, that is \
-            the default instead.
+            The key ring that seals stored tokens; mode 0600. A running worker reads it again every five seconds, and at a \
+            reload. If systemd passes a credential named key-ring, that is the default instead.
             """
         ),
         Setting(
@@ -148,9 +148,10 @@ extension Setting {
             "FILE",
             change: .reload(.clients, \.clientSecretFile),
             """
-            File with the secrets of confidential clients of another OAuth server; Google's iOS clients have none. Each line \
+            File with the secrets of confidential clients; Google's iOS clients do not have one. Each line \
             is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
-            begin with # are comments. A secret is sent only with its own client id.
+            begin with # are comments. A secret is sent only with its own client id. A client id of Google may stay here after \
+            it is removed from --client-id: its stored grants are still refreshed.
             """
         ),
         Setting(

@@ -16,6 +16,9 @@ package enum SettingValue {
     /// Longer than any client id seen; Google's have about 72 characters.
     static let clientIDLimit = 256
 
+    /// The end of each of Google's client ids.
+    package static let googleClientIDSuffix = ".apps.googleusercontent.com"
+
     /// Checks the rules for values of all kinds: one line, neither empty nor too long, and not like a secret.
     package static func checkText(_ text: String) throws(Refusal) {
         guard text.utf8.count <= lengthLimit else {

@@ -44,10 +44,11 @@ extension RunningWorker {
         // Nothing below can fail.
         if let listenerFiles { listeners?.apply(listenerFiles) }
         context.current.replace(with: next)
+        context.warn(about: clientSecrets)
         for group in Setting.ReloadGroup.allCases {
             switch group {
             // The routes read the client ids from the configuration.
-            case .clients: engine.change(clientSecrets: clientSecrets)
+            case .clients: engine.change(clientSecrets: clientSecrets.secrets)
             case .logs: context.diagnostics.level = next.logLevel
             case .rate: await engine.change(maxRate: next.maxRate)
             }

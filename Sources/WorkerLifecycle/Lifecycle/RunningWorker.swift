@@ -48,7 +48,16 @@ struct RunningWorker: Sendable {
         (writer, metrics, counters) = try context.openMetrics()
         log = EngineLog(metrics: metrics, diagnostics: context.diagnostics, counters: counters, time: context.time)
         spill = context.openSpill(vault: vault)
-        engine = try context.openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
+        let clientSecrets = try CommandContext.clientSecrets(of: context.configuration)
+        context.warn(about: clientSecrets)
+        engine = context.openEngine(
+            store: store,
+            vault: vault,
+            http: http,
+            log: log,
+            spill: spill,
+            clientSecrets: clientSecrets
+        )
         heartbeat = WorkerHeartbeat(
             store: store,
             ring: vault.ring,

@@ -1,3 +1,4 @@
+import Observability
 package import Secrets
 package import WorkerConfiguration
 
@@ -22,10 +23,20 @@ extension CommandContext {
         }
     }
 
-    /// Reads the secrets of confidential clients by client id; empty if none are configured.
-    package static func clientSecrets(of configuration: Configuration) throws(CommandFailure) -> [String: Secret] {
-        guard let path = configuration.clientSecretFile else { return [:] }
+    /// Reads the secrets of confidential clients; empty if no file is configured.
+    package static func clientSecrets(of configuration: Configuration) throws(CommandFailure) -> ClientSecretFile {
+        guard let path = configuration.clientSecretFile else { return ClientSecretFile() }
         let text = try readPrivate(path, for: ClientSecretFile.flag)
-        return try ClientSecretFile.secrets(in: text, path: path, clientIDs: configuration.clientIDs)
+        return try ClientSecretFile(parsing: text, path: path, clientIDs: configuration.clientIDs)
+    }
+
+    /// Logs the client ids in the file of client secrets that are not configured.
+    func warn(about clientSecrets: ClientSecretFile) {
+        let ids = clientSecrets.unconfiguredClientIDs
+        guard !ids.isEmpty, let path = configuration.clientSecretFile else { return }
+        diagnostics.warning(
+            "client ids that are not configured have secrets, which are used for their stored grants: see doctor",
+            ["file": path, "client_ids": ids.joined(separator: ", ")]
+        )
     }
 }

@@ -76,17 +76,17 @@ package struct CommandContext: Sendable {
         vault: TokenVault,
         http: HTTPClient,
         log: EngineLog,
-        spill: ResultSpillFile
-    ) throws -> RefreshEngine {
-        let clientSecrets = try Self.clientSecrets(of: configuration)
-        return RefreshEngine(
+        spill: ResultSpillFile,
+        clientSecrets: ClientSecretFile
+    ) -> RefreshEngine {
+        RefreshEngine(
             store: store,
             endpoint: GoogleOAuthAPI(http: http, endpoints: configuration.endpoints),
             vault: vault,
             configuration: EngineConfiguration(
                 workerName: workerName,
                 maxRate: configuration.maxRate,
-                clientSecrets: clientSecrets
+                clientSecrets: clientSecrets.secrets
             ),
             time: time,
             random: random,

@@ -184,6 +184,21 @@ struct DoctorTests {
         }
     }
 
+    @Test("the secret of a client id that is not configured is a warning that names the id")
+    func unconfiguredClientSecret() async throws {
+        try await OperatorFixture.with { fixture in
+            try fixture.write("1-a.apps.googleusercontent.com hush\n2-b.apps.googleusercontent.com hush\n", to: "secrets")
+            let flags: [(Setting.Name, String)] = [
+                (.clientSecretFile, fixture.path("secrets")), (.clientID, "2-b.apps.googleusercontent.com"),
+            ]
+            let found = Doctor(context: try fixture.context(flags)).fileDiagnoses()
+            let diagnosis = try #require(found.first { $0.subject == "client secret" })
+            #expect(diagnosis.grade == .warning)
+            #expect(diagnosis.words.contains("'1-a.apps.googleusercontent.com'"))
+            #expect(!diagnosis.words.contains("2-b") && !diagnosis.words.contains("hush"))
+        }
+    }
+
     @Test("systemd's credentials are read from the folder that it names")
     func credentials() async throws {
         try await OperatorFixture.with { fixture in

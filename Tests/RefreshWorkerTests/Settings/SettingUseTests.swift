@@ -2,6 +2,7 @@ import AccountAPI
 import Secrets
 import Testing
 
+@testable import RefreshEngine
 @testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
@@ -83,6 +84,26 @@ struct SettingUseTests {
                 try StartedWorker.write([.clientID: ""], in: fixture)
                 await #expect(throws: ConfigurationError.self) { try await started.worker.reloadConfiguration() }
                 #expect(started.dependencies.clientIDs == ["1234-first.apps.googleusercontent.com"])
+            }
+        }
+    }
+
+    @Test("of the clients can lose a client id with a secret, which its stored grants still get")
+    func clientRemoved() async throws {
+        try await Self.withFixture { fixture in
+            let (kept, removed) = ("1-kept.apps.googleusercontent.com", "2-removed.apps.googleusercontent.com")
+            try fixture.write("\(kept) first\n\(removed) second\n", to: "two-secrets")
+            let settings: [Setting.Name: String] = [.clientSecretFile: "ROOT/two-secrets"]
+            let both = settings.merging([.clientID: "\(kept),\(removed)"]) { $1 }
+            let one = settings.merging([.clientID: kept]) { $1 }
+            try await StartedWorker.with(both, in: fixture) { started in
+                try StartedWorker.write(one, in: fixture)
+                #expect(try await started.worker.reloadConfiguration() == [])
+                #expect(started.dependencies.clientIDs == [kept])
+                #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.reveal() == "second")
+            }
+            try await StartedWorker.with(one, in: fixture) { started in
+                #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.reveal() == "second")
             }
         }
     }

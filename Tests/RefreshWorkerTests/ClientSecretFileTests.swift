@@ -8,7 +8,7 @@ import Testing
 @testable import WorkerLifecycle
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))
-struct ClientSecretTests {
+struct ClientSecretFileTests {
     private static let path = "/etc/refresh-worker/client-secret"
 
     @Test(
@@ -23,8 +23,27 @@ struct ClientSecretTests {
         ] as [(String, [String], [String: String])]
     )
     func taken(text: String, clientIDs: [String], secrets: [String: String]) throws {
-        let read = try ClientSecretFile.secrets(in: Secret(text), path: Self.path, clientIDs: clientIDs)
-        #expect(read.mapValues { $0.reveal() } == secrets)
+        let file = try ClientSecretFile(parsing: Secret(text), path: Self.path, clientIDs: clientIDs)
+        #expect(file.secrets.mapValues { $0.reveal() } == secrets)
+        #expect(file.warning == nil)
+    }
+
+    @Test("keeps the secret of a client id of Google that is not configured, and warns about it")
+    func unconfigured() throws {
+        let former = "1-former.apps.googleusercontent.com"
+        let other = "2-other.apps.googleusercontent.com"
+        let text = Secret("\(former) hush\none hush-too\n\(other) hush-as-well\n")
+        for clientIDs in [["one"], ["one", "two"]] {
+            let file = try ClientSecretFile(parsing: text, path: Self.path, clientIDs: clientIDs)
+            #expect(
+                file.secrets.mapValues { $0.reveal() } == [former: "hush", "one": "hush-too", other: "hush-as-well"]
+            )
+            #expect(file.unconfiguredClientIDs == [former, other])
+            #expect(file.warning?.contains("'\(former)', '\(other)'") == true)
+            #expect(file.warning?.contains("hush") == false)
+        }
+        let none = try ClientSecretFile(parsing: Secret("\(former) hush"), path: Self.path, clientIDs: [])
+        #expect(none.unconfiguredClientIDs == [former])
     }
 
     @Test(
@@ -37,7 +56,12 @@ struct ClientSecretTests {
             ("hush\nhush-too\n", ["one"], "line 1: has 1 word"),
             ("one hush\nhush-too\n", ["one"], "line 2: has 1 word"),
             ("one hush too\n", ["one"], "line 1: has 3 words"),
-            ("three hush\n", ["one", "two"], "line 1: does not begin with a configured client id"),
+            ("three hush\n", ["one", "two"], "line 1: begins neither with a configured client id nor with one"),
+            (".apps.googleusercontent.com hush\n", ["one"], "line 1: begins neither"),
+            ("1-a.apps.googleusercontent.com.example hush\n", ["one"], "line 1: begins neither"),
+            ("hush 1-a.apps.googleusercontent.com\n", ["one"], "line 1: begins neither"),
+            ("\(String(repeating: "1", count: 256)).apps.googleusercontent.com hush\n", ["one"], "line 1: begins neither"),
+            ("1-a.apps.googleusercontent.com hush\n1-a.apps.googleusercontent.com hush\n", ["one"], "line 2: is the second"),
             ("one hush\n# other\none hush-too\n", ["one"], "line 3: is the second one for client id"),
             ("one hu\u{7}sh\n", ["one"], "line 1: holds a character"),
             ("one hush\u{A0}too\n", ["one"], "line 1: holds a character"),
@@ -45,7 +69,7 @@ struct ClientSecretTests {
     )
     func refused(text: String, clientIDs: [String], complaint: String) {
         let failure = #expect(throws: CommandFailure.self) {
-            try ClientSecretFile.secrets(in: Secret(text), path: Self.path, clientIDs: clientIDs)
+            try ClientSecretFile(parsing: Secret(text), path: Self.path, clientIDs: clientIDs)
         }
         #expect(failure?.exitCode == .configuration)
         #expect(failure?.message.hasPrefix("--client-secret-file: \(Self.path)") == true)
