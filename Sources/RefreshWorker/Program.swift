@@ -14,24 +14,24 @@ enum Program {
         let invocation: Invocation
         do {
             invocation = try CommandSpecification.program.parse(try ProcessArguments.read())
-            if let code = answerAtOnce(invocation.command) { exit(code.rawValue) }
+            if let code = answerImmediately(invocation.command) { exit(code.rawValue) }
             try ProcessLimits.check(forDaemon: invocation.command == .work)
             // Before the first secret is read.
             try ProcessHardening.apply()
         } catch {
-            end(error)
+            fail(error)
         }
         Task.detached {
             do {
                 exit(try await run(invocation).rawValue)
             } catch {
-                end(error)
+                fail(error)
             }
         }
         dispatchMain()
     }
 
-    private static func answerAtOnce(_ command: Command) -> ExitCode? {
+    private static func answerImmediately(_ command: Command) -> ExitCode? {
         switch command {
         case .showHelp(let text):
             Output.standard.write(text)
@@ -55,18 +55,18 @@ enum Program {
         return try await context.run(invocation.command)
     }
 
-    private static func end(_ error: any Error) -> Never {
+    private static func fail(_ error: any Error) -> Never {
         switch error {
-        case let error as UsageError: end("\(error)", error.exitCode)
-        case let error as ConfigurationError: end("\(error)", error.exitCode)
-        case let error as ProcessLimits.Failure: end("\(error)", error.exitCode)
+        case let error as UsageError: fail("\(error)", error.exitCode)
+        case let error as ConfigurationError: fail("\(error)", error.exitCode)
+        case let error as ProcessLimits.Failure: fail("\(error)", error.exitCode)
         default:
             let failure = CommandFailure(error)
-            end(failure.message, failure.exitCode)
+            fail(failure.message, failure.exitCode)
         }
     }
 
-    private static func end(_ message: String, _ code: ExitCode) -> Never {
+    private static func fail(_ message: String, _ code: ExitCode) -> Never {
         for line in message.split(separator: "\n") { Output.error.line("refresh-worker: \(line)") }
         exit(code.rawValue)
     }

@@ -60,8 +60,14 @@ struct ClientSecretFileTests {
             (".apps.googleusercontent.com hush\n", ["one"], "line 1: begins neither"),
             ("1-a.apps.googleusercontent.com.example hush\n", ["one"], "line 1: begins neither"),
             ("hush 1-a.apps.googleusercontent.com\n", ["one"], "line 1: begins neither"),
-            ("\(String(repeating: "1", count: 256)).apps.googleusercontent.com hush\n", ["one"], "line 1: begins neither"),
-            ("1-a.apps.googleusercontent.com hush\n1-a.apps.googleusercontent.com hush\n", ["one"], "line 2: is the second"),
+            (
+                "\(String(repeating: "1", count: 256)).apps.googleusercontent.com hush\n", ["one"],
+                "line 1: begins neither"
+            ),
+            (
+                "1-a.apps.googleusercontent.com hush\n1-a.apps.googleusercontent.com hush\n", ["one"],
+                "line 2: is the second"
+            ),
             ("one hush\n# other\none hush-too\n", ["one"], "line 3: is the second one for client id"),
             ("one hu\u{7}sh\n", ["one"], "line 1: holds a character"),
             ("one hush\u{A0}too\n", ["one"], "line 1: holds a character"),

@@ -80,7 +80,7 @@ struct ConfigurationProblemTests {
         )
         let complaints = machine.complaints
         #expect(complaints.count == 6)
-        for part in ["--log-level", "RUN_ONCE", "conf:1", "conf:2", "conf:3", "cannot stand in the"] {
+        for part in ["--log-level", "RUN_ONCE", "conf:1", "conf:2", "conf:3", "cannot be set in the"] {
             #expect(complaints.contains { $0.contains(part) }, "\(part) in \(complaints)")
         }
         #expect(throws: ConfigurationError.self) { try machine.resolve() }

@@ -24,7 +24,7 @@ struct FileReaderTests {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try makePipe()
         let failure = #expect(throws: FileReader.Failure.self) {
-            try FileReader.system(patience: .milliseconds(10)).read(path)
+            try FileReader.system(timeout: .milliseconds(10)).read(path)
         }
         #expect(failure?.reason.contains("nothing was written") == true)
     }
@@ -39,7 +39,7 @@ struct FileReaderTests {
             _ = write(writer, "KEY=value\n", 10)
             close(writer)
         }
-        #expect(try FileReader.system(patience: .seconds(20)).read(path) == Array("KEY=value\n".utf8))
+        #expect(try FileReader.system(timeout: .seconds(20)).read(path) == Array("KEY=value\n".utf8))
     }
 
     @Test("reads a regular file, and /dev/null as an empty one")

@@ -23,8 +23,8 @@ struct ListeningConfigurationTests {
             ("[::1]:8080", .own(.tcp(address: "::1", port: 8080))), ("systemd:public", .systemd(name: "public")),
         ]
     )
-    func publicPlace(text: String, place: ListenerLocation) throws {
-        #expect(try TestMachine(flags: Self.jwt + [(.listen, text)]).resolve().publicListener == place)
+    func publicLocation(text: String, location: ListenerLocation) throws {
+        #expect(try TestMachine(flags: Self.jwt + [(.listen, text)]).resolve().publicListener == location)
     }
 
     @Test(
@@ -35,12 +35,14 @@ struct ListeningConfigurationTests {
             ("unix:/run/s", .own(.unix(path: "/run/s", mode: 0o600))),
         ]
     )
-    func internalPlace(text: String, place: ListenerLocation) throws {
-        #expect(try TestMachine(flags: Self.services + [(.listenInternal, text)]).resolve().internalListener == place)
+    func internalLocation(text: String, location: ListenerLocation) throws {
+        #expect(
+            try TestMachine(flags: Self.services + [(.listenInternal, text)]).resolve().internalListener == location
+        )
     }
 
     @Test(
-        "an invalid place is refused with the valid forms",
+        "an invalid location is refused with the valid forms",
         arguments: [
             (Setting.Name.listen, "8080", "ADDRESS:PORT"), (.listen, "localhost:8080", "in figures"),
             (.listen, "systemd:", "FileDescriptorName"), (.listen, "unix:/run/s", "127.0.0.1:PORT"),
@@ -81,9 +83,9 @@ struct ListeningConfigurationTests {
             ("systemd:internal", false, nil), ("systemd:internal", true, nil),
         ] as [(String, Bool, [String]?)]
     )
-    func internalTLS(place: String, hasCertificate: Bool, complaint: [String]?) throws {
+    func internalTLS(location: String, hasCertificate: Bool, complaint: [String]?) throws {
         let pair: [(Setting.Name, String)] = [(.internalCertificate, "/c"), (.internalKey, "/k")]
-        let flags = Self.services + [(.listenInternal, place)] + (hasCertificate ? pair : [])
+        let flags = Self.services + [(.listenInternal, location)] + (hasCertificate ? pair : [])
         let configuration = try TestMachine(flags: flags).resolve()
         guard let complaint else {
             #expect(throws: Never.self) { try configuration.checkServing(environment: [:]) }

@@ -19,7 +19,10 @@ struct WatchdogTests {
         }
     }
 
-    @Test("is not fed while one loop is stalled, and is fed again once it runs", arguments: LoopHeartbeats.Loop.allCases)
+    @Test(
+        "is not fed while one loop is stalled, and is fed again once it runs",
+        arguments: LoopHeartbeats.Loop.allCases
+    )
     func doesNotFeed(stalled: LoopHeartbeats.Loop) {
         let heartbeats = LoopHeartbeats(time: time)
         let watchdog = Watchdog(interval: .seconds(60), heartbeats: heartbeats, time: time)

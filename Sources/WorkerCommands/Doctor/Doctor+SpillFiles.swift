@@ -7,7 +7,7 @@ import WorkerLifecycle
 extension Doctor {
     func spillDiagnoses() -> [Diagnosis] {
         let subject = "spill files"
-        let place = context.spillPlace(of: context.configuration.database)
+        let place = context.spillLocation(of: context.configuration.database)
         let files: [SpilledFile]
         do throws(SystemCallError) {
             files = try SpilledFile.list(in: place)

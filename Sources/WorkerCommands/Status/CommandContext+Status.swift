@@ -70,7 +70,7 @@ extension CommandContext {
     }
 
     private func spilledFiles() async -> [SpilledFile] {
-        let place = spillPlace(of: configuration.database)
+        let place = spillLocation(of: configuration.database)
         do {
             return try await BlockingCallQueue.files.run { try SpilledFile.list(in: place) }
         } catch {

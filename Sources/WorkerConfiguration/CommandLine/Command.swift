@@ -30,9 +30,3 @@ package enum Command: Equatable, Sendable {
     /// The text is ready to print.
     case showHelp(text: String)
 }
-
-/// A parsed command line: the command, and the settings that were given with it.
-package struct Invocation: Equatable, Sendable {
-    package let command: Command
-    package let flags: [ConfigurationInputs.Flag]
-}

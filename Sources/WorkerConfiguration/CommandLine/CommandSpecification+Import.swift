@@ -42,7 +42,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "prefix",
                 kind: .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
-                summary: "the prefix of the names, before the user. Default: \(SecretsManagerOptions.usualPrefix)"
+                summary: "the prefix of the names, before the user. Default: \(SecretsManagerOptions.defaultPrefix)"
             ),
             OptionSpecification(
                 name: "region",
@@ -118,7 +118,7 @@ extension CommandSpecification {
         }
         return .importSecrets(
             SecretsManagerOptions(
-                prefix: arguments.options["prefix"] ?? SecretsManagerOptions.usualPrefix,
+                prefix: arguments.options["prefix"] ?? SecretsManagerOptions.defaultPrefix,
                 region: arguments.options["region"]?.lowercased() ?? "",
                 endpoint: arguments.options["aws-endpoint"],
                 credentialsFile: arguments.options["aws-credentials-file"],

@@ -1,4 +1,4 @@
-/// The exit codes of the program, from sysexits.h, so that scripts, cron and systemd can tell the cases apart
+/// The exit codes of the program, from sysexits.h, so that scripts, cron and systemd can distinguish the cases
 /// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
 package enum ExitCode: Int32, CaseIterable, Sendable {
     case success = 0
@@ -29,7 +29,7 @@ package enum ExitCode: Int32, CaseIterable, Sendable {
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"
         case .inputOutput: "reading or writing failed, for instance a full disk, or a database out of reach"
-        case .leftForLater: "something is left for a later run, or the database is busy: try again"
+        case .leftForLater: "grants remain due, or the database is busy: try again later"
         case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
         case .configuration: "the configuration is wrong: a setting, the key ring or the database"
         case .hungUp: "SIGHUP stopped the command"

@@ -1,7 +1,7 @@
 /// The secrets of AWS Secrets Manager to import, their location, and how to treat them.
 package struct SecretsManagerOptions: Equatable, Sendable {
-    /// The usual prefix of the names, before the user's id.
-    static let usualPrefix = "gmail/user/"
+    /// The default prefix of the names, before the user's id.
+    static let defaultPrefix = "gmail/user/"
     /// The name of the secret whose text is the client id.
     package static let clientIDName = "Google-OAuth-Client-ID"
 

@@ -5,9 +5,9 @@ extension Configuration {
     }
 
     /// Returns this configuration with the values of another for the settings that a reload applies.
-    package func reloaded(from fresh: Configuration) -> Configuration {
+    package func reloaded(from latest: Configuration) -> Configuration {
         var result = self
-        for setting in Setting.all { setting.change.apply(fresh, &result) }
+        for setting in Setting.all { setting.change.apply(latest, &result) }
         return result
     }
 }

@@ -9,8 +9,11 @@ extension Configuration {
         let isPublic = publicListener != nil
         let needs: [(isUnmet: Bool, name: Setting.Name, need: String)] = [
             (isPublic && !hasSecret, .listen, "--jwt-secret-file: the secret of the app's own tokens"),
-            (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are taken"),
-            (internalListener != nil && servicesFile == nil, .listenInternal, "--services-file: who may have tokens"),
+            (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are accepted"),
+            (
+                internalListener != nil && servicesFile == nil, .listenInternal,
+                "--services-file: the services that may get tokens"
+            ),
             (noticeURL != nil && noticeSecretFile == nil, .noticeURL, "--notice-secret-file: notices are signed"),
             (internalCertificateFile != nil && internalKeyFile == nil, .internalCertificate, "--internal-key: its key"),
             (

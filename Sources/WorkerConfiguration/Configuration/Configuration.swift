@@ -31,9 +31,9 @@ package struct Configuration: Equatable, Sendable {
     package let summaryInterval: Duration
     package let stopDeadline: Duration
     package let runsOnce: Bool
-    /// The place where the app's routes are served, if they are.
+    /// The location of the public listener; `nil` if the app's routes are not served.
     package let publicListener: ListenerLocation?
-    /// The place where tokens are vended, if they are.
+    /// The location of the internal listener; `nil` if tokens are not vended.
     package let internalListener: ListenerLocation?
     package let socketMode: UInt32
     /// The addresses or networks of trusted proxies.
@@ -80,8 +80,8 @@ package struct Configuration: Equatable, Sendable {
         summaryInterval = resolver.seconds(.summaryInterval, in: 1...86_400)
         stopDeadline = resolver.seconds(.stopDeadline, in: 1...3600)
         runsOnce = resolver.value(of: .runOnce, SettingValue.switched)
-        publicListener = resolver.optional(.listen, SettingValue.publicPlace)
-        internalListener = resolver.optional(.listenInternal, SettingValue.internalPlace)
+        publicListener = resolver.optional(.listen, SettingValue.publicLocation)
+        internalListener = resolver.optional(.listenInternal, SettingValue.internalLocation)
         socketMode = resolver.value(of: .socketMode, SettingValue.socketMode)
         trustedProxies = resolver.list(.trustedProxy, SettingValue.networks)
         googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(SettingValue.Refusal) in

@@ -1,11 +1,11 @@
 /// All problems of the configuration, so that they can be fixed in one go.
 package struct ConfigurationError: Error, Equatable, Sendable {
-    /// One mistake and its place.
+    /// One mistake and its origin.
     struct Problem: Equatable, Sendable, CustomStringConvertible {
-        /// The place of the mistake: a flag, a variable, `file:line` or a credential.
+        /// The origin of the mistake: a flag, a variable, `file:line` or a credential.
         let origin: String
         let message: String
-        /// `true` if a file could not be read for now.
+        /// `true` if a file could not be read for a reason that may pass.
         var mayPass = false
 
         var description: String { "\(origin): \(message)" }
@@ -13,7 +13,7 @@ package struct ConfigurationError: Error, Equatable, Sendable {
 
     let problems: [Problem]
 
-    /// After a file that could not be read for now, the settings that are missing may be in it.
+    /// After a file that could not be read, the settings that are missing may be in it.
     package var exitCode: ExitCode { problems.contains(where: \.mayPass) ? .inputOutput : .configuration }
 }
 

@@ -1,7 +1,7 @@
 import Secrets
 
 extension ConfigurationResolver {
-    /// Returns the place of the database; the credential `database-url` precedes the default.
+    /// Returns the location of the database; the credential `database-url` precedes the default.
     mutating func database() -> DatabaseLocation {
         let files = files
         let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
@@ -17,11 +17,11 @@ extension DatabaseLocation {
         -> DatabaseLocation
     {
         guard given.value.hasPrefix(urlFilePrefix) else {
-            let place = try DatabaseLocation(given.value)
-            guard !(given.isArgument && place.holdsPassword) else { throw passwordInArgument }
-            return place
+            let location = try DatabaseLocation(given.value)
+            guard !(given.isArgument && location.holdsPassword) else { throw passwordInArgument }
+            return location
         }
-        return try held(in: String(given.value.dropFirst(urlFilePrefix.count)), files)
+        return try readAddress(in: String(given.value.dropFirst(urlFilePrefix.count)), files)
     }
 
     private static let passwordInArgument = SettingValue.Refusal(
@@ -32,7 +32,9 @@ extension DatabaseLocation {
             """
     )
 
-    private static func held(in path: String, _ files: FileReader) throws(SettingValue.Refusal) -> DatabaseLocation {
+    private static func readAddress(in path: String, _ files: FileReader) throws(SettingValue.Refusal)
+        -> DatabaseLocation
+    {
         let content: Secret
         do throws(FileReader.Failure) {
             content = try files.readPrivate(path)
@@ -44,11 +46,11 @@ extension DatabaseLocation {
         }
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(line)
-            let place = try DatabaseLocation(line)
-            guard place.file == nil else { throw SettingValue.Refusal(message: "does not begin with postgres://") }
-            return place
+            let location = try DatabaseLocation(line)
+            guard location.file == nil else { throw SettingValue.Refusal(message: "does not begin with postgres://") }
+            return location
         } catch {
-            throw SettingValue.Refusal(message: "what \(DisplayedText(path)) holds \(error.message)")
+            throw SettingValue.Refusal(message: "the address in \(DisplayedText(path)) \(error.message)")
         }
     }
 }

@@ -1,7 +1,7 @@
 /// Chooses the value of highest precedence for each setting and collects the problems.
 struct ConfigurationResolver {
     typealias Reader<Value> = (String) throws(SettingValue.Refusal) -> Value
-    typealias PlacedReader<Value> = (SettingSources.GivenValue) throws(SettingValue.Refusal) -> Value
+    typealias GivenValueReader<Value> = (SettingSources.GivenValue) throws(SettingValue.Refusal) -> Value
 
     private let sources: SettingSources
     let files: FileReader
@@ -35,7 +35,7 @@ struct ConfigurationResolver {
     mutating func value<Value>(
         of name: Setting.Name,
         insteadOfDefault replacement: String?,
-        _ read: PlacedReader<Value>
+        _ read: GivenValueReader<Value>
     ) -> Value {
         let origin = "default of --\(name.rawValue)"
         if let value = optional(name, read) { return value }
@@ -60,15 +60,15 @@ struct ConfigurationResolver {
         optional(name) { (given: SettingSources.GivenValue) throws(SettingValue.Refusal) in try read(given.value) }
     }
 
-    private mutating func optional<Value>(_ name: Setting.Name, _ read: PlacedReader<Value>) -> Value? {
-        var strongest: Value?
+    private mutating func optional<Value>(_ name: Setting.Name, _ read: GivenValueReader<Value>) -> Value? {
+        var chosen: Value?
         for layer in sources.layers {
             for given in layer[name] ?? [] {
                 let value = check(given, read)
-                strongest = strongest ?? value
+                chosen = chosen ?? value
             }
         }
-        return strongest
+        return chosen
     }
 
     /// Returns all values of a list from the layer of highest precedence that has any.
@@ -128,7 +128,7 @@ struct ConfigurationResolver {
         check(given) { (given: SettingSources.GivenValue) throws(SettingValue.Refusal) in try read(given.value) }
     }
 
-    private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: PlacedReader<Value>) -> Value? {
+    private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: GivenValueReader<Value>) -> Value? {
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(given.value)
             return try read(given)

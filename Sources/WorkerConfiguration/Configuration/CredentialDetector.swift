@@ -1,4 +1,4 @@
-/// Recognises text that looks like a credential, so that it is refused in the wrong place and never printed.
+/// Recognises text that looks like a credential, so that it is refused where it does not belong, and never printed.
 package enum CredentialDetector {
     /// The prefixes of Google's credentials: refresh tokens, access tokens, client secrets and authorization codes
     /// (https://developers.google.com/identity/protocols/oauth2#size), and of the private-key block of a PEM file.

@@ -2,7 +2,7 @@ package import PostgresStore
 import Secrets
 import Store
 
-/// The place of the database.
+/// The location of the database.
 package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
     /// A SQLite file on this machine.
     case file(String)

@@ -9,13 +9,13 @@ extension FileReader {
     /// The files of the machine.
     ///
     /// Reads block, so use this only at the start and on the thread that reloads.
-    package static let system = system(patience: .seconds(5))
+    package static let system = system(timeout: .seconds(5))
 
-    /// Returns a reader that also reads pipes, `--config <(command)`, and waits up to `patience` for each piece of
+    /// Returns a reader that also reads pipes, `--config <(command)`, and waits up to `timeout` for each piece of
     /// them.
-    static func system(patience: Duration) -> FileReader {
+    static func system(timeout: Duration) -> FileReader {
         FileReader(
-            read: { path throws(Failure) in try readWhole(path, patience: patience) },
+            read: { path throws(Failure) in try readWhole(path, timeout: timeout) },
             readPrivate: { path throws(Failure) in
                 do throws(PrivateFileError) {
                     return try Secret.read(privateFile: path)
@@ -27,7 +27,7 @@ extension FileReader {
         )
     }
 
-    private static func readWhole(_ path: String, patience: Duration) throws(Failure) -> [UInt8] {
+    private static func readWhole(_ path: String, timeout: Duration) throws(Failure) -> [UInt8] {
         // Opened without blocking, because a pipe without a writer would never open.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw Failure(code: errno) }
@@ -35,7 +35,7 @@ extension FileReader {
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
-            try waitForData(descriptor, patience)
+            try waitForData(descriptor, timeout)
             let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
             guard count >= 0 else { throw Failure(code: errno) }
@@ -50,14 +50,14 @@ extension FileReader {
 
 extension FileReader {
     /// Waits until there is data to read, or the end; a regular file is always ready.
-    private static func waitForData(_ descriptor: Int32, _ patience: Duration) throws(Failure) {
+    private static func waitForData(_ descriptor: Int32, _ timeout: Duration) throws(Failure) {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var ready: Int32
         repeat {
-            ready = unsafe poll(&request, 1, Int32(clamping: patience.wholeMilliseconds))
+            ready = unsafe poll(&request, 1, Int32(clamping: timeout.wholeMilliseconds))
         } while ready < 0 && errno == EINTR
         guard ready == 0 else { return }
-        let seconds = patience.components.seconds
+        let seconds = timeout.components.seconds
         throw Failure(reason: "is a pipe that nothing was written to for \(seconds) s", isMissing: false)
     }
 }

@@ -8,12 +8,12 @@ package enum ListenerLocation: Equatable, Sendable {
 }
 
 extension SettingValue {
-    /// Parses a place for the app's routes.
+    /// Parses the location of the public listener.
     ///
     /// Unix sockets are refused: their clients do not have an address for rate limits.
-    static func publicPlace(_ text: String) throws(Refusal) -> ListenerLocation {
-        let place = try place(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
-        if case .own(.unix) = place {
+    static func publicLocation(_ text: String) throws(Refusal) -> ListenerLocation {
+        let location = try location(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
+        if case .own(.unix) = location {
             throw Refusal(
                 message: """
                     \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
@@ -21,10 +21,10 @@ extension SettingValue {
                     """
             )
         }
-        return place
+        return location
     }
 
-    private static func place(_ text: String, among places: String) throws(Refusal) -> ListenerLocation {
+    private static func location(_ text: String, among forms: String) throws(Refusal) -> ListenerLocation {
         let systemd = "systemd:"
         if text.hasPrefix(systemd) {
             let name = String(text.dropFirst(systemd.count))
@@ -32,14 +32,14 @@ extension SettingValue {
             return .systemd(name: name)
         }
         guard let address = ListenAddress(text) else {
-            throw Refusal(message: "\(DisplayedText(text)) is not one of \(places)")
+            throw Refusal(message: "\(DisplayedText(text)) is not one of \(forms)")
         }
         return .own(address)
     }
 
-    /// Parses a place for tokens; ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
-    static func internalPlace(_ text: String) throws(Refusal) -> ListenerLocation {
-        try place(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
+    /// Parses the location of the internal listener; ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
+    static func internalLocation(_ text: String) throws(Refusal) -> ListenerLocation {
+        try location(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
     }
 
     /// Parses an octal file mode that excludes other users.

@@ -8,7 +8,7 @@ extension Setting {
             "PLACE",
             change: .restart(\.publicListener),
             """
-            Where the app's routes are served: ADDRESS:PORT, or systemd:NAME for a socket that systemd passes. Plain \
+            The address of the app's routes: ADDRESS:PORT, or systemd:NAME for a socket that systemd passes. Plain \
             HTTP: a proxy in front terminates TLS. Without this setting they are not served.
             """
         ),
@@ -17,8 +17,8 @@ extension Setting {
             "PLACE",
             change: .restart(\.internalListener),
             """
-            Where tokens are vended and metrics, health and status are served: unix:PATH, ADDRESS:PORT on this \
-            machine, or systemd:NAME; any address with --internal-certificate. Without this setting no token is \
+            The address at which tokens are vended, and metrics, health and status are served: unix:PATH, ADDRESS:PORT \
+            on this machine, or systemd:NAME; any address with --internal-certificate. Without this setting no token is \
             vended.
             """
         ),
@@ -67,8 +67,9 @@ extension Setting {
             default: "60",
             change: .restart(\.googleCallsPerMinute),
             """
-            How often a minute one address may fail to sign in or to connect; 1 to 100000. Successful sign-ins have ten \
-            times as much, and so have refreshing the app's tokens, logging out, disconnecting and deleting together.
+            The number of times per minute that one address may fail to sign in or to connect; 1 to 100000. Ten times as \
+            many successful sign-ins are allowed, and ten times as many requests that refresh the app's tokens, log out, \
+            disconnect or delete, taken together.
             """
         ),
         Setting(
@@ -77,7 +78,7 @@ extension Setting {
             default: EmailLinking.verified.rawValue,
             change: .restart(\.emailLinking),
             """
-            Which stored users a Google account that signs in for the first time may become by its e-mail address: \
+            The stored users that a Google account may become by its e-mail address when it signs in for the first time: \
             those whose address was verified (verified), any, or never any. With any, a person who signed up with \
             another person's address shares the account once its owner signs in.
             """
@@ -97,8 +98,8 @@ extension Setting {
             default: "60",
             change: .restart(\.sessionGrace),
             """
-            How long after its use a refresh token of the app is answered with its session's current tokens; 1 to 600. At \
-            least three times as long as the app waits for an answer.
+            The time after its use in which a refresh token of the app is answered with its session's current tokens; 1 to \
+            600. It must be at least three times as long as the app waits for an answer.
             """
         ),
         Setting(
@@ -124,15 +125,15 @@ extension Setting {
             "URL",
             default: "https://accounts.google.com/.well-known/risc-configuration",
             change: .restart(\.securityEventsEndpoint),
-            "Where Google says who signs its security events, and with which keys."
+            "The document in which Google names the issuer and the keys of its security events."
         ),
         Setting(
             .noticeURL,
             "URL",
             change: .restart(\.noticeURL),
             """
-            Where the backend is notified that an account is disconnected, connected again or has lost scopes, or that a user \
-            was deleted. Must be https, except on this machine.
+            The backend's URL for notices: an account is disconnected, connected again or has lost scopes, a session ended \
+            because of reuse, or a user was deleted. Must be https, except on this machine.
             """
         ),
         Setting(

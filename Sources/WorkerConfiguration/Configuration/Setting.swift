@@ -159,28 +159,28 @@ extension Setting {
             "URL",
             default: "https://oauth2.googleapis.com/token",
             change: .restart(\.endpoints.token),
-            "Where tokens are refreshed. Must be https, except on this machine."
+            "The endpoint that refreshes tokens. Must be https, except on this machine."
         ),
         Setting(
             .userinfoEndpoint,
             "URL",
             default: "https://openidconnect.googleapis.com/v1/userinfo",
             change: .restart(\.endpoints.userinfo),
-            "Where the owner of an access token is asked for."
+            "The endpoint that names the owner of an access token."
         ),
         Setting(
             .tokeninfoEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/tokeninfo",
             change: .restart(\.endpoints.tokeninfo),
-            "Where an access token's client, scope and lifetime are asked for."
+            "The endpoint that names the client, scope and lifetime of an access token."
         ),
         Setting(
             .revocationEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/revoke",
             change: .restart(\.endpoints.revocation),
-            "Where a grant that the user ended is revoked."
+            "The endpoint that revokes a grant which the user ended."
         ),
         Setting(
             .caFile,
@@ -193,14 +193,14 @@ extension Setting {
             "FILE",
             default: "-",
             change: .restart(\.metricsLog),
-            "Where the metrics log goes, one JSON object a line; - is standard output. A reload reopens it."
+            "The destination of the metrics log, one JSON object per line; - is standard output. A reload reopens it."
         ),
         Setting(
             .logLevel,
             "LEVEL",
             default: "notice",
             change: .reload(.logs, \.logLevel),
-            "What goes to standard error: error, warning, notice, info or debug."
+            "The least severe level that goes to standard error: error, warning, notice, info or debug."
         ),
         Setting(
             .maxRate,
@@ -208,8 +208,8 @@ extension Setting {
             default: "200",
             change: .reload(.rate, \.maxRate),
             """
-            Most requests a second to the token endpoint for one client id, by all workers on the database together: each \
-            takes an equal part. More than 0, at most 100000.
+            The maximum number of requests per second to the token endpoint for one client id, by all workers on the database \
+            together: each takes an equal part. More than 0, at most 100000.
             """
         ),
         Setting(
@@ -217,14 +217,14 @@ extension Setting {
             "SECONDS",
             default: "60",
             change: .restart(\.summaryInterval),
-            "How often the metrics log gets a summary; 1 to 86400."
+            "The interval of summaries in the metrics log; 1 to 86400."
         ),
         Setting(
             .stopDeadline,
             "SECONDS",
             default: "20",
             change: .restart(\.stopDeadline),
-            "How long a stopping worker may finish what is in flight; 1 to 3600."
+            "The time in which a stopping worker may finish requests in flight; 1 to 3600."
         ),
         Setting(
             .runOnce,

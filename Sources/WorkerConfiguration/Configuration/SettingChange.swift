@@ -1,5 +1,5 @@
 extension Setting {
-    /// The settings that a running worker takes over together.
+    /// The settings that a reload applies together.
     package enum ReloadGroup: CaseIterable, Sendable {
         /// The OAuth clients: the routes accept their tokens, the engine sends their secrets.
         case clients
@@ -16,7 +16,7 @@ extension Setting {
         /// Returns `true` if two configurations have different values.
         let differs: @Sendable (Configuration, Configuration) -> Bool
         /// Copies the value if a reload applies it.
-        let apply: @Sendable (_ fresh: Configuration, _ running: inout Configuration) -> Void
+        let apply: @Sendable (_ latest: Configuration, _ running: inout Configuration) -> Void
 
         /// A value that the next start reads.
         static func restart<Value: Equatable & Sendable>(_ path: any KeyPath<Configuration, Value> & Sendable) -> Change
@@ -34,7 +34,7 @@ extension Setting {
             _ group: ReloadGroup,
             _ path: any WritableKeyPath<Configuration, Value> & Sendable
         ) -> Change {
-            Change(path, group: group) { fresh, running in running[keyPath: path] = fresh[keyPath: path] }
+            Change(path, group: group) { latest, running in running[keyPath: path] = latest[keyPath: path] }
         }
 
         private init<Value: Equatable & Sendable>(

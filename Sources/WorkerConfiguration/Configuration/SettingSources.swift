@@ -88,7 +88,7 @@ package struct SettingSources {
             else { continue }
             let origin = "\(path):\(entry.line): \(entry.key)"
             guard name != .config else {
-                problems.append(.init(origin: origin, message: "cannot stand in the configuration file itself"))
+                problems.append(.init(origin: origin, message: "cannot be set in the configuration file itself"))
                 continue
             }
             add(GivenValue(value: entry.value, origin: origin), to: name, in: &layer)
@@ -107,11 +107,11 @@ package struct SettingSources {
     private mutating func recognise(_ key: String, origin: String, isNamedByOrigin: Bool) -> Setting.Name? {
         if key.isSharedName { return .clientID }
         if let name = Setting.Name.allCases.first(where: { $0.environmentName == key }) { return name }
-        let known = Setting.Name.allCases.map(\.environmentName) + [Setting.sharedClientIDName]
+        let names = Setting.Name.allCases.map(\.environmentName) + [Setting.sharedClientIDName]
         // The most likely mistakes are a key without the prefix, or one spelled like the flag.
         let asVariable = key.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
         let nearest =
-            known.first { $0 == Setting.environmentPrefix + asVariable } ?? NameSuggestion.of(key, among: known)
+            names.first { $0 == Setting.environmentPrefix + asVariable } ?? NameSuggestion.of(key, among: names)
         let hint = nearest.map { "; did you mean \($0)?" } ?? "; refresh-worker --help lists the settings"
         let shown = isNamedByOrigin ? "" : "\(DisplayedText(key)) "
         problems.append(.init(origin: origin, message: "\(shown)is not a setting\(hint)"))

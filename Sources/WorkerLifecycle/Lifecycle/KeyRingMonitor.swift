@@ -6,7 +6,7 @@ import WorkerConfiguration
 /// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
 ///
 /// A ring is adopted only if it opens the checks of every key that seals stored tokens (``KeyChecks``). Otherwise the
-/// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not recandidate:
+/// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not refresh:
 /// it would seal with a key that they no longer use, and could not open their tokens.
 final class KeyRingMonitor: Sendable {
     /// Counting the keys of all grants takes seconds in a large database.
@@ -47,14 +47,14 @@ final class KeyRingMonitor: Sendable {
         let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
         let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || isTimeToCount()))
         guard case .fits = fit else {
-            ring.refusal = "\(sentence(fit)). The worker goes on with the keys in memory: do not restart it before"
+            ring.refusal = "\(sentence(fit)). The worker continues with the keys in memory; do not restart it before"
             return
         }
         ring.refusal = nil
         ring.adopt(candidate)
     }
 
-    /// Returns the reason why this process must not recandidate, if there is one.
+    /// Returns the reason why this process must not refresh, if there is one.
     ///
     /// Throws at the start for a ring that is not this database's.
     func check() async throws -> String? {
@@ -73,11 +73,11 @@ final class KeyRingMonitor: Sendable {
         case .foreign where isFirst:
             throw CommandFailure(.configuration, sentence(fit))
         case .lacks, .foreign:
-            return "\(sentence(fit)). Until then this worker recandidatees nothing"
+            return "\(sentence(fit)). Until then this worker refreshes nothing"
         }
     }
 
-    /// Compares with the rings of the other workers; returns the reason why this process must not recandidate, if there is
+    /// Compares with the rings of the other workers; returns the reason why this process must not refresh, if there is
     /// one.
     func compare(with reports: [WorkerReport]) async throws -> String? {
         let ownKeyIDs = Set(ring.current.keyIDs)
@@ -93,7 +93,7 @@ final class KeyRingMonitor: Sendable {
         let missing = doubts.union(sealing).intersection(existing)
         ring.settleDoubts(lost: doubts.subtracting(existing))
         guard !missing.isEmpty else { return nil }
-        return "\(sentence(.lacks(missing.sorted()))). Until then this worker recandidatees nothing"
+        return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
     }
 
     /// Compares a ring with the list, ignoring keys that no longer seal any token.
@@ -123,7 +123,7 @@ final class KeyRingMonitor: Sendable {
         case .lacks:
             """
             \(ring.name) lacks \(ids), which other workers or stored tokens need: replace it by \
-            a copy that holds every key; if a key is lost for good, run: recandidate-worker keys retire --lost ID
+            a copy that holds every key; if a key is lost for good, run: refresh-worker keys retire --lost ID
             """
         case .foreign:
             """

@@ -146,7 +146,7 @@ extension RunningWorker {
 }
 
 extension SummaryEvent.GrantCounts {
-    init(_ counts: GrantStatistics) {
+    fileprivate init(_ counts: GrantStatistics) {
         self.init(
             active: counts.byState[.active] ?? 0,
             retrying: counts.byState[.retrying] ?? 0,
@@ -154,5 +154,14 @@ extension SummaryEvent.GrantCounts {
             reauthRequired: counts.byState[.reauthRequired] ?? 0,
             disconnected: counts.byState[.disconnected] ?? 0
         )
+    }
+}
+
+extension GrantStatistics {
+    /// Returns one line for `systemctl status`.
+    fileprivate func sentence(at now: Timestamp) -> String {
+        let connected = (byState[.active] ?? 0) + (byState[.retrying] ?? 0)
+        let overdue = oldestDueAt.map { ", the oldest for \(Int((now - $0).inSeconds)) s" } ?? ""
+        return "\(connected) of \(grants) grants connected, \(due) due\(overdue)"
     }
 }

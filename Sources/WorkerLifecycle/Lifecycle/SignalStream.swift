@@ -4,7 +4,7 @@ private import Synchronization
 
 /// SIGTERM, SIGINT and SIGHUP as a stream; a second SIGTERM or SIGINT ends the process immediately.
 ///
-/// The second one is handled on a queue of its own, so it works even if everything else hangs.
+/// The second one is handled on a queue of its own, so it works even if everything else is stalled.
 package final class SignalStream: Sendable {
     package typealias Signal = SignalPolicy.Signal
 
@@ -64,14 +64,6 @@ package final class SignalStream: Sendable {
         case .exit(let status): _exit(status)
         }
     }
-}
-
-/// A source that is in use.
-///
-/// It is Sendable because only `cancel` is called from here on, which Dispatch allows from any thread, and its
-/// reference count is atomic like that of every Dispatch object.
-private struct ListeningSource: @unchecked Sendable {
-    let source: any DispatchSourceSignal
 }
 
 extension SignalPolicy.Signal {

@@ -5,12 +5,6 @@ package import SQLiteStore
 package import Store
 package import WorkerConfiguration
 
-/// The access that a command needs to the database.
-package enum DatabaseAccess {
-    case reading
-    case changing
-}
-
 extension CommandContext {
     /// Opens the database and creates its tables if there are none.
     ///
@@ -18,7 +12,7 @@ extension CommandContext {
     package func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any AccountStore {
         let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
         guard let store else {
-            preconditionFailure("a place that may be made is never missing")
+            preconditionFailure("a database that may be created cannot be missing")
         }
         return try await usable(store, for: .changing)
     }
@@ -63,12 +57,12 @@ extension CommandContext {
 
     /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
     package func open(
-        _ place: DatabaseLocation,
+        _ location: DatabaseLocation,
         time: any TimeSource,
         makesTables: Bool,
         onUpgrade: @escaping @Sendable () -> Void = {}
     ) async throws -> (any StoreArchive)? {
-        switch place {
+        switch location {
         case .file(let path):
             guard makesTables || inputs.files.exists(path) else { return nil }
             return try await openFile(path, time: time, onUpgrade: onUpgrade)
@@ -82,9 +76,9 @@ extension CommandContext {
         time: any TimeSource,
         onUpgrade: @escaping @Sendable () -> Void = {}
     ) async throws -> SQLiteStore {
-        let isTelling = configuration.noticeURL != nil
+        let keepsNotices = configuration.noticeURL != nil
         return try await BlockingCallQueue.files.run {
-            try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: isTelling) { upgrade in
+            try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: keepsNotices) { upgrade in
                 diagnostics.notice(
                     "bringing the database up to date; with millions of grants this takes minutes",
                     ["database": path, "from": "\(upgrade.from)", "to": "\(upgrade.to)"]
@@ -101,7 +95,7 @@ extension CommandContext {
         guard error.suspectedFile != nil else { return error }
         return await withCheckedContinuation { continuation in
             // On a thread of its own: for a large file this takes minutes.
-            DispatchQueue(label: "refresh-worker.second-look").async {
+            DispatchQueue(label: "refresh-worker.second-read").async {
                 continuation.resume(returning: SQLiteStore.confirmed(error))
             }
         }
@@ -109,17 +103,17 @@ extension CommandContext {
 
     /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
     private func usable(_ store: any StoreArchive, for use: DatabaseAccess) async throws -> any AccountStore {
-        let place = configuration.database
+        let location = configuration.database
         do {
-            if try await store.isReceiving { throw CommandFailure(unfinished: place) }
-            guard let newPlace = try await store.movedTo else {
+            if try await store.isReceiving { throw CommandFailure(unfinished: location) }
+            guard let newLocation = try await store.movedTo else {
                 try await recoverResults(into: store, use: use)
                 return store
             }
-            guard use == .reading else { throw StoreError(moved: "\(place)", to: newPlace) }
+            guard use == .reading else { throw StoreError(moved: "\(location)", to: newLocation) }
             diagnostics.warning(
                 "this database was moved elsewhere; these are its contents of that time",
-                ["moved_to": newPlace]
+                ["moved_to": newLocation]
             )
             return store
         } catch {
@@ -130,23 +124,23 @@ extension CommandContext {
 }
 
 extension CommandFailure {
-    package init(unfinished place: DatabaseLocation) {
+    package init(unfinished location: DatabaseLocation) {
         self.init(
             .configuration,
             """
-            \(place) holds a part of another database, because copying that was not finished: run the same refresh-worker \
-            store copy again, which goes on from there
+            \(location) holds a part of another database, because a copy was not finished: run the same refresh-worker store copy \
+            again, which continues it
             """
         )
     }
 
-    package init(missing place: DatabaseLocation) {
-        switch place {
+    package init(missing location: DatabaseLocation) {
+        switch location {
         case .file(let path):
             self.init(
                 .configuration,
                 """
-                the database \(path) does not exist or cannot be reached: the worker makes it at its first start; name \
+                the database \(path) does not exist or cannot be reached: the worker creates it at its first start; name \
                 another with --database
                 """
             )
@@ -154,7 +148,7 @@ extension CommandFailure {
             self.init(
                 .configuration,
                 """
-                \(address) holds no tables of refresh-worker yet: the worker makes them at its first start; name another \
+                \(address) holds no tables of refresh-worker yet: the worker creates them at its first start; name another \
                 database with --database
                 """
             )

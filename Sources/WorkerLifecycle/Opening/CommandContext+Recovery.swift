@@ -30,17 +30,17 @@ extension CommandContext {
     package func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseAccess)
         async throws
     {
-        let place = spillPlace(of: database)
+        let location = spillLocation(of: database)
         do {
-            guard try !SpillRecovery.files(of: place).isEmpty else { return }
-            try await SpillRecovery(store: store, vault: try openVault(), context: self).recoverAll(of: place)
+            guard try !SpillRecovery.files(of: location).isEmpty else { return }
+            try await SpillRecovery(store: store, vault: try openVault(), context: self).recoverAll(of: location)
         } catch  where use == .changing && Self.endsWork(error) {
             throw error
         } catch {
             // The file stays in place, so that the next process that opens the database tries again.
             diagnostics.error(
                 "results that were not saved before cannot be stored now",
-                ["folder": place.folder, "error": CommandFailure(error).message]
+                ["folder": location.folder, "error": CommandFailure(error).message]
             )
         }
     }

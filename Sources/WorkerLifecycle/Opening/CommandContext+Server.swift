@@ -5,8 +5,8 @@ package import WorkerConfiguration
 /// The differences for a PostgreSQL database.
 extension CommandContext {
     /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients may differ.
-    package static func clock(of place: DatabaseLocation) -> any TimeSource {
-        switch place {
+    package static func clock(of location: DatabaseLocation) -> any TimeSource {
+        switch location {
         case .file: SystemTime()
         case .server: DatabaseClock(local: SystemTime())
         }

@@ -1,7 +1,6 @@
 package import Clocks
 import GoogleOAuth
 package import HTTPClient
-import JSON
 package import Observability
 package import RefreshEngine
 import Secrets
@@ -62,13 +61,13 @@ package struct CommandContext: Sendable {
         return try HTTPClient(configuration: settings, time: time)
     }
 
-    /// Returns the place of a database's spill files.
-    package func spillPlace(of database: DatabaseLocation) -> SpillLocation {
+    /// Returns the location of a database's spill files.
+    package func spillLocation(of database: DatabaseLocation) -> SpillLocation {
         SpillLocation(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
     }
 
     package func openSpill(vault: TokenVault) -> ResultSpillFile {
-        ResultSpillFile(at: spillPlace(of: configuration.database), worker: workerName, vault: vault)
+        ResultSpillFile(at: spillLocation(of: configuration.database), worker: workerName, vault: vault)
     }
 
     package func openEngine(
@@ -120,11 +119,4 @@ package struct CommandContext: Sendable {
             time: time
         )
     }
-}
-
-/// A sink for commands without a metrics log.
-private struct SilentSink: LineSink {
-    let droppedLines = 0
-
-    func write(_ line: JSONLine) -> Bool { false }
 }

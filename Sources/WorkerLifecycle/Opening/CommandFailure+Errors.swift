@@ -29,17 +29,17 @@ extension CommandFailure {
         case .unknownUser:
             self.init(.unknownUser, "no grant of this user is stored")
         case .refused(let state, let reason, let since):
-            let standing = "the grant is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
+            let current = "the grant is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
             let demand =
                 switch state {
-                case .suspended: "\(standing): an administrator blocks it, and must lift the block"
-                case .reauthRequired, .disconnected: "\(standing): the user must sign in again"
+                case .suspended: "\(current): an administrator blocks it, and must lift the block"
+                case .reauthRequired, .disconnected: "\(current): the user must sign in again"
                 case .active, .retrying:
                     "the access token has expired and there is no refresh token: the user must sign in again"
                 }
             self.init(.userMustAct, demand)
         case .unavailable(let reason):
-            self.init(.googleUnreachable, "no fresh token can be had now (\(reason)); try again later")
+            self.init(.googleUnreachable, "a fresh token is not available now (\(reason)); try again later")
         case .tooSoon(let wait):
             self.init(.leftForLater, "a refresh was tried just now; try again in \(wait.inSeconds) s")
         case .unreadable(let error):

@@ -21,8 +21,8 @@ final class CertificateMonitor: Sendable {
     var expiresAt: Timestamp { certificate.withLock(\.expiresAt) }
 
     /// Continues with a certificate that was read again.
-    func replace(with fresh: ServerCertificate) {
-        certificate.withLock { $0 = fresh }
+    func replace(with latest: ServerCertificate) {
+        certificate.withLock { $0 = latest }
         check()
     }
 
@@ -32,7 +32,7 @@ final class CertificateMonitor: Sendable {
     }
 
     func check() {
-        guard let concern = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
-        log.certificateTrouble(concern.kind, concern.sentence(about: path))
+        guard let problem = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
+        log.certificateTrouble(problem.kind, problem.sentence(about: path))
     }
 }

@@ -2,7 +2,7 @@ package import Clocks
 package import HTTPServer
 import Observability
 
-/// The reason why a person should look at a certificate.
+/// The problem of a certificate that a person must fix.
 package enum CertificateProblem: Equatable {
     case notYetValid(from: Timestamp)
     case expiring(at: Timestamp)
@@ -12,10 +12,10 @@ package enum CertificateProblem: Equatable {
     private static let longestWarning: Duration = .seconds(14 * 86_400)
 
     /// Without this, certificates that live for a few days would always count as about to expire.
-    private static let shareOfLife = 4
+    private static let fractionOfLifetime = 4
 
     init?(validFrom: Timestamp, expiresAt: Timestamp, at now: Timestamp) {
-        let warning = min(Self.longestWarning, (expiresAt - validFrom) / Self.shareOfLife)
+        let warning = min(Self.longestWarning, (expiresAt - validFrom) / Self.fractionOfLifetime)
         if now >= expiresAt {
             self = .expired(at: expiresAt)
         } else if now < validFrom {
@@ -44,7 +44,7 @@ package enum CertificateProblem: Equatable {
     package func sentence(about path: String) -> String {
         let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
         return switch self {
-        case .notYetValid(let from): "\(path) is not valid before \(from.iso8601Seconds): see that the clock is right"
+        case .notYetValid(let from): "\(path) is not valid before \(from.iso8601Seconds): check the clock"
         case .expiring(let end): "\(path) expires at \(end.iso8601Seconds): \(renewal)"
         case .expired(let end): "\(path) expired at \(end.iso8601Seconds), and services refuse it: \(renewal)"
         }

@@ -56,13 +56,13 @@ extension CommandContext {
         do throws(ServerCertificateError) {
             return try ServerCertificate(chain: chain, key: key)
         } catch {
-            let place =
+            let origin =
                 switch error {
                 case .badCertificate: "--internal-certificate: \(path)"
                 case .badKey: "--internal-key: \(keyPath)"
                 case .mismatch, .library: "--internal-certificate and --internal-key: \(path) and \(keyPath)"
                 }
-            throw CommandFailure(.configuration, "\(place): \(error)")
+            throw CommandFailure(.configuration, "\(origin): \(error)")
         }
     }
 
@@ -107,8 +107,8 @@ extension CommandContext {
     }
 
     /// Returns the address of a listener; `inherited` are the sockets that systemd passed.
-    func listenAddress(_ place: ListenerLocation, inherited: [String: Int32]) throws -> ListenAddress {
-        switch place {
+    func listenAddress(_ location: ListenerLocation, inherited: [String: Int32]) throws -> ListenAddress {
+        switch location {
         case .own(.unix(let path, mode: _)): return .unix(path: path, mode: configuration.socketMode)
         case .own(let address): return address
         case .systemd(let name):

@@ -2,19 +2,19 @@
 struct ConnectionLimits: Equatable, Sendable {
     /// The descriptors that the worker itself needs at most: the database, logs, the threads' own, and 64 connections
     /// to Google.
-    private static let filesOfOurOwn = 128
-    /// Ten thousand idle public clients must not keep others out.
-    private static let mostStrangers = 20_000
-    private static let mostServices = 4096
-    private static let fewest = 16
+    private static let descriptorsOfWorker = 128
+    /// Ten thousand idle public clients must not lock out other clients.
+    private static let maximumPublic = 20_000
+    private static let maximumInternal = 4096
+    private static let minimum = 16
 
-    let ofStrangers: Int
-    let ofServices: Int
+    let publicConnections: Int
+    let internalConnections: Int
 
     /// - Parameter openFiles: The limit of descriptors of the process.
     init(openFiles: Int) {
-        let spare = openFiles - Self.filesOfOurOwn
-        ofServices = min(max(spare / 4, Self.fewest), Self.mostServices)
-        ofStrangers = min(max(spare - ofServices, Self.fewest), Self.mostStrangers)
+        let spare = openFiles - Self.descriptorsOfWorker
+        internalConnections = min(max(spare / 4, Self.minimum), Self.maximumInternal)
+        publicConnections = min(max(spare - internalConnections, Self.minimum), Self.maximumPublic)
     }
 }

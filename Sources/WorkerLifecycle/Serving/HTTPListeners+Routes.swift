@@ -152,7 +152,10 @@ extension HTTPListeners {
                 handler: { await router.answer($0) }
             )
         } catch {
-            throw CommandFailure(.cannotCreate, "\(error): see that nothing else listens there, or name another place")
+            throw CommandFailure(
+                .cannotCreate,
+                "\(error): check that no other program listens there, or use another address"
+            )
         }
     }
 }

@@ -42,13 +42,15 @@ struct HTTPListeners: Sendable {
         let phase = ServingPhase()
         self.phase = phase
         // Everything that may be refused comes before the first listener opens, because that would answer for a moment.
-        let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(
+        let publicRouter = try configuration.publicListener.map { _ in
+            try Self.publicRouter(
                 worker,
                 probes: Self.probes(worker, phase: phase, statusReport: statusReport)
-            ) }
-        if let place = configuration.internalListener {
+            )
+        }
+        if let location = configuration.internalListener {
             let directory = ServiceDirectory(try context.readServices())
-            let address = try context.listenAddress(place, inherited: inherited)
+            let address = try context.listenAddress(location, inherited: inherited)
             if let problem = configuration.internalTLSProblem(at: address) {
                 throw CommandFailure(.configuration, "--listen-internal: \(problem)")
             }
@@ -59,11 +61,11 @@ struct HTTPListeners: Sendable {
             // A client stays with the thread that accepted it, and one thread may get many: with more threads than
             // processors, no processor stays idle.
             server.threads = 4
-            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).ofServices
+            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).internalConnections
             // The user's own services do not send cookies, and a larger head slows down every answer.
             server.limits.headBytes = 8192
-            // One connection per thread, so that each finds one free. A server is too far away for these threads to ask
-            // it.
+            // One connection per thread, so that each finds one free. A request to a database server would block the thread
+            // for too long.
             let reader = try configuration.database.file.map { path throws(StoreError) in
                 try SynchronousGrantReader(path: path, connections: server.threads)
             }
@@ -92,9 +94,9 @@ struct HTTPListeners: Sendable {
             services = nil
             reader = nil
         }
-        if let place = configuration.publicListener, let publicRouter {
-            var server = HTTPServer.Configuration(listen: try context.listenAddress(place, inherited: inherited))
-            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).ofStrangers
+        if let location = configuration.publicListener, let publicRouter {
+            var server = HTTPServer.Configuration(listen: try context.listenAddress(location, inherited: inherited))
+            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).publicConnections
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
             // longest.

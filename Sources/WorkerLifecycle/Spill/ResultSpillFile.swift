@@ -11,10 +11,10 @@ package final class ResultSpillFile: ResultSpill {
     static let sizeForResults = 2 << 20
     /// The space that commits of those results need in addition.
     static let sizeForCommits = 2 << 20
-    private static let triesToLock = 20
-    private static let pauseBetweenTries: Duration = .milliseconds(10)
+    private static let lockAttempts = 20
+    private static let pauseBetweenAttempts: Duration = .milliseconds(10)
 
-    let place: SpillLocation
+    let location: SpillLocation
     private let worker: String
     private let vault: TokenVault
     private let queue = BlockingCallQueue(label: "refresh-worker.spill")
@@ -27,8 +27,8 @@ package final class ResultSpillFile: ResultSpill {
         var isNamed = false
     }
 
-    init(at place: SpillLocation, worker: String, vault: TokenVault) {
-        self.place = place
+    init(at location: SpillLocation, worker: String, vault: TokenVault) {
+        self.location = location
         self.worker = worker
         self.vault = vault
     }
@@ -36,16 +36,16 @@ package final class ResultSpillFile: ResultSpill {
     /// The file that holds results of this process; `nil` if there are none.
     var path: String? { current.withLock { ($0?.isNamed ?? false) ? $0?.file.path : nil } }
 
-    func save(_ findings: [RefreshResult]) async throws {
-        let results = try findings.compactMap { finding in try SpilledResult.seal(finding, with: vault) }
+    func save(_ results: [RefreshResult]) async throws {
+        let sealed = try results.compactMap { result in try SpilledResult.seal(result, with: vault) }
         try await queue.run { [self] in
             do {
-                try write(SpillFormat.bytes(of: results))
+                try write(SpillFormat.bytes(of: sealed))
             } catch {
                 throw SpillFileError(
                     """
-                    Results that the database does not take could not be written next to it either: \(error). Make \
-                    room in \(place.folder), or make it writable for this user.
+                    results that the database does not accept could not be written to a spill file either: \(error). Make \
+                    room in \(location.folder), or make it writable for this user.
                     """
                 )
             }
@@ -64,7 +64,7 @@ package final class ResultSpillFile: ResultSpill {
             try state.file.write(added, at: state.end)
             state.end += added.count
             guard !state.isNamed else { return }
-            try state.file.rename(to: place.unsaved(by: worker))
+            try state.file.rename(to: location.unsaved(by: worker))
             state.isNamed = true
         }
     }
@@ -75,7 +75,7 @@ package final class ResultSpillFile: ResultSpill {
     /// abandoned.
     private func begin() throws -> SpillFile {
         let file = try reserveIfFree() ?? newFile()
-        try file.rename(to: place.writing(by: worker))
+        try file.rename(to: location.writing(by: worker))
         return file
     }
 
@@ -85,10 +85,10 @@ package final class ResultSpillFile: ResultSpill {
     /// have room for another file.
     private func reserveIfFree() -> SpillFile? {
         do throws(SystemCallError) {
-            guard let file = try SpillFile.openIfThere(place.reserve) else { return nil }
-            for _ in 0..<Self.triesToLock where file.isInPlace {
+            guard let file = try SpillFile.openIfThere(location.reserve) else { return nil }
+            for _ in 0..<Self.lockAttempts where file.isInPlace {
                 if try file.tryLock() { return file.isInPlace ? file : nil }
-                SystemTime.blockThread(for: Self.pauseBetweenTries)
+                SystemTime.blockThread(for: Self.pauseBetweenAttempts)
             }
             return nil
         } catch {
@@ -97,7 +97,7 @@ package final class ResultSpillFile: ResultSpill {
     }
 
     private func newFile() throws -> SpillFile {
-        let path = place.newReserve(by: worker)
+        let path = location.newReserve(by: worker)
         // A file of an earlier try that failed.
         try SpillFile.remove(path)
         let file = try SpillFile.create(path)
@@ -107,7 +107,7 @@ package final class ResultSpillFile: ResultSpill {
 
     /// Frees the part of the reserve that is kept for commits.
     func freeReserve() async -> Bool {
-        guard place.isBesideDatabase else { return false }
+        guard location.isBesideDatabase else { return false }
         do {
             return try await queue.run { [self] in
                 // Without the lock it could cut off results that another process is writing into the reserve.
@@ -122,17 +122,17 @@ package final class ResultSpillFile: ResultSpill {
 
     /// Creates the reserve, or refills it, while there is room.
     func keepReserve() async throws {
-        let (place, worker) = (place, worker)
-        let size = Self.sizeForResults + (place.isBesideDatabase ? Self.sizeForCommits : 0)
+        let (location, worker) = (location, worker)
+        let size = Self.sizeForResults + (location.isBesideDatabase ? Self.sizeForCommits : 0)
         try await queue.run {
-            if let file = try SpillFile.openIfThere(place.reserve) {
+            if let file = try SpillFile.openIfThere(location.reserve) {
                 if try file.size < size { try file.allocate(size) }
                 return
             }
-            let temporary = place.newReserve(by: worker)
+            let temporary = location.newReserve(by: worker)
             do {
                 try SpillFile.create(temporary).allocate(size)
-                _ = try SpillFile.rename(temporary, to: place.reserve)
+                _ = try SpillFile.rename(temporary, to: location.reserve)
             } catch {
                 try SpillFile.remove(temporary)
                 throw error

@@ -85,8 +85,13 @@ package final class SpillFile: Sendable {
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallError) {
         var done = 0
         while done < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { room in
-                unsafe pwrite(descriptor, room.baseAddress?.advanced(by: done), room.count - done, off_t(offset + done))
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe pwrite(
+                    descriptor,
+                    buffer.baseAddress?.advanced(by: done),
+                    buffer.count - done,
+                    off_t(offset + done)
+                )
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw failure("write") }
@@ -102,8 +107,8 @@ package final class SpillFile: Sendable {
         var content = [UInt8](repeating: 0, count: size)
         var done = 0
         while done < size {
-            let count = unsafe content.withUnsafeMutableBytes { room in
-                unsafe pread(descriptor, room.baseAddress?.advanced(by: done), room.count - done, off_t(done))
+            let count = unsafe content.withUnsafeMutableBytes { buffer in
+                unsafe pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, off_t(done))
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw failure("read") }

@@ -14,8 +14,8 @@ package struct SpillLocation: Equatable, Sendable {
     /// `true` if the store commits into the same folder, so that space freed there helps it.
     let isBesideDatabase: Bool
 
-    init(of place: DatabaseLocation, keyFile: String, environment: [String: String]) {
-        switch place {
+    init(of database: DatabaseLocation, keyFile: String, environment: [String: String]) {
+        switch database {
         case .file(let path):
             // SQLite also follows symbolic links before it names the files next to the database.
             let (folder, name) = Self.split(FileStatus.absolute(path))

@@ -21,7 +21,7 @@ package struct SpillRecovery: Sendable {
 
     package static let sizeLimit = 64 << 20
     /// The time to wait for a file that another process recovers or still writes.
-    private static let patience: Duration = .seconds(10)
+    private static let lockTimeout: Duration = .seconds(10)
 
     let store: any GrantStore
     let vault: TokenVault
@@ -33,18 +33,18 @@ package struct SpillRecovery: Sendable {
         self.context = context
     }
 
-    /// Returns the spill files of a place, complete or not.
-    static func files(of place: SpillLocation) throws(SystemCallError) -> [String] {
-        try SpillFile.names(in: place.folder).filter(place.isSpill).map { "\(place.folder)/\($0)" }
+    /// Returns the spill files of a location, complete or not.
+    static func files(of location: SpillLocation) throws(SystemCallError) -> [String] {
+        try SpillFile.names(in: location.folder).filter(location.isSpill).map { "\(location.folder)/\($0)" }
     }
 
-    /// Recovers all files of a place.
-    func recoverAll(of place: SpillLocation) async throws {
-        for path in try Self.files(of: place) {
+    /// Recovers all files of a location.
+    func recoverAll(of location: SpillLocation) async throws {
+        for path in try Self.files(of: location) {
             switch try await recover(path) {
             case .left:
                 context.diagnostics.warning(
-                    "a spill file is in use by another process, and is left to it",
+                    "a spill file is in use by another process, which recovers it",
                     ["file": path]
                 )
             case .recovered(let summary):
@@ -91,11 +91,11 @@ package struct SpillRecovery: Sendable {
                 """
             )
         }
-        var findings: [RefreshResult] = []
+        var results: [RefreshResult] = []
         var reason = content.isDamaged ? "it is damaged, or not a spill file" : nil
-        for result in content.results {
+        for sealed in content.results {
             do {
-                findings.append(try SpilledResult.open(result, with: vault))
+                results.append(try SpilledResult.open(sealed, with: vault))
             } catch {
                 reason = "\(error)"
             }
@@ -106,15 +106,15 @@ package struct SpillRecovery: Sendable {
             time: context.time,
             random: context.random
         )
-        let summary = try await recovery.recover(findings)
-        if !findings.isEmpty, summary.unknown == findings.count {
+        let summary = try await recovery.recover(results)
+        if !results.isEmpty, summary.unknown == results.count {
             reason = reason ?? "its grants are not in this database"
         }
         return reason.map { .incomplete(summary, reason: $0) } ?? .recovered(summary)
     }
 
     private func hasLocked(_ file: SpillFile) async throws -> Bool {
-        let end = context.time.sinceBoot + Self.patience
+        let end = context.time.sinceBoot + Self.lockTimeout
         while try !file.tryLock() {
             guard context.time.sinceBoot < end else { return false }
             try await context.time.sleep(for: .milliseconds(100))

@@ -187,7 +187,10 @@ struct DoctorTests {
     @Test("the secret of a client id that is not configured is a warning that names the id")
     func unconfiguredClientSecret() async throws {
         try await OperatorFixture.with { fixture in
-            try fixture.write("1-a.apps.googleusercontent.com hush\n2-b.apps.googleusercontent.com hush\n", to: "secrets")
+            try fixture.write(
+                "1-a.apps.googleusercontent.com hush\n2-b.apps.googleusercontent.com hush\n",
+                to: "secrets"
+            )
             let flags: [(Setting.Name, String)] = [
                 (.clientSecretFile, fixture.path("secrets")), (.clientID, "2-b.apps.googleusercontent.com"),
             ]

@@ -77,7 +77,7 @@ struct SettingUseTests {
         }
     }
 
-    @Test("of the clients cannot be emptied while the routes are served, although the file serves them no more")
+    @Test("of the clients cannot be emptied while the routes are served, even if the changed file does not serve them")
     func clientsStay() async throws {
         try await Self.withFixture { fixture in
             try await StartedWorker.with([.listen: "127.0.0.1:0"], in: fixture) { started in

@@ -79,7 +79,8 @@ struct StartedWorker {
         case .keyFile: return ["\(worker.vault.ring.current.sealingKeyID)"]
         case .clientID:
             let status = try await worker.context.statusReport(from: worker.store)
-            return [dependencies.clientIDs, reader.clientIDs(), status.clients.map(\.id)].map { $0.joined(separator: " ") }
+            let clientIDs = [dependencies.clientIDs, reader.clientIDs(), status.clients.map(\.id)]
+            return clientIDs.map { $0.joined(separator: " ") }
         case .clientSecretFile:
             let secret = await worker.engine.dispatcher.clientSecrets[configuration.clientIDs[0]]
             return [secret?.reveal() ?? "none"]

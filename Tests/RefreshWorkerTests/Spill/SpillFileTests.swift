@@ -75,7 +75,7 @@ struct SpillFileTests {
         try await withFindings { fixture, context, vault, findings in
             let first = context.openSpill(vault: vault)
             try await first.keepReserve()
-            let reserve = first.place.reserve
+            let reserve = first.location.reserve
             #expect(try FileStatus.of(reserve)?.size == 4 << 20)
             #expect(await first.freeReserve())
             #expect(try FileStatus.of(reserve)?.size == 2 << 20)
@@ -94,12 +94,12 @@ struct SpillFileTests {
         try await withFindings { fixture, context, vault, findings in
             let spill = context.openSpill(vault: vault)
             try await spill.keepReserve()
-            let other = try #require(try SpillFile.openIfThere(spill.place.reserve))
+            let other = try #require(try SpillFile.openIfThere(spill.location.reserve))
             #expect(try other.tryLock())
             #expect(await spill.freeReserve() == false)
             #expect(try other.size == 4 << 20)
             try await spill.save(findings)
-            #expect(try SpilledFile.list(in: spill.place).map(\.results) == [3])
+            #expect(try SpilledFile.list(in: spill.location).map(\.results) == [3])
             #expect(other.isInPlace)
         }
     }
@@ -109,12 +109,12 @@ struct SpillFileTests {
         try await withFindings { fixture, context, vault, findings in
             let spill = context.openSpill(vault: vault)
             try FileManager.default.createDirectory(
-                atPath: spill.place.reserve,
+                atPath: spill.location.reserve,
                 withIntermediateDirectories: false
             )
             #expect(await spill.freeReserve() == false)
             try await spill.save(findings)
-            #expect(try SpilledFile.list(in: spill.place).map(\.results) == [3])
+            #expect(try SpilledFile.list(in: spill.location).map(\.results) == [3])
         }
     }
 
@@ -126,7 +126,7 @@ struct SpillFileTests {
                 let spill = context.openSpill(vault: vault)
                 if hasReserve { try await spill.keepReserve() }
                 // A folder in place of the file makes the rename fail.
-                let target = spill.place.unsaved(by: context.workerName)
+                let target = spill.location.unsaved(by: context.workerName)
                 try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
                 await #expect(throws: SpillFileError.self) { try await spill.save(Array(findings.prefix(1))) }
                 #expect(spill.path == nil)

@@ -5,7 +5,7 @@ import Testing
 @testable import WorkerLifecycle
 
 @Suite("The dates of the internal listener's certificate")
-struct CertificateConcernTests {
+struct CertificateProblemTests {
     private static let start = Timestamp(secondsSince1970: 1_800_000_000)
     private static let day: Int64 = 86_400
 
@@ -18,14 +18,14 @@ struct CertificateConcernTests {
             (365, 350, nil), (365, 351, .certificateExpiring), (8, 5, nil), (8, 6, .certificateExpiring),
         ] as [(Int64, Int64, AlarmKind?)]
     )
-    func concern(life: Int64, age: Int64, kind: AlarmKind?) throws {
-        let concern = CertificateProblem(
+    func problem(life: Int64, age: Int64, kind: AlarmKind?) throws {
+        let problem = CertificateProblem(
             validFrom: Self.start,
             expiresAt: Self.start + .seconds(life * Self.day),
             at: Self.start + .seconds(age * Self.day)
         )
-        #expect(concern?.kind == kind)
-        guard let concern else { return }
-        #expect(concern.sentence(about: "/etc/c.pem").hasPrefix("/etc/c.pem "))
+        #expect(problem?.kind == kind)
+        guard let problem else { return }
+        #expect(problem.sentence(about: "/etc/c.pem").hasPrefix("/etc/c.pem "))
     }
 }

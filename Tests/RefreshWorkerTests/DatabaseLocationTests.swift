@@ -3,8 +3,8 @@ import Testing
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
 
-@Suite("The place of the database")
-struct DatabasePlaceTests {
+@Suite("The location of the database")
+struct DatabaseLocationTests {
     private static let password = "pass-of-the-test"
 
     @Test("is a file by default, and for any text other than an address")
@@ -33,11 +33,11 @@ struct DatabasePlaceTests {
         ]
     )
     func address(text: String, shown: String) throws {
-        let place = try TestMachine(environment: ["REFRESH_WORKER_DATABASE": text]).resolve().database
-        #expect("\(place)" == shown)
-        #expect(place.holdsPassword == text.contains(Self.password))
-        #expect(!rendered(place).contains(Self.password))
-        // The printed form leads to the same place.
+        let location = try TestMachine(environment: ["REFRESH_WORKER_DATABASE": text]).resolve().database
+        #expect("\(location)" == shown)
+        #expect(location.holdsPassword == text.contains(Self.password))
+        #expect(!rendered(location).contains(Self.password))
+        // The printed form leads to the same location.
         #expect("\(try DatabaseLocation(shown))" == shown)
     }
 
@@ -93,7 +93,7 @@ struct DatabasePlaceTests {
     }
 
     @Test("is read from a named file, or from one that systemd passes")
-    func heldInFile() throws {
+    func addressInFile() throws {
         let address = "postgres://w:\(Self.password)@db/grants"
         let files = ["/u": "\(address)\n", "/run/c/database-url": address]
         let named = TestMachine(flags: [(.database, "url-file:/u")], files: files)
@@ -136,9 +136,9 @@ struct DatabasePlaceTests {
         }
     }
 
-    private func rendered(_ place: DatabaseLocation) -> String {
+    private func rendered(_ location: DatabaseLocation) -> String {
         var dumped = ""
-        dump(place, to: &dumped)
-        return "\(place) \(String(reflecting: place)) \(dumped)"
+        dump(location, to: &dumped)
+        return "\(location) \(String(reflecting: location)) \(dumped)"
     }
 }

@@ -16,7 +16,7 @@ import Testing
 @testable import WorkerLifecycle
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
-struct KeyRingWatchTests {
+struct KeyRingMonitorTests {
     @Test("is not replaced by another valid one at run time, and the alarm stays until the right one returns")
     func foreignFile() async throws {
         try await OperatorFixture.with { fixture in
@@ -28,7 +28,7 @@ struct KeyRingWatchTests {
             for _ in 0..<3 {
                 try await worker.report()
                 #expect(worker.vault.ring.current.sealingKeyID == right)
-                #expect(worker.vault.ring.refusal?.contains("goes on with the keys in memory") == true)
+                #expect(worker.vault.ring.refusal?.contains("continues with the keys in memory") == true)
                 #expect(worker.vault.ring.isComplete)
             }
             #expect(worker.alarms == ["key_ring_refused"])
@@ -198,7 +198,7 @@ struct KeyRingWatchTests {
     }
 }
 
-/// A worker's presence, and the alarms that it raised.
+/// A worker's heartbeat, and the alarms that it raised.
 private struct Worker: Sendable {
     let store: SQLiteStore
     let vault: TokenVault

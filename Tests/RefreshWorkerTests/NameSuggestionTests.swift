@@ -3,7 +3,7 @@ import Testing
 @testable import WorkerConfiguration
 
 @Suite("A mistyped name")
-struct NearestNameTests {
+struct NameSuggestionTests {
     @Test(
         "has one edit for each mistake",
         arguments: [("", "", 0), ("a", "", 1), ("abc", "abc", 0), ("acb", "abc", 1), ("kitten", "sitting", 3)]

@@ -1,0 +1,162 @@
+/// Parses the bytes of an ``EnvironmentFile`` in one pass.
+struct EnvironmentFileParser {
+    private let bytes: [UInt8]
+    private var position = 0
+    private var line = 1
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+        // Editors on Windows write a byte-order mark first; it does not belong to the first key.
+        position = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
+    }
+
+    mutating func parse(into file: inout EnvironmentFile) {
+        while let byte = nextByte {
+            if byte.isBlank || byte.isLineEnd {
+                advance()
+            } else if byte == UInt8(ascii: "#") || byte == UInt8(ascii: ";") {
+                skipLine()
+            } else {
+                readAssignment(into: &file)
+            }
+        }
+    }
+
+    private mutating func readAssignment(into file: inout EnvironmentFile) {
+        let start = line
+        var key: [UInt8] = []
+        while let byte = nextByte, byte != UInt8(ascii: "="), !byte.isLineEnd {
+            key.append(byte)
+            advance()
+        }
+        guard nextByte == UInt8(ascii: "=") else {
+            file.reject("is neither KEY=value nor a comment", line: start)
+            return
+        }
+        advance()
+        key.removeTrailingBlanks(downTo: 0)
+        do throws(UnclosedQuote) {
+            let value = try readValue()
+            file.add(key: key, value: value, line: start)
+        } catch {
+            file.reject("opens a quote that is never closed", line: error.line)
+        }
+    }
+
+    /// Reads to the end of the logical line; quoted and plain parts may follow each other.
+    private mutating func readValue() throws(UnclosedQuote) -> [UInt8] {
+        var value: [UInt8] = []
+        // The length to keep: trailing blanks do not count unless they were quoted or escaped.
+        var keptLength = 0
+        // A quote counts only at the beginning of a part; within plain text it is an ordinary character.
+        var isInPlainText = false
+        while let byte = nextByte, !byte.isLineEnd {
+            advance()
+            switch byte {
+            case UInt8(ascii: "'") where !isInPlainText:
+                try readSingleQuoted(into: &value)
+                keptLength = value.count
+            case UInt8(ascii: "\"") where !isInPlainText:
+                try readDoubleQuoted(into: &value)
+                keptLength = value.count
+            case UInt8(ascii: "\\"):
+                isInPlainText = true
+                guard let escaped = nextByte else { break }
+                skipOne()
+                if !escaped.isLineEnd {
+                    value.append(escaped)
+                }
+                keptLength = value.count
+            default:
+                if byte.isBlank && !isInPlainText { continue }
+                isInPlainText = true
+                value.append(byte)
+            }
+        }
+        value.removeTrailingBlanks(downTo: keptLength)
+        return value
+    }
+
+    private mutating func readSingleQuoted(into value: inout [UInt8]) throws(UnclosedQuote) {
+        let start = line
+        while let byte = nextByte {
+            advance()
+            guard byte != UInt8(ascii: "'") else { return }
+            value.append(byte)
+        }
+        throw UnclosedQuote(line: start)
+    }
+
+    private mutating func readDoubleQuoted(into value: inout [UInt8]) throws(UnclosedQuote) {
+        let start = line
+        while let byte = nextByte {
+            advance()
+            switch byte {
+            case UInt8(ascii: "\""):
+                return
+            case UInt8(ascii: "\\"):
+                guard let escaped = nextByte else { break }
+                skipOne()
+                if escaped.isLineEnd { continue }
+                if !escaped.isEscapableInDoubleQuotes {
+                    value.append(byte)
+                }
+                value.append(escaped)
+            default:
+                value.append(byte)
+            }
+        }
+        throw UnclosedQuote(line: start)
+    }
+
+    private mutating func skipLine() {
+        while let byte = nextByte, !byte.isLineEnd {
+            advance()
+        }
+    }
+
+    /// Skips one character; a line end of two bytes is one.
+    private mutating func skipOne() {
+        let isReturn = nextByte == UInt8(ascii: "\r")
+        advance()
+        if isReturn && nextByte == UInt8(ascii: "\n") {
+            advance()
+        }
+    }
+
+    private var nextByte: UInt8? {
+        position < bytes.count ? bytes[position] : nil
+    }
+
+    private mutating func advance() {
+        let byte = bytes[position]
+        position += 1
+        // The \n of a \r\n counts the line; a lone \r counts too.
+        if byte == UInt8(ascii: "\n") || (byte == UInt8(ascii: "\r") && nextByte != UInt8(ascii: "\n")) {
+            line += 1
+        }
+    }
+}
+
+private struct UnclosedQuote: Error {
+    let line: Int
+}
+
+extension UInt8 {
+    fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+
+    fileprivate var isLineEnd: Bool { self == UInt8(ascii: "\n") || self == UInt8(ascii: "\r") }
+
+    /// `true` for the characters whose backslash a shell removes inside double quotes.
+    fileprivate var isEscapableInDoubleQuotes: Bool {
+        [UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "`"), UInt8(ascii: "$")].contains(self)
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func removeTrailingBlanks(downTo minimum: Int) {
+        while count > minimum, let last, last.isBlank {
+            removeLast()
+        }
+    }
+}

@@ -1,0 +1,9 @@
+import JSON
+import Observability
+
+/// A sink for commands without a metrics log.
+struct SilentSink: LineSink {
+    let droppedLines = 0
+
+    func write(_ line: JSONLine) -> Bool { false }
+}

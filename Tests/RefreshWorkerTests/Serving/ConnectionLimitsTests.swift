@@ -1,0 +1,23 @@
+import Testing
+
+@testable import WorkerLifecycle
+
+@Suite("The limits of connections")
+struct ConnectionLimitsTests {
+    @Test(
+        "public clients and services leave enough descriptors for the worker",
+        arguments: [192, 256, 1024, 4096, 20_000]
+    )
+    func leavesDescriptors(openFiles: Int) {
+        let limits = ConnectionLimits(openFiles: openFiles)
+        #expect(limits.publicConnections >= 16 && limits.internalConnections >= 16)
+        #expect(openFiles - limits.publicConnections - limits.internalConnections >= 128)
+    }
+
+    @Test("a listener's connections are bounded, however many descriptors are allowed", arguments: [65_536, Int.max])
+    func isBounded(openFiles: Int) {
+        let limits = ConnectionLimits(openFiles: openFiles)
+        #expect(limits.publicConnections == 20_000)
+        #expect(limits.internalConnections == 4096)
+    }
+}
