@@ -1,4 +1,5 @@
 private import CCurl
+private import Secrets
 
 /// libcurl's multi handle: the transfers in flight and the connections that they share.
 ///
@@ -92,7 +93,10 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     /// libcurl must be initialised once per process, before any other call.
-    private static let globalResult = ccurl_global_init()
+    private static let globalResult = {
+        OpenSSL.prepare()
+        return ccurl_global_init()
+    }()
 
     private func set(_ option: CURLMoption, _ value: Int) throws(HTTPFailure) {
         try check(unsafe ccurl_multi_set_long(multi, option, value))

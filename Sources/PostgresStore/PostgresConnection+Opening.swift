@@ -1,5 +1,6 @@
 private import CPostgres
 private import Glibc
+private import Secrets
 import Store
 
 extension PostgresConnection {
@@ -13,6 +14,7 @@ extension PostgresConnection {
     static func open(_ address: DatabaseAddress, until deadline: CallDeadline) throws(StatementFailure)
         -> PostgresConnection
     {
+        OpenSSL.prepare()
         let started = unsafe address.withOptions { keywords, values in
             unsafe PQconnectStartParams(keywords, values, 0)
         }

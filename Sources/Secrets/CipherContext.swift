@@ -19,7 +19,10 @@ struct CipherContext: ~Copyable {
     ///
     /// `nonisolated(unsafe)` holds because a cipher does not change after it is fetched; if it is `nil`, every init
     /// throws.
-    private nonisolated(unsafe) static let cipher = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
+    private nonisolated(unsafe) static let cipher: OpaquePointer? = {
+        OpenSSL.prepare()
+        return unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
+    }()
 
     private let context: OpaquePointer
 

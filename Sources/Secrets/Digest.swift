@@ -5,8 +5,8 @@ package enum Digest {
     /// Fetched once, because a fetch costs more than hashing a token.
     ///
     /// `nonisolated(unsafe)` holds because an algorithm does not change after it is fetched.
-    private nonisolated(unsafe) static let algorithm256 = unsafe EVP_MD_fetch(nil, "SHA2-256", nil)
-    private nonisolated(unsafe) static let algorithm512 = unsafe EVP_MD_fetch(nil, "SHA2-512", nil)
+    private nonisolated(unsafe) static let algorithm256 = unsafe fetch("SHA2-256")
+    private nonisolated(unsafe) static let algorithm512 = unsafe fetch("SHA2-512")
 
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         unsafe digest(of: bytes, by: algorithm256, length: 32)
@@ -14,6 +14,11 @@ package enum Digest {
 
     package static func sha512(_ bytes: [UInt8]) -> [UInt8] {
         unsafe digest(of: bytes, by: algorithm512, length: 64)
+    }
+
+    private static func fetch(_ name: String) -> OpaquePointer? {
+        OpenSSL.prepare()
+        return unsafe EVP_MD_fetch(nil, name, nil)
     }
 
     private static func digest(of bytes: [UInt8], by algorithm: OpaquePointer?, length: Int) -> [UInt8] {

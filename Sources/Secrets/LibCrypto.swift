@@ -31,6 +31,7 @@ enum LibCrypto {
 
     /// Fills a part of the buffer from the library's random generator, which the system seeds.
     static func fillRandomly(_ room: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
+        OpenSSL.prepare()
         let result = unsafe room.withUnsafeMutableBytes { bytes in
             let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[range])
             return unsafe RAND_bytes(part.assumingMemoryBound(to: UInt8.self).baseAddress, Int32(part.count))

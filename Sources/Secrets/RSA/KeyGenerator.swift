@@ -6,6 +6,7 @@ struct KeyGenerator: ~Copyable {
     private let context: OpaquePointer
 
     init() throws(RSAKeyError) {
+        OpenSSL.prepare()
         guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else {
             ERR_clear_error()
             throw .libraryFailure(call: "EVP_PKEY_CTX_new_from_name")

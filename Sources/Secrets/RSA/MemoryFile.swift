@@ -9,6 +9,7 @@ struct MemoryFile: ~Copyable {
     private let file: OpaquePointer
 
     init() throws(RSAKeyError) {
+        OpenSSL.prepare()
         guard let file = unsafe BIO_new(BIO_s_secmem()) else { throw .libraryFailure(call: "BIO_new") }
         unsafe self.file = unsafe file
     }
@@ -16,6 +17,7 @@ struct MemoryFile: ~Copyable {
     /// Reads bytes in place; they must outlive the file.
     @unsafe
     init(reading bytes: UnsafeRawBufferPointer) throws(RSAKeyError) {
+        OpenSSL.prepare()
         guard let start = bytes.baseAddress, let file = unsafe BIO_new_mem_buf(start, Int32(clamping: bytes.count))
         else { throw .unreadable }
         unsafe self.file = unsafe file

@@ -21,6 +21,7 @@ package struct RSAPublicKey: Sendable {
 
         // The structure RSAPublicKey of RFC 8017, appendix A.1.1.
         let encoded = Self.tagged(0x30, Self.integer(modulus) + Self.integer(exponent))
+        OpenSSL.prepare()
         let pointer = unsafe encoded.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
             return unsafe d2i_PublicKey(EVP_PKEY_RSA, nil, &position, bytes.count)
