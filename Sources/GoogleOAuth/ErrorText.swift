@@ -3,14 +3,14 @@ internal import Secrets
 
 /// The text of an error, for logs.
 enum ErrorText {
-    static let longest = 256
+    static let maximumBytes = 256
     /// Words in a human language are shorter than this; tokens are longer.
     static let longestWord = 40
 
     /// Returns the `error` and `error_description` of the answer, shortened.
     ///
     /// Words that are long enough to be a token are replaced by their length. If the text repeats the token that was
-    /// sent, all of it is withheld.
+    /// sent, all of it is omitted.
     static func excerpt(of body: JSONValue?, without sent: Secret) -> String? {
         guard let error = body?["error"]?.string else { return nil }
         var text = error
@@ -20,7 +20,7 @@ enum ErrorText {
         let readable = words.map { $0.utf8.count > longestWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
             separator: " "
         )
-        return readable.capped(at: longest)
+        return readable.capped(at: maximumBytes)
     }
 
     /// Returns `true` if the text contains any 16 characters of the token, so that a part of it is also found.

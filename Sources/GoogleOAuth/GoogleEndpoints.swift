@@ -1,5 +1,4 @@
 package import HTTPClient
-package import Secrets
 
 /// The URLs of Google's endpoints; the defaults come from Google's discovery document
 /// (https://accounts.google.com/.well-known/openid-configuration).
@@ -14,17 +13,5 @@ package struct GoogleEndpoints: Hashable, Sendable {
         self.userinfo = userinfo
         self.tokeninfo = tokeninfo
         self.revocation = revocation
-    }
-}
-
-/// The OAuth client that sends the requests.
-package struct OAuthClientCredentials: Sendable {
-    package var id: String
-    /// Set only for confidential clients of other servers: Google's iOS clients do not have one.
-    package var secret: Secret?
-
-    package init(id: String, secret: Secret? = nil) {
-        self.id = id
-        self.secret = secret
     }
 }

@@ -2,81 +2,31 @@ package import HTTPClient
 private import JSON
 package import Secrets
 
-/// Google's endpoints as the engine uses them.
-///
-/// The engine parses refresh replies later, in batches.
-package protocol TokenEndpoint: Sendable {
-    /// Sends refresh requests; returns for each one the closure that cancels it.
-    func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void]
-
-    /// Revokes a grant by one of its tokens.
-    ///
-    /// `mayStillSend` is called immediately before the request is sent; if it returns `false`, nothing is sent. It
-    /// blocks every other request, so it must be quick.
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
-
-    /// Returns the account that an access token belongs to.
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo
-}
-
-/// The outcome of a request to revoke a grant.
-package enum RevocationResponse: Sendable, Hashable {
-    /// The grant is revoked, or was before.
-    case done
-    case failed(AccountLookupFailure)
-    /// The worker did not send the request.
-    case notSent(code: String)
-}
-
-/// A refresh of one grant, to be sent to the token endpoint.
-///
-/// Its closures block every other request, so they must be quick.
-package struct RefreshSubmission: Sendable {
-    package let token: Secret
-    package let client: OAuthClientCredentials
-    /// Called immediately before the request is sent; if it returns `false`, nothing is sent.
-    package let mayStillSend: @Sendable () -> Bool
-    /// Called once with the reply, possibly before ``TokenEndpoint/refresh(_:)`` returns.
-    package let receive: @Sendable (RawRefreshResponse) -> Void
-
-    package init(
-        token: Secret,
-        client: OAuthClientCredentials,
-        mayStillSend: @escaping @Sendable () -> Bool,
-        receive: @escaping @Sendable (RawRefreshResponse) -> Void
-    ) {
-        self.token = token
-        self.client = client
-        self.mayStillSend = mayStillSend
-        self.receive = receive
-    }
-}
-
 /// Google's endpoints over HTTP.
 package struct GoogleOAuthAPI: TokenEndpoint {
     private let http: HTTPClient
-    private let refreshes: RequestPattern
-    private let revocations: RequestPattern
-    private let inquiries: RequestPattern
+    private let refreshPattern: RequestPattern
+    private let revocationPattern: RequestPattern
+    private let tokeninfoPattern: RequestPattern
     private let userinfo: Endpoint
 
     package init(http: HTTPClient, endpoints: GoogleEndpoints) {
         self.http = http
-        refreshes = .form(to: endpoints.token)
-        revocations = .form(to: endpoints.revocation)
-        inquiries = .form(to: endpoints.tokeninfo)
+        refreshPattern = .form(to: endpoints.token)
+        revocationPattern = .form(to: endpoints.revocation)
+        tokeninfoPattern = .form(to: endpoints.tokeninfo)
         userinfo = endpoints.userinfo
     }
 
-    package func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] {
-        let submissions = questions.map { question in
+    package func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void] {
+        let requests = submissions.map { submission in
             HTTPClient.Submission(
-                RefreshRequest.make(token: question.token, client: question.client, pattern: refreshes),
-                beforeSend: question.mayStillSend,
-                completion: { question.receive(RawRefreshResponse($0)) }
+                RefreshRequest.make(token: submission.token, client: submission.client, pattern: refreshPattern),
+                beforeSend: submission.mayStillSend,
+                completion: { submission.receive(RawRefreshResponse($0)) }
             )
         }
-        return http.submit(submissions).map { pending in { pending.cancel() } }
+        return http.submit(requests).map { pending in { pending.cancel() } }
     }
 
     package func revoke(
@@ -84,7 +34,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> RevocationResponse {
         do throws(HTTPFailure) {
-            let response = try await http.send(HTTPRequest("token", token, revocations), beforeSend: mayStillSend)
+            let response = try await http.send(HTTPRequest("token", token, revocationPattern), beforeSend: mayStillSend)
             let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
             switch (response.status, error) {
             case (200, _), (400, "invalid_token"): return .done
@@ -112,7 +62,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     ///
     /// The token is sent in the body, which proxies do not log.
     package func tokenInfo(accessToken: Secret) async throws(AccountLookupFailure) -> TokenInfo {
-        let request = HTTPRequest("access_token", accessToken, inquiries)
+        let request = HTTPRequest("access_token", accessToken, tokeninfoPattern)
         guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
         return info
     }

@@ -1,4 +1,3 @@
-package import HTTPClient
 package import Secrets
 
 /// The meaning of an answer to a refresh, as far as this one answer shows it.
@@ -8,8 +7,8 @@ package import Secrets
 package enum RefreshVerdict: Sendable {
     /// The grant is good; the value holds its access token.
     case granted(TokenResponse)
-    /// A 200 that is wrong in some way. The fault is temporary, but the refresh token in the answer, if any, must be
-    /// stored.
+    /// A 200 whose JSON is incomplete or contradicts itself. The fault is temporary, but the refresh token in the answer,
+    /// if any, must be stored.
     case flawed(code: String, rotated: Secret?)
     /// A 200 without JSON: it came from a proxy, a captive portal or a broken endpoint.
     case notJSON
@@ -47,74 +46,5 @@ package enum RefreshVerdict: Sendable {
             .notSent(let code), .givenUp(let code), .unknown(let code):
             code
         }
-    }
-}
-
-/// The content of a good answer to a refresh.
-package struct TokenResponse: Sendable {
-    package var accessToken: Secret
-    package var lifetime: Duration
-    package var type: String
-    /// The scopes of this access token, separated by spaces, if the answer names them.
-    package var scope: String?
-    /// The refresh token that replaces the one that was sent, if the server rotates.
-    package var rotated: Secret?
-    /// The remaining lifetime of the refresh token, if the answer gives it.
-    package var refreshTokenLifetime: Duration?
-    /// The ID token that Google adds if the grant has the scope `openid`.
-    package var idToken: Secret?
-
-    package init(
-        accessToken: Secret,
-        lifetime: Duration,
-        type: String,
-        scope: String? = nil,
-        rotated: Secret? = nil,
-        refreshTokenLifetime: Duration? = nil,
-        idToken: Secret? = nil
-    ) {
-        self.accessToken = accessToken
-        self.lifetime = lifetime
-        self.type = type
-        self.scope = scope
-        self.rotated = rotated
-        self.refreshTokenLifetime = refreshTokenLifetime
-        self.idToken = idToken
-    }
-}
-
-/// An unparsed reply to a refresh.
-///
-/// Parsing takes time, so the thread that receives the reply leaves it to others.
-package enum RawRefreshResponse: Sendable {
-    case response(HTTPResponse)
-    /// The request failed without a complete answer.
-    case failure(HTTPFailure)
-    /// The verdict of an endpoint that does not use HTTP, such as a fake one in a test.
-    case answer(ParsedRefreshResponse)
-
-    init(_ result: Result<HTTPResponse, HTTPFailure>) {
-        self =
-            switch result {
-            case .success(let response): .response(response)
-            case .failure(let failure): .failure(failure)
-            }
-    }
-}
-
-/// The verdict on an answer to a refresh, with the other data of the answer.
-package struct ParsedRefreshResponse: Sendable {
-    package var verdict: RefreshVerdict
-    package var status: Int?
-    /// The delay that the server asks for.
-    package var retryAfter: Duration?
-    /// Google's error text, shortened; it never contains the token that was sent.
-    package var text: String?
-
-    package init(verdict: RefreshVerdict, status: Int? = nil, retryAfter: Duration? = nil, text: String? = nil) {
-        self.verdict = verdict
-        self.status = status
-        self.retryAfter = retryAfter
-        self.text = text
     }
 }

@@ -6,30 +6,30 @@ private import Glibc
 /// of a `let` is never written again.
 @safe
 struct ErasedBytes: ~Copyable, @unchecked Sendable {
-    private var room: UnsafeMutableRawBufferPointer
+    private var buffer: UnsafeMutableRawBufferPointer
     private(set) var count = 0
 
     init(capacity: Int = 0) {
         if capacity > 0 {
-            unsafe room = .allocate(byteCount: capacity, alignment: 1)
+            unsafe buffer = .allocate(byteCount: capacity, alignment: 1)
         } else {
-            unsafe room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+            unsafe buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         }
     }
 
     deinit {
-        unsafe Self.release(room)
+        unsafe Self.release(buffer)
     }
 
     mutating func append(_ byte: UInt8) {
         reserve(1)
-        unsafe room.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        unsafe buffer.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
         count += 1
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         reserve(bytes.count)
-        unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...]).copyMemory(from: bytes)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyMemory(from: bytes)
         count += bytes.count
     }
 
@@ -43,37 +43,37 @@ struct ErasedBytes: ~Copyable, @unchecked Sendable {
 
     /// Wipes the bytes and keeps the capacity.
     mutating func removeAll() {
-        unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+        unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
         count = 0
     }
 
     func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let filled = unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
         return try body(unsafe filled.bytes)
     }
 
     /// The address of the bytes, for a C function that reads them later; valid until the value changes or is destroyed.
     @unsafe
-    var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(room.baseAddress) }
+    var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(buffer.baseAddress) }
 
     /// Grows by moving to a larger buffer, and wipes the smaller one.
     private mutating func reserve(_ more: Int) {
         let needed = count + more
-        guard unsafe needed > room.count else { return }
+        guard unsafe needed > buffer.count else { return }
         let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
-            byteCount: max(needed, room.count * 2, 1024),
+            byteCount: max(needed, buffer.count * 2, 1024),
             alignment: 1
         )
-        unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: room[..<count]))
-        unsafe Self.release(room)
-        unsafe room = unsafe larger
+        unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        unsafe Self.release(buffer)
+        unsafe buffer = unsafe larger
     }
 
-    private static func release(_ room: UnsafeMutableRawBufferPointer) {
-        unsafe wipe(room)
-        unsafe room.deallocate()
+    private static func release(_ buffer: UnsafeMutableRawBufferPointer) {
+        unsafe wipe(buffer)
+        unsafe buffer.deallocate()
     }
 
     /// Overwrites memory in a way that the compiler may not remove

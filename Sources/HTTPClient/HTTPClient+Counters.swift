@@ -11,8 +11,8 @@ extension HTTPClient {
         package var newConnections = 0
         /// Responses that did not need a new connection.
         package var reusedConnections = 0
-        package var http1Answers = 0
-        package var http2Answers = 0
+        package var http1Responses = 0
+        package var http2Responses = 0
         /// Bytes of bodies; headers are not counted, here and in `bytesReceived`.
         package var bytesSent = 0
         package var bytesReceived = 0

@@ -10,12 +10,12 @@ private import Synchronization
 package final class HTTPClient: Sendable {
     /// Called once with the result of a request, usually on the client's thread.
     ///
-    /// It blocks every other request, so it must be quick.
+    /// It blocks every other request, so it must return at once.
     package typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
 
-    private let inbox: TransferCommands
+    private let commands: TransferCommands
     private let thread: DedicatedThread
-    private let published: PublishedCounters
+    private let publishedCounters: PublishedCounters
     private let configuration: Configuration
     private let time: any TimeSource
 
@@ -27,19 +27,19 @@ package final class HTTPClient: Sendable {
         time: any TimeSource = SystemTime()
     ) throws(HTTPFailure) {
         let multi = try MultiHandle(configuration)
-        let inbox = TransferCommands(waking: multi)
+        let commands = TransferCommands(waking: multi)
         let published = PublishedCounters()
         do throws(SystemCallError) {
             thread = try DedicatedThread(name: "http-client") {
-                TransferLoop(inbox: inbox, multi: multi, configuration: configuration, time: time) { counters in
+                TransferLoop(commands: commands, multi: multi, configuration: configuration, time: time) { counters in
                     published.counters.withLock { $0 = counters }
                 }.run()
             }
         } catch {
             throw HTTPFailure(kind: .other, message: "cannot start the thread of the HTTP client: \(error)")
         }
-        self.inbox = inbox
-        self.published = published
+        self.commands = commands
+        publishedCounters = published
         self.configuration = configuration
         self.time = time
     }
@@ -49,7 +49,7 @@ package final class HTTPClient: Sendable {
     }
 
     /// The current counters.
-    package var counters: Counters { published.counters.withLock { $0 } }
+    package var counters: Counters { publishedCounters.counters.withLock { $0 } }
 
     /// Sends a request and waits for its response, which may have any status.
     ///
@@ -66,7 +66,7 @@ package final class HTTPClient: Sendable {
         deadline: Duration? = nil,
         beforeSend: (@Sendable () -> Bool)? = nil
     ) async throws(HTTPFailure) -> HTTPResponse {
-        let pending = PendingRequest(id: inbox.makeID(), inbox: inbox)
+        let pending = PendingRequest(id: commands.makeID(), commands: commands)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { caller in
                 let submission = Submission(request, beforeSend: beforeSend) { caller.resume(returning: $0) }
@@ -84,36 +84,36 @@ package final class HTTPClient: Sendable {
     /// - Returns: a handle for each request, by which it can be cancelled.
     @discardableResult
     package func submit(_ submissions: [Submission]) -> [PendingRequest] {
-        let pending = submissions.map { _ in PendingRequest(id: inbox.makeID(), inbox: inbox) }
+        let pending = submissions.map { _ in PendingRequest(id: commands.makeID(), commands: commands) }
         submit(Array(zip(submissions, pending)), deadline: nil)
         return pending
     }
 
     private func submit(_ submissions: [(Submission, PendingRequest)], deadline: Duration?) {
-        let submitted = time.sinceBoot
-        var tickets: [SubmittedRequest] = []
-        tickets.reserveCapacity(submissions.count)
+        let submittedAt = time.sinceBoot
+        var accepted: [SubmittedRequest] = []
+        accepted.reserveCapacity(submissions.count)
         for (submission, pending) in submissions {
             guard submission.request.isSendable else {
                 let message = "a header has a character that cannot be sent"
                 submission.completion(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
                 continue
             }
-            tickets.append(
+            accepted.append(
                 SubmittedRequest(
                     id: pending.id,
-                    request: submission.request,
-                    submitted: submitted,
-                    deadline: submitted + (deadline ?? configuration.totalDeadline),
+                    content: submission.request,
+                    submittedAt: submittedAt,
+                    deadline: submittedAt + (deadline ?? configuration.totalDeadline),
                     beforeSend: submission.beforeSend,
                     cancellation: pending.cancellation,
                     completion: submission.completion
                 )
             )
         }
-        guard !inbox.submit(tickets) else { return }
+        guard !commands.submit(accepted) else { return }
         let failure = HTTPFailure(kind: .shutDown, message: "the HTTP client was shut down")
-        for ticket in tickets { ticket.completion(.failure(failure)) }
+        for request in accepted { request.completion(.failure(failure)) }
     }
 
     /// A request to send, and the closure that gets its result.
@@ -125,8 +125,8 @@ package final class HTTPClient: Sendable {
         /// - Parameters:
         ///   - request: the request to send.
         ///   - beforeSend: called on the client's thread immediately before libcurl gets the request. If it returns
-        ///     `false`, the request fails as ``HTTPFailure/Kind/withheld``. It blocks every other request, so it must
-        ///     be quick.
+        ///     `false`, the request fails as ``HTTPFailure/Kind/withheld``. It blocks every other request, so it
+        ///     must return at once.
         ///   - completion: called with the result, possibly before ``HTTPClient/submit(_:)`` returns.
         package init(
             _ request: HTTPRequest,
@@ -142,13 +142,13 @@ package final class HTTPClient: Sendable {
     /// A request that was submitted.
     package struct PendingRequest: Sendable {
         fileprivate let id: UInt64
-        fileprivate let inbox: TransferCommands
+        fileprivate let commands: TransferCommands
         fileprivate let cancellation = Cancellation()
 
         /// Ends the request at once, unless it has already ended.
         package func cancel() {
             cancellation.request()
-            inbox.cancel(id)
+            commands.cancel(id)
         }
     }
 
@@ -156,7 +156,7 @@ package final class HTTPClient: Sendable {
     ///
     /// The wait takes milliseconds. Further calls do nothing.
     package func shutDown() {
-        inbox.close()
+        commands.close()
         thread.join()
     }
 

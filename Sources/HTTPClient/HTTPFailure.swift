@@ -45,22 +45,22 @@ package struct HTTPFailure: Error, Sendable {
     /// limit.
     ///
     /// A server that rotates refresh tokens has spent the old one when it responds, so the token in a broken response
-    /// may be the only copy of the new one. Only a reader that can tell a complete value from a truncated one may use
-    /// it.
-    package let partialAnswer: HTTPResponse?
+    /// may be the only copy of the new one. Only a reader that distinguishes a complete value from a truncated one may
+    /// use it.
+    package let partialResponse: HTTPResponse?
 
     init(
         kind: Kind,
         outcomeUnknown: Bool = false,
         code: Int? = nil,
         message: String,
-        partialAnswer: HTTPResponse? = nil
+        partialResponse: HTTPResponse? = nil
     ) {
         self.kind = kind
         self.outcomeUnknown = outcomeUnknown
         self.code = code
         self.message = message
-        self.partialAnswer = partialAnswer
+        self.partialResponse = partialResponse
     }
 }
 

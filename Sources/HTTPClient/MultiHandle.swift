@@ -19,7 +19,7 @@ final class MultiHandle: @unchecked Sendable {
             throw HTTPFailure(
                 kind: .other,
                 message: "libcurl cannot be started: there is no memory or no file descriptor left. Try again; if it "
-                    + "stays so, raise the limits of the process."
+                    + "fails again, raise the limits of the process."
             )
         }
         unsafe self.multi = unsafe multi
@@ -28,7 +28,7 @@ final class MultiHandle: @unchecked Sendable {
         guard result == CURLSHE_OK else {
             throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_share_strerror(result)))
         }
-        try allow(connections: configuration.connectionsOverHTTP2)
+        try limitConnections(to: configuration.connectionsOverHTTP2)
         // The limit of idle connections to all hosts. The worker calls few hosts, each over its own connections.
         try set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections * 4)
         try set(CURLMOPT_MAX_CONCURRENT_STREAMS, 100)
@@ -36,7 +36,7 @@ final class MultiHandle: @unchecked Sendable {
 
     deinit {
         let result = unsafe curl_multi_cleanup(multi)
-        assert(result == CURLM_OK, "a transfer was left in the multi handle")
+        assert(result == CURLM_OK, "a transfer is still in the multi handle")
         let shareResult = unsafe curl_share_cleanup(sessions)
         assert(shareResult == CURLSHE_OK, "a transfer outlived the TLS sessions")
     }
@@ -47,7 +47,7 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     /// Sets the maximum number of connections to one host and port.
-    func allow(connections: Int) throws(HTTPFailure) {
+    func limitConnections(to connections: Int) throws(HTTPFailure) {
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connections)
     }
 
@@ -92,7 +92,7 @@ final class MultiHandle: @unchecked Sendable {
         return nil
     }
 
-    /// libcurl must be initialised once per process, before any other call.
+    /// libcurl must be initialized once per process, before any other call.
     private static let globalResult = {
         OpenSSL.prepare()
         return ccurl_global_init()

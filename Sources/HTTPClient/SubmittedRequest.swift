@@ -1,13 +1,12 @@
 internal import Clocks
-private import Synchronization
 
 /// One request on its way through the client, with the closure that gets its result.
 ///
 /// A class, because copies of its many fields would cost more than the rest of the work.
 final class SubmittedRequest: Sendable {
     let id: UInt64
-    let request: HTTPRequest
-    let submitted: BootInstant
+    let content: HTTPRequest
+    let submittedAt: BootInstant
     let deadline: BootInstant
     let beforeSend: (@Sendable () -> Bool)?
     let cancellation: Cancellation
@@ -15,32 +14,19 @@ final class SubmittedRequest: Sendable {
 
     init(
         id: UInt64,
-        request: HTTPRequest,
-        submitted: BootInstant,
+        content: HTTPRequest,
+        submittedAt: BootInstant,
         deadline: BootInstant,
         beforeSend: (@Sendable () -> Bool)?,
         cancellation: Cancellation,
         completion: @escaping HTTPClient.Completion
     ) {
         self.id = id
-        self.request = request
-        self.submitted = submitted
+        self.content = content
+        self.submittedAt = submittedAt
         self.deadline = deadline
         self.beforeSend = beforeSend
         self.cancellation = cancellation
         self.completion = completion
-    }
-}
-
-/// `true` once the caller has cancelled.
-///
-/// The owner thread sees it even if the cancel order arrives before the request.
-final class Cancellation: Sendable {
-    private let requested = Atomic(false)
-
-    var isRequested: Bool { requested.load(ordering: .acquiring) }
-
-    func request() {
-        requested.store(true, ordering: .releasing)
     }
 }

@@ -54,9 +54,9 @@ extension Transfer {
     /// libcurl caches certificates only if all of them come from a file. With an additional directory, as Debian's
     /// libcurl has by default, each connection would read the whole file again: 26 ms for the system's 140 authorities.
     private func setAuthorities() throws(HTTPFailure) {
-        var usualFile: UnsafePointer<CChar>?
-        try unsafe check(ccurl_easy_get_string(easy, CURLINFO_CAINFO, &usualFile))
-        let hasFile = unsafe configuration.caFile != nil || usualFile != nil
+        var defaultFile: UnsafePointer<CChar>?
+        try unsafe check(ccurl_easy_get_string(easy, CURLINFO_CAINFO, &defaultFile))
+        let hasFile = unsafe configuration.caFile != nil || defaultFile != nil
         if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
         guard hasFile else { return }
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_CAPATH, nil))
@@ -77,7 +77,7 @@ extension Transfer {
     func setBody(_ body: HTTPBody?) throws(HTTPFailure) {
         try set(CURLOPT_POSTFIELDSIZE, body?.count ?? 0)
         if let body, body.count > 0 {
-            // libcurl reads from the body's own memory, which the ticket keeps until the transfer is reset.
+            // libcurl reads from the body's own memory, which the submitted request keeps until the transfer is reset.
             try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, body.address))
         } else {
             try set(CURLOPT_COPYPOSTFIELDS, "")
@@ -126,14 +126,14 @@ extension Transfer {
         }
     }
 
-    /// Calls the closure with the text followed by the secret, as a C string.
+    /// Calls the closure with the prefix and the secret as one C string.
     private static func withText(
-        _ words: String,
+        _ prefix: String,
         _ secret: Secret,
         _ body: (UnsafePointer<CChar>) throws(HTTPFailure) -> Void
     ) throws(HTTPFailure) {
-        var text = ErasedBytes(capacity: words.utf8.count + secret.count + 1)
-        text.append(Array(words.utf8))
+        var text = ErasedBytes(capacity: prefix.utf8.count + secret.count + 1)
+        text.append(Array(prefix.utf8))
         secret.withBytes { text.append($0) }
         text.append(0)
         try text.withBytes { (span) throws(HTTPFailure) in

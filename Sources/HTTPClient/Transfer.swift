@@ -15,7 +15,7 @@ final class Transfer {
         case bodyTooLarge
         case headersTooLarge
         case foldedHeader
-        case usedHandle
+        case needsNewHandle
     }
 
     let easy: UnsafeMutableRawPointer
@@ -27,7 +27,7 @@ final class Transfer {
     let configuration: HTTPClient.Configuration
     private let time: any TimeSource
 
-    private(set) var ticket: SubmittedRequest?
+    private(set) var request: SubmittedRequest?
     /// The time at which libcurl got the request.
     private var startedAt = BootInstant(milliseconds: 0)
     private var head = ErasedBytes()
@@ -71,32 +71,32 @@ final class Transfer {
     }
 
     /// Prepares the handle for a request.
-    func prepare(for ticket: SubmittedRequest, at now: BootInstant) throws(HTTPFailure) {
-        self.ticket = ticket
+    func prepare(for request: SubmittedRequest, at now: BootInstant) throws(HTTPFailure) {
+        self.request = request
         startedAt = now
-        let pattern = ticket.request.pattern
+        let pattern = request.content.pattern
         if prepared !== pattern {
-            forgetOptions()
+            clearOptions()
             try setOptions(of: pattern)
-            if let signature = ticket.request.signature { try sign(by: signature) }
-            try setHeaders(of: pattern, isSigned: ticket.request.signature != nil)
+            if let signature = request.content.signature { try sign(by: signature) }
+            try setHeaders(of: pattern, isSigned: request.content.signature != nil)
             if pattern.isLasting { prepared = pattern }
         }
-        try setDeadline(remaining: ticket.deadline - now)
+        try setDeadline(remaining: request.deadline - now)
         if mayKeepConnection {
             try set(CURLOPT_FORBID_REUSE, 1)
             mayKeepConnection = false
         }
-        if pattern.method == .post { try setBody(ticket.request.body) }
+        if pattern.method == .post { try setBody(request.content.body) }
     }
 
     /// Clears the request and its response; libcurl's connections stay with the multi handle.
     ///
     /// The options of a lasting pattern stay for its next request. The body, which holds a token, does not.
     func reset() {
-        if !keepsOptions { forgetOptions() }
+        if !keepsOptions { clearOptions() }
         unsafe errorText[0] = 0
-        ticket = nil
+        request = nil
         head = ErasedBytes()
         body = ErasedBytes()
         isIssued = false
@@ -111,7 +111,7 @@ final class Transfer {
         return unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, nil) == CURLE_OK
     }
 
-    private func forgetOptions() {
+    private func clearOptions() {
         unsafe curl_easy_reset(easy)
         unsafe curl_slist_free_all(headerList)
         unsafe headerList = nil
@@ -128,12 +128,13 @@ extension Transfer {
     func result(code: UInt32) -> Result<HTTPResponse, HTTPFailure> {
         guard CURLcode(code) == CURLE_OK else { return .failure(failure(code: code)) }
         // libcurl 7.88 treats headers that were cut off by a lost connection as a response without a body.
-        guard let answer = takeAnswer() else {
+        guard let response = takeResponse() else {
             let hasStatus = long(CURLINFO_RESPONSE_CODE) <= Self.greatestStatus
-            let reason = hasStatus ? "the answer's headers were cut off" : "the answer's status has over three digits"
+            let reason =
+                hasStatus ? "the response's headers were cut off" : "the response's status has over three digits"
             return .failure(failure(.receiveFailed, reason))
         }
-        return .success(answer)
+        return .success(response)
     }
 
     /// Returns a failure that the loop decided on, and takes out the part of the response that has arrived.
@@ -142,7 +143,7 @@ extension Transfer {
             kind: kind,
             outcomeUnknown: isIssued,
             message: message,
-            partialAnswer: takeAnswer()
+            partialResponse: takeResponse()
         )
     }
 
@@ -150,9 +151,9 @@ extension Transfer {
     ///
     /// An unsent request counts as the server's timeout only if connecting took longer than the wait in this process.
     func expiry() -> HTTPFailure {
-        guard !isIssued, let ticket else { return failure(.timeout, "no answer within the deadline") }
+        guard !isIssued, let request else { return failure(.timeout, "no response within the deadline") }
         let connecting = time.sinceBoot - startedAt
-        guard connecting < startedAt - ticket.submitted else {
+        guard connecting < startedAt - request.submittedAt else {
             return failure(.timeout, "no connection within the deadline")
         }
         return failure(.expired, "the deadline passed before the request was sent")
@@ -163,7 +164,7 @@ extension Transfer {
     /// Returns the final response with the received part of its body; `nil` before its headers are complete.
     ///
     /// libcurl 7.88 reads "HTTP/260000" as a status of five digits.
-    private func takeAnswer() -> HTTPResponse? {
+    private func takeResponse() -> HTTPResponse? {
         let status = long(CURLINFO_RESPONSE_CODE)
         guard isHeadComplete, (200...Self.greatestStatus).contains(status) else { return nil }
         let version: HTTPResponse.Version =
@@ -174,10 +175,10 @@ extension Transfer {
             }
         return HTTPResponse(
             status: status,
-            body: HTTPBody(exchange(&body)),
+            body: HTTPBody(take(&body)),
             httpVersion: version,
             newConnection: long(CURLINFO_NUM_CONNECTS) > 0,
-            head: HTTPBody(exchange(&head))
+            head: HTTPBody(take(&head))
         )
     }
 
@@ -195,25 +196,25 @@ extension Transfer {
         case .late:
             return failure(.expired, "the deadline passed before the request was sent")
         case .repeated:
-            return failure(.receiveFailed, "the connection was lost without an answer; the request is not repeated")
+            return failure(.receiveFailed, "the connection was lost without a response; the request is not repeated")
         case .bodyTooLarge:
-            return failure(.bodyTooLarge, "the answer's body is longer than \(configuration.maximumBodyBytes) bytes")
+            return failure(.bodyTooLarge, "the response's body is longer than \(configuration.maximumBodyBytes) bytes")
         case .headersTooLarge:
             return failure(
                 .headersTooLarge,
-                "the answer's headers are longer than \(configuration.maximumHeaderBytes) bytes"
+                "the response's headers are longer than \(configuration.maximumHeaderBytes) bytes"
             )
         case .foldedHeader:
-            return failure(.receiveFailed, "a header of the answer goes on in a second line")
-        case .usedHandle:
-            return failure(.other, "the request was kept here for a handle of its own")
+            return failure(.receiveFailed, "a header of the response continues on a second line")
+        case .needsNewHandle:
+            return failure(.other, "the request was not sent because it needs a new handle")
         case nil:
             return HTTPFailure(
                 kind: HTTPFailure.Kind(curlCode: code, requestIssued: isIssued),
                 outcomeUnknown: isIssued,
                 code: Int(code),
                 message: message(code: CURLcode(code)),
-                partialAnswer: takeAnswer()
+                partialResponse: takeResponse()
             )
         }
     }
@@ -227,7 +228,7 @@ extension Transfer {
         return "\(general): \(String(String.UnicodeScalarView(printable)))"
     }
 
-    private func exchange(_ bytes: inout ErasedBytes) -> ErasedBytes {
+    private func take(_ bytes: inout ErasedBytes) -> ErasedBytes {
         var taken = ErasedBytes()
         swap(&taken, &bytes)
         return taken
@@ -252,21 +253,21 @@ extension Transfer {
     /// Decides, once the connection is made and nothing is sent, whether the request may be sent.
     ///
     /// libcurl sends a request again on its own when a reused connection is lost without a response. A refresh token
-    /// may be spent by then, so only a GET may be sent twice. A request that was held up past its deadline (by a
+    /// may be spent by then, so only a GET may be sent twice. A request that was delayed past its deadline (by a
     /// stopped process or a sleeping machine) is not sent at all.
     private func mayIssue() -> Bool {
-        guard let ticket else { return false }
-        guard !isIssued || ticket.request.pattern.method == .get else {
+        guard let request else { return false }
+        guard !isIssued || request.content.pattern.method == .get else {
             abort = .repeated
             return false
         }
-        guard time.sinceBoot < ticket.deadline else {
+        guard time.sinceBoot < request.deadline else {
             abort = .late
             return false
         }
         isHTTP2 = unsafe ccurl_connection_is_http2(easy) == 1
         guard isHTTP2 || !hasReceivedHeaders else {
-            abort = .usedHandle
+            abort = .needsNewHandle
             return false
         }
         guard allowReuseOverHTTP2() else { return false }
@@ -284,7 +285,7 @@ extension Transfer {
 
     /// `true` if the request was not sent because its connection speaks HTTP/1.1 and the handle has received headers
     /// before.
-    var needsNewHandle: Bool { abort == .usedHandle && !isIssued }
+    var needsNewHandle: Bool { abort == .needsNewHandle && !isIssued }
 
     /// Lets libcurl keep the connection if it speaks HTTP/2; every other connection carries one request.
     ///
@@ -299,9 +300,9 @@ extension Transfer {
 
     /// Keeps the body up to the limit, because the part that fits may hold a whole token.
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let room = configuration.maximumBodyBytes - body.count
-        guard bytes.count <= room else {
-            unsafe body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
+        let remaining = configuration.maximumBodyBytes - body.count
+        guard bytes.count <= remaining else {
+            unsafe body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(remaining)))
             abort = .bodyTooLarge
             return false
         }
@@ -340,7 +341,7 @@ extension Transfer {
         return transfer.mayIssue() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 
-    /// libcurl ends the transfer unless this returns the number of bytes that it was given; zero also ends it.
+    /// libcurl ends the transfer unless this returns the number of bytes that it received; zero also ends it.
     static let bodyReceiver: curl_write_callback = { start, size, count, context in
         guard let start = unsafe start, let context = unsafe context else { return 0 }
         let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()

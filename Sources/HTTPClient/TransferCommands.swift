@@ -1,14 +1,14 @@
 private import Synchronization
 
-/// The queue of orders from callers to the owner thread.
+/// The queue of commands from callers to the owner thread.
 final class TransferCommands: Sendable {
-    enum Order: Sendable {
+    enum Command: Sendable {
         case submit(SubmittedRequest)
         case cancel(UInt64)
     }
 
     fileprivate struct State {
-        var orders: [Order] = []
+        var commands: [Command] = []
         var isClosed = false
         var multi: MultiHandle?
     }
@@ -25,10 +25,10 @@ final class TransferCommands: Sendable {
     }
 
     /// Queues requests; returns `false` if the client is shut down.
-    func submit(_ tickets: [SubmittedRequest]) -> Bool {
+    func submit(_ requests: [SubmittedRequest]) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
-            for ticket in tickets { state.post(.submit(ticket)) }
+            for request in requests { state.append(.submit(request)) }
             return true
         }
     }
@@ -36,7 +36,7 @@ final class TransferCommands: Sendable {
     func cancel(_ id: UInt64) {
         state.withLock { state in
             guard !state.isClosed else { return }
-            state.post(.cancel(id))
+            state.append(.cancel(id))
         }
     }
 
@@ -48,24 +48,24 @@ final class TransferCommands: Sendable {
         }
     }
 
-    /// Empties the inbox; called by the owner thread.
-    func take() -> (orders: [Order], isClosed: Bool) {
+    /// Removes and returns all commands; called by the owner thread.
+    func take() -> (commands: [Command], isClosed: Bool) {
         state.withLock { state in
-            defer { state.orders.removeAll(keepingCapacity: state.orders.count <= 1024) }
-            return (state.orders, state.isClosed)
+            defer { state.commands.removeAll(keepingCapacity: state.commands.count <= 1024) }
+            return (state.commands, state.isClosed)
         }
     }
 
     /// Releases libcurl's handle when the owner thread ends.
-    func letGo() {
+    func releaseHandle() {
         state.withLock { $0.multi = nil }
     }
 }
 
 extension TransferCommands.State {
-    /// Wakes the owner thread for the first order only: it empties the inbox after each wake.
-    fileprivate mutating func post(_ order: TransferCommands.Order) {
-        if orders.isEmpty { multi?.wakeUp() }
-        orders.append(order)
+    /// Wakes the owner thread for the first command only: it takes all of them after each wake.
+    fileprivate mutating func append(_ command: TransferCommands.Command) {
+        if commands.isEmpty { multi?.wakeUp() }
+        commands.append(command)
     }
 }

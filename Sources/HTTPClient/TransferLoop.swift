@@ -1,7 +1,7 @@
 internal import Clocks
 private import Glibc
 
-/// The loop of the owner thread: it takes orders, starts and ends transfers, and waits for sockets.
+/// The loop of the owner thread: it takes commands, starts and ends transfers, and waits for sockets.
 ///
 /// It drives libcurl with `curl_multi_perform` and `curl_multi_poll` instead of `curl_multi_socket_action`, with which
 /// libcurl 7.88 failed HTTP/2 requests whose server responded before it had read the body.
@@ -9,31 +9,31 @@ final class TransferLoop {
     /// The longest wait.
     ///
     /// It bounds the delay after the machine slept, and shows a watchdog that the loop runs.
-    private static let longestPause = Duration.seconds(1)
+    private static let longestWait = Duration.seconds(1)
 
-    private let inbox: TransferCommands
+    private let commands: TransferCommands
     private let multi: MultiHandle
     private let configuration: HTTPClient.Configuration
     private let time: any TimeSource
     private let publish: (HTTPClient.Counters) -> Void
 
     private var queue: TransferQueue
-    private var tickets: [UInt64: SubmittedRequest] = [:]
+    private var requests: [UInt64: SubmittedRequest] = [:]
     private var running: [UInt64: Transfer] = [:]
     private var idle: [Transfer] = []
-    private var ended: [(ticket: SubmittedRequest, result: Result<HTTPResponse, HTTPFailure>)] = []
+    private var ended: [(request: SubmittedRequest, result: Result<HTTPResponse, HTTPFailure>)] = []
     private var counters = HTTPClient.Counters()
     /// `true` once a server has answered over HTTP/1.1, where each request needs its own connection.
-    private var hasMetHTTP1 = false
+    private var hasSeenHTTP1 = false
 
     init(
-        inbox: TransferCommands,
+        commands: TransferCommands,
         multi: MultiHandle,
         configuration: HTTPClient.Configuration,
         time: any TimeSource,
         publish: @escaping (HTTPClient.Counters) -> Void
     ) {
-        self.inbox = inbox
+        self.commands = commands
         self.multi = multi
         self.configuration = configuration
         self.time = time
@@ -41,27 +41,27 @@ final class TransferLoop {
         queue = TransferQueue(maximumInFlight: configuration.maximumInFlight)
     }
 
-    /// Runs until the inbox is closed; by then every request has its response or failure.
+    /// Runs until the queue of commands is closed; by then every request has its response or failure.
     func run() {
-        while obeyOrders() {
-            startWaiting()
-            turnLibcurl()
+        while executeCommands() {
+            startQueued()
+            runLibcurl()
         }
         endAll(.shutDown, "the HTTP client was shut down")
-        answerEnded()
+        completeEnded()
         idle = []
-        inbox.letGo()
+        commands.releaseHandle()
     }
 
-    /// Takes the orders from the inbox; returns `false` once it is closed.
-    private func obeyOrders() -> Bool {
-        let (orders, isClosed) = inbox.take()
-        for order in orders {
-            switch order {
-            case .submit(let ticket):
+    /// Executes the queued commands; returns `false` once the queue is closed.
+    private func executeCommands() -> Bool {
+        let (taken, isClosed) = commands.take()
+        for command in taken {
+            switch command {
+            case .submit(let request):
                 counters.requests += 1
-                tickets[ticket.id] = ticket
-                queue.submit(ticket.id, deadline: ticket.deadline)
+                requests[request.id] = request
+                queue.submit(request.id, deadline: request.deadline)
             case .cancel(let id):
                 fail(id, .cancelled, "the request was cancelled")
             }
@@ -71,8 +71,8 @@ final class TransferLoop {
 
     private func endExpired() {
         for id in queue.expired(at: time.sinceBoot) {
-            guard let ticket = tickets[id] else { continue }
-            end(ticket, .failure(running[id]?.expiry() ?? expiredInQueue))
+            guard let request = requests[id] else { continue }
+            end(request, .failure(running[id]?.expiry() ?? expiredInQueue))
         }
     }
 
@@ -80,33 +80,33 @@ final class TransferLoop {
         HTTPFailure(kind: .expired, message: "the deadline passed before the request was sent")
     }
 
-    private func startWaiting() {
+    private func startQueued() {
         while let id = queue.startNext() {
-            guard let ticket = tickets[id] else { continue }
+            guard let request = requests[id] else { continue }
             do throws(HTTPFailure) {
-                try start(ticket)
+                try start(request)
             } catch {
-                end(ticket, .failure(error))
+                end(request, .failure(error))
             }
         }
     }
 
     /// Starts a request in libcurl, after the last checks that may prevent it.
-    private func start(_ ticket: SubmittedRequest) throws(HTTPFailure) {
-        guard !ticket.cancellation.isRequested else {
+    private func start(_ request: SubmittedRequest) throws(HTTPFailure) {
+        guard !request.cancellation.isRequested else {
             throw HTTPFailure(kind: .cancelled, message: "the request was cancelled")
         }
-        guard ticket.beforeSend?() ?? true else {
-            throw HTTPFailure(kind: .withheld, message: "the request was withheld before it was sent")
+        guard request.beforeSend?() ?? true else {
+            throw HTTPFailure(kind: .withheld, message: "beforeSend prevented the request")
         }
         let now = time.sinceBoot
-        guard now < ticket.deadline else {
+        guard now < request.deadline else {
             throw expiredInQueue
         }
         if let last = idle.popLast() {
-            try start(ticket, on: last, at: now)
+            try start(request, on: last, at: now)
         } else {
-            try start(ticket, on: newTransfer(), at: now)
+            try start(request, on: newTransfer(), at: now)
         }
     }
 
@@ -116,31 +116,31 @@ final class TransferLoop {
         return transfer
     }
 
-    private func start(_ ticket: SubmittedRequest, on transfer: Transfer, at now: BootInstant) throws(HTTPFailure) {
+    private func start(_ request: SubmittedRequest, on transfer: Transfer, at now: BootInstant) throws(HTTPFailure) {
         do throws(HTTPFailure) {
-            if ticket.request.pattern.endpoint.scheme == .http { try allowForHTTP1() }
-            try transfer.prepare(for: ticket, at: now)
+            if request.content.pattern.endpoint.scheme == .http { try allowConnectionsForHTTP1() }
+            try transfer.prepare(for: request, at: now)
             try multi.add(transfer)
         } catch {
             transfer.reset()
             if transfer.isReusable { idle.append(transfer) }
             throw error
         }
-        running[ticket.id] = transfer
+        running[request.id] = transfer
     }
 
     /// Starts a request that was not sent again, on a new handle.
-    private func restart(_ ticket: SubmittedRequest, insteadOf transfer: Transfer) {
-        running[ticket.id] = nil
+    private func restart(_ request: SubmittedRequest, insteadOf transfer: Transfer) {
+        running[request.id] = nil
         multi.remove(transfer)
         do throws(HTTPFailure) {
-            try start(ticket, on: newTransfer(), at: time.sinceBoot)
+            try start(request, on: newTransfer(), at: time.sinceBoot)
         } catch {
-            end(ticket, .failure(error))
+            end(request, .failure(error))
         }
     }
 
-    private func turnLibcurl() {
+    private func runLibcurl() {
         var failure: HTTPFailure?
         do throws(HTTPFailure) {
             try multi.perform()
@@ -155,11 +155,11 @@ final class TransferLoop {
         // the only copy of a new refresh token, may be waiting in its socket.
         endExpired()
         counters.rounds += 1
-        answerEnded()
+        completeEnded()
         do throws(HTTPFailure) {
             if let failure { throw failure }
-            let pause = queue.pause(at: time.sinceBoot, limit: Self.longestPause)
-            try multi.wait(milliseconds: Int32(pause.wholeMilliseconds))
+            let span = queue.waitTime(at: time.sinceBoot, limit: Self.longestWait)
+            try multi.wait(milliseconds: Int32(span.wholeMilliseconds))
         } catch {
             // Keeps the thread from spinning until the machine has recovered. A failed wait does not end any transfer.
             _ = poll(nil, 0, 100)
@@ -168,44 +168,44 @@ final class TransferLoop {
 
     private func endFinished() {
         while let (transfer, code) = multi.nextEnded() {
-            guard let ticket = transfer.ticket else { continue }
+            guard let request = transfer.request else { continue }
             if transfer.needsNewHandle {
-                restart(ticket, insteadOf: transfer)
+                restart(request, insteadOf: transfer)
                 continue
             }
             let result = transfer.result(code: code)
-            end(ticket, result)
-            guard case .success(let answer) = result, answer.httpVersion == .http1 else { continue }
+            end(request, result)
+            guard case .success(let response) = result, response.httpVersion == .http1 else { continue }
             do throws(HTTPFailure) {
-                try allowForHTTP1()
+                try allowConnectionsForHTTP1()
             } catch {
                 // Fewer connections are slower but still correct; the next response tries again.
             }
         }
     }
 
-    private func allowForHTTP1() throws(HTTPFailure) {
-        guard !hasMetHTTP1 else { return }
-        try multi.allow(connections: configuration.maximumConnections)
-        hasMetHTTP1 = true
+    private func allowConnectionsForHTTP1() throws(HTTPFailure) {
+        guard !hasSeenHTTP1 else { return }
+        try multi.limitConnections(to: configuration.maximumConnections)
+        hasSeenHTTP1 = true
     }
 
     private func endAll(_ kind: HTTPFailure.Kind, _ message: String) {
-        for id in tickets.keys.sorted() { fail(id, kind, message) }
+        for id in requests.keys.sorted() { fail(id, kind, message) }
     }
 
     /// Ends a waiting or in-flight request with a failure; does nothing if it has already ended.
     private func fail(_ id: UInt64, _ kind: HTTPFailure.Kind, _ message: String) {
-        guard let ticket = tickets[id] else { return }
+        guard let request = requests[id] else { return }
         let failure = running[id]?.failure(kind, message) ?? HTTPFailure(kind: kind, message: message)
-        end(ticket, .failure(failure))
+        end(request, .failure(failure))
     }
 
     /// Removes a request from every list and counts it; its caller gets the result at the end of the round.
-    private func end(_ ticket: SubmittedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
-        tickets[ticket.id] = nil
-        queue.remove(ticket.id)
-        if let transfer = running.removeValue(forKey: ticket.id) {
+    private func end(_ request: SubmittedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
+        requests[request.id] = nil
+        queue.remove(request.id)
+        if let transfer = running.removeValue(forKey: request.id) {
             let cost = transfer.cost
             counters.newConnections += cost.connections
             counters.bytesSent += cost.sent
@@ -215,25 +215,25 @@ final class TransferLoop {
             if transfer.isReusable { idle.append(transfer) }
         }
         count(result)
-        ended.append((ticket, result))
+        ended.append((request, result))
     }
 
     /// Publishes the counters, then calls the completions, which may read them.
-    private func answerEnded() {
+    private func completeEnded() {
         counters.waiting = queue.waiting
         counters.inFlight = queue.inFlight
         publish(counters)
-        for (ticket, result) in ended { ticket.completion(result) }
+        for (request, result) in ended { request.completion(result) }
         ended.removeAll(keepingCapacity: true)
     }
 
     private func count(_ result: Result<HTTPResponse, HTTPFailure>) {
         switch result {
-        case .success(let answer):
+        case .success(let response):
             counters.completed += 1
-            if !answer.newConnection { counters.reusedConnections += 1 }
-            if answer.httpVersion == .http1 { counters.http1Answers += 1 }
-            if answer.httpVersion == .http2 { counters.http2Answers += 1 }
+            if !response.newConnection { counters.reusedConnections += 1 }
+            if response.httpVersion == .http1 { counters.http1Responses += 1 }
+            if response.httpVersion == .http2 { counters.http2Responses += 1 }
         case .failure:
             counters.failed += 1
         }

@@ -2,7 +2,7 @@ package import Clocks
 
 /// The waiting and in-flight requests with their deadlines.
 ///
-/// It makes the client's decisions and has no effects.
+/// A value that decides which request starts or expires, and has no effects.
 package struct TransferQueue {
     private struct Entry {
         var deadline: BootInstant
@@ -12,8 +12,8 @@ package struct TransferQueue {
     package let maximumInFlight: Int
     private var entries: [UInt64: Entry] = [:]
     /// The waiting ids in the order of submission; it may still contain ids that have since been removed.
-    private var line: [UInt64] = []
-    private var lineStart = 0
+    private var queue: [UInt64] = []
+    private var queueStart = 0
     package private(set) var inFlight = 0
     /// A lower bound of all deadlines.
     private var earliestDeadline: BootInstant?
@@ -29,20 +29,20 @@ package struct TransferQueue {
 
     package mutating func submit(_ id: UInt64, deadline: BootInstant) {
         entries[id] = Entry(deadline: deadline, isInFlight: false)
-        line.append(id)
+        queue.append(id)
         earliestDeadline = min(earliestDeadline ?? deadline, deadline)
     }
 
     /// Moves the longest-waiting request in flight, if the limit allows it.
     package mutating func startNext() -> UInt64? {
         guard canStart else { return nil }
-        while lineStart < line.count {
-            let id = line[lineStart]
-            lineStart += 1
+        while queueStart < queue.count {
+            let id = queue[queueStart]
+            queueStart += 1
             guard entries[id] != nil else { continue }
             entries[id]?.isInFlight = true
             inFlight += 1
-            dropPassedPartOfLine()
+            dropStartedIDs()
             return id
         }
         return nil
@@ -55,11 +55,9 @@ package struct TransferQueue {
         if entries.isEmpty { earliestDeadline = nil }
     }
 
-    /// Returns the requests whose deadline has come, the earliest first.
+    /// Returns the requests whose deadline has come, the earliest first; they stay in the queue.
     ///
-    /// They stay until removed.
-    ///
-    /// It looks at the requests only if one may have expired, so that the cost of a loop round does not grow with the
+    /// It scans the requests only if one may have expired, so that the cost of a loop round does not grow with the
     /// number of requests.
     package mutating func expired(at now: BootInstant) -> [UInt64] {
         guard let earliestDeadline, earliestDeadline <= now else { return [] }
@@ -69,15 +67,15 @@ package struct TransferQueue {
     }
 
     /// Returns the longest time for which the loop may wait: until a request can start or expires, or the limit.
-    package func pause(at now: BootInstant, limit: Duration) -> Duration {
+    package func waitTime(at now: BootInstant, limit: Duration) -> Duration {
         guard !canStart else { return .zero }
         guard let earliestDeadline else { return limit }
         return max(.zero, min(limit, earliestDeadline - now))
     }
 
-    private mutating func dropPassedPartOfLine() {
-        guard lineStart >= 256, lineStart * 2 >= line.count else { return }
-        line.removeFirst(lineStart)
-        lineStart = 0
+    private mutating func dropStartedIDs() {
+        guard queueStart >= 256, queueStart * 2 >= queue.count else { return }
+        queue.removeFirst(queueStart)
+        queueStart = 0
     }
 }

@@ -27,7 +27,7 @@ struct ErrorTextTests {
         }
     }
 
-    @Test("A word that is long enough to be some other token is left out")
+    @Test("A word that is long enough to be another token is left out")
     func longWords() throws {
         let text = try #require(
             read(400, #"{"error":"x","error_description":"token ya29.\#(String(repeating: "a", count: 60)) is odd"}"#)
@@ -36,8 +36,8 @@ struct ErrorTextTests {
         #expect(text == "x: token (65 bytes) is odd")
     }
 
-    @Test("It never holds sixteen characters of the token that was sent")
-    func neverTheToken() throws {
+    @Test("It never contains sixteen characters of the token that was sent")
+    func noPartOfToken() throws {
         let length = sentToken.count
         for start in 0...(length - 16) {
             for end in [start + 16, length] {
@@ -55,7 +55,7 @@ struct ErrorTextTests {
         }
     }
 
-    @Test("The code, which is logged and stored as the reason, does not hold it either")
+    @Test("The code, which is logged and stored as the reason, does not contain it either")
     func codeIsACode() {
         for error in [
             "", " ", "Invalid Grant", "two words", "UPPER", "emm_ \u{1b}[31m", "emm_Ünsinn", "a\nb", "<script>",

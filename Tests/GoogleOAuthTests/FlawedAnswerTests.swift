@@ -4,7 +4,7 @@ import Testing
 @testable import GoogleOAuth
 @testable import HTTPClient
 
-@Suite("A 200 that is wrong in some way")
+@Suite("A 200 with a flaw")
 struct FlawedAnswerTests {
     private static let bodies = [
         // No access token, or one that is not a valid token.
@@ -45,14 +45,14 @@ struct FlawedAnswerTests {
         #expect(verdict.rotated == nil)
     }
 
-    @Test("still yields a well-formed refresh token", arguments: bodies)
+    @Test("still gives a well-formed refresh token", arguments: bodies)
     func flawedWithRotation(body: String) throws {
         // The member is last, so that it is the one that counts.
         let member = #""refresh_token":"1//successor"}"#
         let separator = body == "{}" ? "" : ","
         let verdict = read(200, body.dropLast() + separator + member).verdict
-        let wasAboutRefreshToken = body.contains(#""refresh_token":"#)
-        #expect(verdict.kind == (wasAboutRefreshToken ? .granted : .flawed))
+        let hadFaultyRefreshToken = body.contains(#""refresh_token":"#)
+        #expect(verdict.kind == (hadFaultyRefreshToken ? .granted : .flawed))
         #expect(verdict.rotated == "1//successor")
     }
 
@@ -87,23 +87,23 @@ struct FlawedAnswerTests {
     }
 
     @Test(
-        "A refresh token is kept although text follows the object",
+        "A refresh token is kept if text follows the object",
         arguments: [" junk", "{}", "\0", #"{"refresh_token":"other"}"#, "</html>"]
     )
-    func followed(rest: String) {
+    func trailingText(rest: String) {
         let verdict = read(200, #"{"access_token":"a","refresh_token":"1//next"}"# + rest).verdict
         #expect(verdict.kind == .flawed)
         #expect(verdict.rotated == "1//next")
     }
 
-    @Test("A refresh token in an answer that failed on its way is kept; any other such answer is no answer")
+    @Test("A refresh token in a partial answer is kept; any other partial answer counts as no answer")
     func partial() {
         let failure = { (status: Int, body: String) in
             HTTPFailure(
                 kind: .receiveFailed,
                 outcomeUnknown: true,
                 message: "cut",
-                partialAnswer: response(status, body)
+                partialResponse: response(status, body)
             )
         }
         let read = { (status: Int, body: String) in

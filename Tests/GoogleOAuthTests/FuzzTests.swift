@@ -23,7 +23,7 @@ struct FuzzTests {
         "\"error\":", "\"access_token\":", "\"refresh_token\":\"1//next\"", "invalid_", "grant", "expires_in",
     ]
 
-    @Test("never gain a meaning, and never crash", arguments: [1, 2, 3, 4] as [UInt64])
+    @Test("are never accepted as another answer, and never crash", arguments: [1, 2, 3, 4] as [UInt64])
     func mutations(seed: UInt64) {
         let random = SeededRandom(seed: seed)
         for round in 0..<1500 {
@@ -34,8 +34,8 @@ struct FuzzTests {
 
             switch answer.verdict {
             case .granted(let tokens):
-                let said = JSONValue.object(in: bytes)?["access_token"]?.string
-                #expect(status == 200 && said == tokens.accessToken.reveal(), comment)
+                let token = JSONValue.object(in: bytes)?["access_token"]?.string
+                #expect(status == 200 && token == tokens.accessToken.reveal(), comment)
                 #expect(Token.isWellFormed(tokens.accessToken.reveal()), comment)
                 #expect(tokens.lifetime > .zero && tokens.lifetime <= .seconds(400 * 86_400), comment)
             case .invalidGrant:
@@ -44,11 +44,11 @@ struct FuzzTests {
                 break
             }
             if status == 200 {
-                // Whatever else is wrong, a well-formed refresh token is returned if the answer parses, is truncated,
+                // A well-formed refresh token is returned if the answer parses, is truncated,
                 // or continues after its end.
                 let object = JSONValue.object(in: bytes) ?? JSONValue.salvagedObject(in: bytes)
-                let told = object?["refresh_token"]?.string
-                #expect(answer.verdict.rotated == told.flatMap { Token.isWellFormed($0) ? $0 : nil }, comment)
+                let rotated = object?["refresh_token"]?.string
+                #expect(answer.verdict.rotated == rotated.flatMap { Token.isWellFormed($0) ? $0 : nil }, comment)
             }
             #expect((answer.text?.utf8.count ?? 0) <= 256, comment)
             #expect((1...64).contains(answer.verdict.code.utf8.count), comment)
@@ -60,15 +60,15 @@ struct FuzzTests {
         func below(_ bound: Int) -> Int { Int(random.nextBits() % UInt64(max(bound, 1))) }
         var bytes = original
         for _ in 0...below(4) where !bytes.isEmpty {
-            let place = below(bytes.count)
+            let index = below(bytes.count)
             switch below(6) {
-            case 0: bytes[place] = UInt8(below(256))
-            case 1: bytes[place] ^= 1 << UInt8(below(8))
-            case 2: bytes.removeSubrange(place..<min(bytes.count, place + 1 + below(8)))
-            case 3: bytes.insert(contentsOf: Array(pieces[below(pieces.count)].utf8), at: place)
-            case 4: bytes.removeLast(bytes.count - place)
+            case 0: bytes[index] = UInt8(below(256))
+            case 1: bytes[index] ^= 1 << UInt8(below(8))
+            case 2: bytes.removeSubrange(index..<min(bytes.count, index + 1 + below(8)))
+            case 3: bytes.insert(contentsOf: Array(pieces[below(pieces.count)].utf8), at: index)
+            case 4: bytes.removeLast(bytes.count - index)
             default:
-                bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + below(40))], at: below(bytes.count))
+                bytes.insert(contentsOf: bytes[index..<min(bytes.count, index + below(40))], at: below(bytes.count))
             }
         }
         return bytes

@@ -48,7 +48,7 @@ struct GoogleAccountsTests {
         }
     }
 
-    @Test("A refresh that may not be sent is withheld")
+    @Test("A refresh that may not be sent is not sent")
     func withheld() async throws {
         try await withAccounts(answering: "200 OK", #"{"access_token":"a"}"#) { google, server in
             let answer = await google.refresh(Secret(sentToken), client: OAuthClientCredentials(id: "c")) { false }
@@ -65,9 +65,9 @@ struct GoogleAccountsTests {
         let client = try HTTPClient(configuration: .init(maximumInFlight: 1), time: time)
         defer { client.shutDown() }
         let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port))
-        async let lookup = try? google.userInfo(accessToken: Secret("ya29.stranger"))
+        async let lookup = try? google.userInfo(accessToken: Secret("ya29.other"))
         await server.waitForRequests(1)
-        // The deadlines are the same, so that the refresh's time runs out while the lookup occupies the only place.
+        // The deadlines are the same, so that the refresh's time ends while the lookup uses the only connection.
         async let refresh = google.refresh(Secret(sentToken), client: OAuthClientCredentials(id: "c")) { true }
         try await poll { client.counters.waiting > 0 }
         time.advance(by: .seconds(15))
@@ -136,7 +136,7 @@ struct GoogleAccountsTests {
         #expect(await google.revoke(Secret("t")) { true } == .failed(.unavailable(code: "connect")))
     }
 
-    @Test("User info is asked for with the token in the header")
+    @Test("The userinfo request has the token in its header")
     func userInfo() async throws {
         try await withAccounts(answering: "200 OK", #"{"sub":"107","email":"ann@example.com"}"#) { google, server in
             #expect(try await google.userInfo(accessToken: Secret("ya29.x")).googleUserID == "107")
@@ -146,7 +146,7 @@ struct GoogleAccountsTests {
         }
     }
 
-    @Test("Token info is asked for with the token in the body, which no proxy logs")
+    @Test("The tokeninfo request has the token in its body, which proxies do not log")
     func tokenInfo() async throws {
         try await withAccounts(answering: "200 OK", #"{"aud":"c","expires_in":"3560"}"#) { google, server in
             #expect(try await google.tokenInfo(accessToken: Secret("ya29.x")).audience == "c")
@@ -184,12 +184,12 @@ extension GoogleOAuthAPI {
         client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse {
-        let reply = await withCheckedContinuation { caller in
-            let question = RefreshSubmission(token: token, client: client, mayStillSend: mayStillSend) {
+        let response = await withCheckedContinuation { caller in
+            let submission = RefreshSubmission(token: token, client: client, mayStillSend: mayStillSend) {
                 caller.resume(returning: $0)
             }
-            _ = refresh([question])
+            _ = refresh([submission])
         }
-        return ParsedRefreshResponse.reading(reply, sent: token)
+        return ParsedRefreshResponse.reading(response, sent: token)
     }
 }

@@ -50,7 +50,7 @@ struct RefreshRequestTests {
     }
 
     @Test("shows no token in any printed form")
-    func silent() throws {
+    func noSecretShows() throws {
         let request = RefreshRequest.make(
             token: Secret(sentToken),
             client: OAuthClientCredentials(id: "c", secret: Secret("hush-hush-hush-hush")),

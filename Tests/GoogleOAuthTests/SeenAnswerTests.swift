@@ -264,11 +264,11 @@ struct SeenAnswerTests {
         #expect(tokens.rotated == nil)
         #expect(tokens.refreshTokenLifetime == nil)
 
-        let wild = """
+        let captured = """
             {"access_token":"ya29.a0Af","expires_in":3599,"scope":"openid","token_type":"Bearer","id_token":"e30.e30.x",\
             "refresh_token":"1//next","refresh_token_expires_in":604799}
             """
-        let full = try #require(read(200, wild).verdict.tokens)
+        let full = try #require(read(200, captured).verdict.tokens)
         #expect(full.lifetime == .seconds(3599))
         #expect(full.rotated?.reveal() == "1//next")
         #expect(full.refreshTokenLifetime == .seconds(604_799))

@@ -3,7 +3,7 @@ import Testing
 @testable import GoogleOAuth
 @testable import HTTPClient
 
-/// The error codes of Google and their verdicts: the table of the design.
+/// The error codes of Google and their verdicts, as in the table of docs/architecture.md.
 private let codes: [(code: String, kind: Kind)] = [
     ("invalid_grant", .invalidGrant),
     ("emm_passcode_required", .signInRequired),
@@ -40,7 +40,7 @@ struct StatusTests {
         }
     }
 
-    @Test("Throttling and endpoint faults are recognised by status, whatever the body says")
+    @Test("Throttling and endpoint faults are recognised by status, whatever the body is")
     func statusDecides() {
         for (code, _) in codes {
             let body = #"{"error":"\#(code)"}"#
@@ -73,7 +73,7 @@ struct StatusTests {
         #expect(read(403, body).verdict.kind == .throttled)
     }
 
-    @Test("A 4xx without JSON comes from something in front of the endpoint", arguments: [400, 401])
+    @Test("A 4xx without JSON is a fault of the endpoint, because a proxy sent it", arguments: [400, 401])
     func pages(status: Int) {
         for body in ["", "<html>", "\"invalid_grant\"", "[\"invalid_grant\"]", #"{"error":"invalid_grant""#] {
             #expect(read(status, body).verdict.kind == .endpointFault, "\(status) \(body)")
@@ -100,7 +100,7 @@ struct StatusTests {
     }
 
     @Test(
-        "A request that was sent and then given up may have been processed",
+        "A request that was sent and then cancelled may have been processed",
         arguments: [HTTPFailure.Kind.cancelled, .shutDown]
     )
     func givenUp(kind: HTTPFailure.Kind) {

@@ -48,7 +48,7 @@ struct SigningTests {
         }
     }
 
-    @Test("An unsigned request on the same handle carries no part of the signed one before")
+    @Test("An unsigned request on the same handle contains nothing of an earlier signed one")
     func nothingStays() async throws {
         let server = try ScriptedServer { _ in answer("{}") }
         defer { server.stop() }

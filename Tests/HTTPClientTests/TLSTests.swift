@@ -11,7 +11,7 @@ import Testing
 )
 struct TLSTests {
     @Test(
-        "Requests at once share one HTTP/2 connection, and hundreds a few",
+        "Concurrent requests share one HTTP/2 connection, and hundreds share a few",
         .enabled(if: Tool.nghttpd.isInstalled, "nghttpd (Debian nghttp2-server) is not installed"),
         arguments: [(50, 1), (300, 6)]
     )
@@ -42,13 +42,13 @@ struct TLSTests {
             try await group.waitForAll()
         }
         let counters = client.counters
-        #expect(counters.http2Answers == total)
+        #expect(counters.http2Responses == total)
         #expect((1...mostConnections).contains(counters.newConnections))
         #expect(counters.reusedConnections == total - counters.newConnections)
     }
 
     @Test(
-        "A body over the cap ends its own HTTP/2 stream and no other",
+        "A body over the limit ends its own HTTP/2 stream and no other",
         .enabled(if: Tool.nghttpd.isInstalled, "nghttpd (Debian nghttp2-server) is not installed")
     )
     func bodyCapOverHTTP2() async throws {
@@ -83,8 +83,8 @@ struct TLSTests {
         #expect(response.httpVersion == .http1)
     }
 
-    @Test("A connection for each request does not read the authorities again")
-    func authoritiesAreKept() async throws {
+    @Test("A new connection does not read the certificate authorities again")
+    func cachedAuthorities() async throws {
         let authority = try TestAuthority()
         defer { authority.remove() }
         try authority.issue("good", for: "DNS:localhost")
@@ -98,7 +98,7 @@ struct TLSTests {
         #expect(client.counters.newConnections == 2)
     }
 
-    @Test("A connection for each request resumes the TLS session of the one before", arguments: ["-tls1_2", "-tls1_3"])
+    @Test("A new connection resumes the TLS session of the previous one", arguments: ["-tls1_2", "-tls1_3"])
     func resumption(version: String) async throws {
         let authority = try TestAuthority()
         defer { authority.remove() }
@@ -119,12 +119,12 @@ struct TLSTests {
     func certificates() async throws {
         let authority = try TestAuthority()
         defer { authority.remove() }
-        let stranger = try TestAuthority()
-        defer { stranger.remove() }
+        let otherAuthority = try TestAuthority()
+        defer { otherAuthority.remove() }
         try authority.issue("other", for: "DNS:other.example")
-        try stranger.issue("good", for: "DNS:localhost")
+        try otherAuthority.issue("good", for: "DNS:localhost")
         let client = try makeClient { $0.caFile = authority.certificateFile }
-        for (owner, name) in [(authority, "other"), (stranger, "good")] {
+        for (owner, name) in [(authority, "other"), (otherAuthority, "good")] {
             let server = try TLSServer.http1(owner, certificate: name)
             defer { server.stop() }
             let request = post("https://localhost:\(server.port)/")

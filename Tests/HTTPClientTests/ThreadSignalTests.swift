@@ -7,12 +7,12 @@ import Testing
 struct ThreadSignalTests {
     // With these signals blocked, a crash would end the process without the runtime's report. The kernel shows the mask
     // (proc(5), `SigBlk`).
-    @Test("Signals of a crash reach the thread, those that are sent to the process do not")
+    @Test("The thread receives the signals of a crash, and not those that are sent to the process")
     func mask() async throws {
         let server = try ScriptedServer { _ in answer("{}") }
         defer { server.stop() }
         let client = try makeClient()
-        // The answer comes from the thread, so its mask is set by now.
+        // The response comes from the thread, so its mask is set by now.
         _ = try await client.send(HTTPRequest(method: .get, url: server.url))
 
         let masks = try blockedSignals(ofThreadsNamed: "http-client")

@@ -19,17 +19,17 @@ struct TransferQueueTests {
         #expect(queue.inFlight == 2)
     }
 
-    @Test("The pause ends when a request can start or expires")
-    func pause() {
+    @Test("The wait ends when a request can start or expires")
+    func waitTime() {
         var queue = TransferQueue(maximumInFlight: 1)
-        #expect(queue.pause(at: start, limit: .seconds(1)) == .seconds(1))
+        #expect(queue.waitTime(at: start, limit: .seconds(1)) == .seconds(1))
         queue.submit(1, deadline: start + .milliseconds(300))
-        #expect(queue.pause(at: start, limit: .seconds(1)) == .zero)
+        #expect(queue.waitTime(at: start, limit: .seconds(1)) == .zero)
         #expect(queue.startNext() == 1)
-        #expect(queue.pause(at: start, limit: .seconds(1)) == .milliseconds(300))
+        #expect(queue.waitTime(at: start, limit: .seconds(1)) == .milliseconds(300))
         #expect(queue.expired(at: start + .milliseconds(299)) == [])
         #expect(queue.expired(at: start + .milliseconds(300)) == [1])
-        #expect(queue.pause(at: start + .seconds(2), limit: .seconds(1)) == .seconds(1))
+        #expect(queue.waitTime(at: start + .seconds(2), limit: .seconds(1)) == .seconds(1))
     }
 
     @Test("Random operations agree with a plain list", arguments: 1...20 as ClosedRange<UInt64>)
@@ -57,16 +57,16 @@ struct TransferQueueTests {
                 }
             case 4:
                 guard !(waiting + inFlight).isEmpty else { continue }
-                let gone = pick(waiting + inFlight)
-                queue.remove(gone)
-                waiting.removeAll { $0 == gone }
-                inFlight.removeAll { $0 == gone }
+                let removed = pick(waiting + inFlight)
+                queue.remove(removed)
+                waiting.removeAll { $0 == removed }
+                inFlight.removeAll { $0 == removed }
             default:
                 now = now + .milliseconds(Int64(random.nextBits() % 20))
                 let expected = (waiting + inFlight).filter { (deadlines[$0] ?? start) <= now }
                 let expired = queue.expired(at: now)
                 #expect(Set(expired) == Set(expected), "seed \(seed)")
-                for gone in expired { queue.remove(gone) }
+                for removed in expired { queue.remove(removed) }
                 waiting.removeAll { expected.contains($0) }
                 inFlight.removeAll { expected.contains($0) }
             }

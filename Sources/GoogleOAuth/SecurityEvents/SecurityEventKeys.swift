@@ -6,17 +6,17 @@ package import Secrets
 /// The cache of Google's keys for security events. It fetches them when they are first used, and again when a token
 /// names an unknown key.
 ///
-/// Many callers share one fetch. Attackers can name any number of unknown keys, so at most one fetch per minute follows
-/// from them.
+/// Concurrent callers share one fetch. Attackers can name any number of unknown keys, so these cause at most one fetch
+/// per minute.
 package actor SecurityEventKeys {
     /// The shortest time between two fetches for unknown keys.
-    static let pauseBetweenFetches = Duration.seconds(60)
-    /// The pause after a failed fetch.
-    static let pauseAfterFailure = Duration.seconds(10)
+    static let shortestFetchInterval = Duration.seconds(60)
+    /// The delay after a failed fetch.
+    static let delayAfterFailure = Duration.seconds(10)
     /// The longest use of cached keys while Google cannot be reached.
-    static let longestLife = Duration.seconds(86_400)
+    static let longestUse = Duration.seconds(86_400)
 
-    private struct Known {
+    private struct CachedKeys {
         let set: KeySet
         let fetchedAt: BootInstant
         let freshFor: Duration
@@ -26,7 +26,7 @@ package actor SecurityEventKeys {
     private let configurationEndpoint: Endpoint
     private let time: any TimeSource
 
-    private var known: Known?
+    private var cached: CachedKeys?
     private var failedAt: BootInstant?
     private var fetch: Task<Void, Never>?
 
@@ -45,26 +45,26 @@ package actor SecurityEventKeys {
     ///
     /// Only the issuer's own key set shows that a key does not exist. If it cannot be fetched, this throws
     /// ``SecurityEventRefusal/unavailable(retryAfter:)``, so that Google sends the event again.
-    package func key(named name: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
-        if needsFetch(for: name) { await fetchOnce() }
-        guard let known, age(of: known) < Self.longestLife else { throw unavailable }
-        if let key = known.set.keys[name] { return (known.set.issuer, key) }
-        // The id may belong to a new key that is not in the cache because the last fetch failed.
+    package func key(id: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
+        if needsFetch(for: id) { await fetchOnce() }
+        guard let cached, age(of: cached) < Self.longestUse else { throw unavailable }
+        if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
+        // The id may belong to a new key that is not cached because the last fetch failed.
         guard failedAt == nil else { throw unavailable }
-        return (known.set.issuer, nil)
+        return (cached.set.issuer, nil)
     }
 
-    private func needsFetch(for name: String) -> Bool {
-        if let failedAt, time.sinceBoot - failedAt < Self.pauseAfterFailure { return false }
-        guard let known, age(of: known) < known.freshFor else { return true }
-        return known.set.keys[name] == nil && age(of: known) >= Self.pauseBetweenFetches
+    private func needsFetch(for id: String) -> Bool {
+        if let failedAt, time.sinceBoot - failedAt < Self.delayAfterFailure { return false }
+        guard let cached, age(of: cached) < cached.freshFor else { return true }
+        return cached.set.keys[id] == nil && age(of: cached) >= Self.shortestFetchInterval
     }
 
-    private func age(of known: Known) -> Duration { time.sinceBoot - known.fetchedAt }
+    private func age(of keys: CachedKeys) -> Duration { time.sinceBoot - keys.fetchedAt }
 
     private var unavailable: SecurityEventRefusal {
         let elapsed = failedAt.map { time.sinceBoot - $0 } ?? .zero
-        return .unavailable(retryAfter: max(.seconds(1), Self.pauseAfterFailure - elapsed))
+        return .unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
     }
 
     /// Fetches, or waits for the fetch in progress.
@@ -75,7 +75,7 @@ package actor SecurityEventKeys {
             fetch = Task {
                 do throws(AccountLookupFailure) {
                     let (set, freshFor) = try await fetchKeys()
-                    known = Known(set: set, fetchedAt: time.sinceBoot, freshFor: freshFor)
+                    cached = CachedKeys(set: set, fetchedAt: time.sinceBoot, freshFor: freshFor)
                     failedAt = nil
                 } catch {
                     failedAt = time.sinceBoot

@@ -30,11 +30,11 @@ package struct SecurityEventReader: Sendable {
             default: throw .invalid(.request, "the body is not a signed token")
             }
         }
-        guard let name = token.keyID else { throw .invalid(.key, "the token names no key") }
-        let (issuer, key) = try await keys.key(named: name)
+        guard let keyID = token.keyID else { throw .invalid(.key, "the token does not name a key") }
+        let (issuer, key) = try await keys.key(id: keyID)
         // An unknown key and a bad signature get the same message.
         guard let key, token.verifies(with: key) else {
-            throw .invalid(.key, "the token is not signed by a key of the issuer's")
+            throw .invalid(.key, "the token is not signed by a key of the issuer")
         }
         return try SecurityEventToken(claims: token.claims, issuer: issuer, clientIDs: Set(clientIDs()), at: time.now)
     }

@@ -7,7 +7,7 @@ import Secrets
 /// (https://developers.google.com/identity/protocols/risc#configure_stream).
 package struct SecurityEventStream: Sendable {
     /// The URL of Google's API for streams.
-    package static let usualEndpoint = "https://risc.googleapis.com"
+    package static let defaultEndpoint = "https://risc.googleapis.com"
     private static let audience =
         "https://risc.googleapis.com/google.identity.risc.v1beta.RiscManagementService"
     private static let pushMethod = "https://schemas.openid.net/secevent/risc/delivery-method/push"
@@ -32,7 +32,7 @@ package struct SecurityEventStream: Sendable {
         self.time = time
     }
 
-    /// Makes Google post all events that the worker knows to the URL.
+    /// Makes Google post all events that the worker reads to the URL.
     package func register(url: Endpoint) async throws(SecurityEventStreamFailure) {
         var configuration = JSONLine()
         configuration.object("delivery") { delivery in
@@ -42,15 +42,15 @@ package struct SecurityEventStream: Sendable {
         configuration.array("events_requested") { events in
             for type in SecurityEvent.EventType.all { events.element(type) }
         }
-        _ = try await ask(.post, "stream:update", configuration)
+        _ = try await send(.post, "stream:update", configuration)
         var status = JSONLine()
         status.field("status", "enabled")
-        _ = try await ask(.post, "stream/status:update", status)
+        _ = try await send(.post, "stream/status:update", status)
     }
 
     package func state() async throws(SecurityEventStreamFailure) -> StreamState {
-        let configuration = try await ask(.get, "stream")
-        let status = try await ask(.get, "stream/status")
+        let configuration = try await send(.get, "stream")
+        let status = try await send(.get, "stream/status")
         return StreamState(
             url: configuration["delivery"]?["url"]?.string,
             status: status["status"]?.string,
@@ -62,10 +62,10 @@ package struct SecurityEventStream: Sendable {
     package func verify(state: String) async throws(SecurityEventStreamFailure) {
         var body = JSONLine()
         body.field("state", state)
-        _ = try await ask(.post, "stream:verify", body)
+        _ = try await send(.post, "stream:verify", body)
     }
 
-    private func ask(
+    private func send(
         _ method: RequestPattern.Method,
         _ path: String,
         _ body: JSONLine? = nil
@@ -76,15 +76,15 @@ package struct SecurityEventStream: Sendable {
         } catch {
             throw SecurityEventStreamFailure(.unsigned, text: error.description)
         }
-        let place: Endpoint
+        let url: Endpoint
         do throws(EndpointError) {
-            place = try endpoint.below("v1beta/\(path)")
+            url = try endpoint.below("v1beta/\(path)")
         } catch {
             throw SecurityEventStreamFailure(.unreachable, text: error.description)
         }
         let request = HTTPRequest(
             method: method,
-            endpoint: place,
+            endpoint: url,
             headers: [
                 ("Authorization", "Bearer \(bearer.reveal())"), ("Accept", "application/json"),
                 ("Content-Type", "application/json"),

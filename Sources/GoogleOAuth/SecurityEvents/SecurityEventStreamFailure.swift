@@ -50,17 +50,17 @@ package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStri
         case .unsigned: "the service account's key cannot sign"
         case .unreachable: "Google cannot be reached"
         case .malformed:
-            "Google does not take the request: the URL must be https and lie on an authorized domain of the Cloud project"
+            "Google refuses the request: the URL must be https, on an authorized domain of the Cloud project"
         case .unauthenticated:
-            "Google does not believe the service account: its key may have been deleted, or this machine's clock is wrong"
+            "Google rejects the service account's key: it may have been deleted, or this machine's clock may be wrong"
         case .forbidden:
             """
-            the service account may not: enable the RISC API in the Cloud project and give the account the role \
-            roles/riscconfigs.admin; where the project uses Firebase with Google Sign-In, Firebase owns the stream and \
-            nobody else may configure it
+            the service account has no permission: enable the RISC API in the Cloud project and give the account the role \
+            roles/riscconfigs.admin; if the project uses Firebase with Google Sign-In, only Firebase can configure the \
+            stream
             """
         case .noStream: "the project has no stream yet: run google-events register"
-        case .unavailable(let status): "Google answers with a fault now (status \(status)); try again later"
+        case .unavailable(let status): "Google has a temporary fault (status \(status)); try again later"
         }
     }
 }

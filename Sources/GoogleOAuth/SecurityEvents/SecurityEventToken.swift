@@ -3,13 +3,13 @@ import JSON
 
 /// The content of a verified security event token from Google (RFC 8417).
 package struct SecurityEventToken: Hashable, Sendable {
-    static let mostEvents = 16
+    static let maximumEvents = 16
     static let longestID = 255
-    private static let farthestAhead = Duration.seconds(86_400)
+    private static let greatestLead = Duration.seconds(86_400)
 
     /// The id of the token (`jti`).
     ///
-    /// The token comes again if Google is not sure that it arrived.
+    /// Google sends the token again if it is not sure that it arrived.
     package let id: String
     /// The time of issue (`iat`), in whole seconds.
     package let issuedAt: Timestamp
@@ -34,7 +34,7 @@ package struct SecurityEventToken: Hashable, Sendable {
         at now: Timestamp
     ) throws(SecurityEventRefusal) {
         guard let claimed = claims["iss"]?.string, GoogleIssuer.areSame(claimed, issuer) else {
-            throw .invalid(.issuer, "the token is of another issuer")
+            throw .invalid(.issuer, "the token is from another issuer")
         }
         let audience = claims["aud"]
         let audiences = audience?.string.map { [$0] } ?? audience?.array?.compactMap(\.string) ?? []
@@ -44,16 +44,16 @@ package struct SecurityEventToken: Hashable, Sendable {
         guard let id = claims["jti"]?.string, (1...Self.longestID).contains(id.utf8.count) else {
             throw .invalid(.request, "jti is missing or too long")
         }
-        guard let made = claims["iat"]?.integer, Timestamp(secondsSince1970: made) <= now + Self.farthestAhead else {
-            throw .invalid(.request, "iat is missing or lies in the future")
+        guard let issued = claims["iat"]?.integer, Timestamp(secondsSince1970: issued) <= now + Self.greatestLead else {
+            throw .invalid(.request, "iat is missing or in the future")
         }
-        guard let events = claims["events"]?.object, (1...Self.mostEvents).contains(events.count) else {
+        guard let events = claims["events"]?.object, (1...Self.maximumEvents).contains(events.count) else {
             throw .invalid(.request, "events is missing, empty or too long")
         }
         self.id = id
-        issuedAt = Timestamp(secondsSince1970: made)
+        issuedAt = Timestamp(secondsSince1970: issued)
         // An event cannot happen after its token is issued; such a time is ignored.
-        happenedAt = claims["toe"]?.integer.flatMap { $0 <= made ? Timestamp(secondsSince1970: $0) : nil }
+        happenedAt = claims["toe"]?.integer.flatMap { $0 <= issued ? Timestamp(secondsSince1970: $0) : nil }
         self.events = events.sorted { $0.key < $1.key }.map { type, body in
             SecurityEvent.reading(type: type, body, issuer: issuer)
         }

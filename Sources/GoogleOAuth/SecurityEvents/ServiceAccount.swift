@@ -27,13 +27,13 @@ package struct ServiceAccount: Sendable {
 
     /// Makes a token that a Google API accepts instead of an access token; it is valid for an hour.
     package func bearer(for audience: String, at now: Timestamp) throws(RSAKeyError) -> Secret {
-        let made = now.milliseconds / 1000
+        let issuedAt = now.milliseconds / 1000
         var claims = JSONLine()
         claims.field("iss", email)
         claims.field("sub", email)
         claims.field("aud", audience)
-        claims.field("iat", made)
-        claims.field("exp", made + 3600)
+        claims.field("iat", issuedAt)
+        claims.field("exp", issuedAt + 3600)
         return try SignedAssertion(claims, keyID: keyID, key: key).token
     }
 }

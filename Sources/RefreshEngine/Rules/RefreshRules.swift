@@ -8,7 +8,8 @@ import Store
 ///
 /// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
 /// and the health. The rules run inside the store's transaction, so no other worker's answer can come between.
-/// `RefreshVerdict+Reading.swift` reads the meaning of an answer; `Grant+Life.swift` defines the changes of state.
+/// `ParsedRefreshResponse+Reading.swift` reads the meaning of an answer; `Grant+Life.swift` defines the changes of
+/// state.
 package struct RefreshRules: Sendable {
     /// The number of rotated tokens lost within ten minutes that is too large for chance.
     package static let droppedTokensToAlarm = 5

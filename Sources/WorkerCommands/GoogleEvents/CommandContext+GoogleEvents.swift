@@ -7,7 +7,7 @@ import WorkerLifecycle
 extension CommandContext {
     package func manageGoogleEvents(_ order: GoogleEventsOptions) async throws -> ExitCode {
         let account = try Self.serviceAccount(in: order.serviceAccountFile)
-        let endpoint = try Self.endpoint(order.endpoint ?? SecurityEventStream.usualEndpoint)
+        let endpoint = try Self.endpoint(order.endpoint ?? SecurityEventStream.defaultEndpoint)
         let http = try openHTTP()
         defer { http.shutDown() }
         let stream = SecurityEventStream(http: http, endpoint: endpoint, account: account, time: time)

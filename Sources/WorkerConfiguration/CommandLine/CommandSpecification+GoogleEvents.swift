@@ -27,7 +27,7 @@ extension CommandSpecification {
         OptionSpecification(
             name: "risc-endpoint",
             kind: .endpoint,
-            summary: "where streams are managed. Default: \(SecurityEventStream.usualEndpoint)"
+            summary: "where streams are managed. Default: \(SecurityEventStream.defaultEndpoint)"
         ),
     ]
 

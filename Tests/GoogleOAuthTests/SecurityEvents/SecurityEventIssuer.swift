@@ -6,14 +6,14 @@ import Secrets
 import Synchronization
 import TestSupport
 
-/// A fake of Google's side of security events: it publishes keys over a socket and signs tokens.
+/// A fake issuer of security events: it publishes keys over a socket and signs tokens.
 final class SecurityEventIssuer: Sendable {
     static let name = "https://accounts.google.com/"
     static let clientID = "1234-abc.apps.googleusercontent.com"
 
     private struct State {
-        var keys: [(name: String, key: RSAPrivateKey)] = []
-        var isDown = false
+        var keys: [(id: String, key: RSAPrivateKey)] = []
+        var isUnavailable = false
         var cacheControl = ""
         var jwksURI: String?
     }
@@ -42,12 +42,12 @@ final class SecurityEventIssuer: Sendable {
         http.shutDown()
     }
 
-    func addKey(_ name: String) throws {
+    func addKey(_ id: String) throws {
         let key = try TestKeys.key(state.withLock { $0.keys.count })
-        state.withLock { $0.keys.append((name, key)) }
+        state.withLock { $0.keys.append((id, key)) }
     }
 
-    func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
+    func setUnavailable(_ isUnavailable: Bool) { state.withLock { $0.isUnavailable = isUnavailable } }
     func setCacheControl(_ value: String) { state.withLock { $0.cacheControl = "Cache-Control: \(value)\r\n" } }
     func setKeyAddress(_ address: String) { state.withLock { $0.jwksURI = address } }
 
@@ -71,7 +71,7 @@ final class SecurityEventIssuer: Sendable {
         claims(&line)
         let newest = state.withLock { $0.keys.last }
         guard let signer = key ?? newest?.key else { throw CancellationError() }
-        let assertion = try SignedAssertion(line, keyID: keyID ?? newest?.name ?? "", key: signer, type: "secevent+jwt")
+        let assertion = try SignedAssertion(line, keyID: keyID ?? newest?.id ?? "", key: signer, type: "secevent+jwt")
         return Array(assertion.token.reveal().utf8)
     }
 
@@ -90,17 +90,17 @@ final class SecurityEventIssuer: Sendable {
 
     private func answer(_ request: ScriptedServer.Received) -> [ScriptedServer.Step] {
         let state = state.withLock { $0 }
-        guard !state.isDown, let port = serverBox.withLock({ $0?.port }) else {
+        guard !state.isUnavailable, let port = serverBox.withLock({ $0?.port }) else {
             return TestSupport.answer("", status: "503 Service Unavailable")
         }
         if request.head.hasPrefix("GET /risc-configuration ") {
             let address = state.jwksURI ?? "http://127.0.0.1:\(port)/certs"
             return TestSupport.answer(#"{"issuer":"\#(Self.name)","jwks_uri":"\#(address)"}"#)
         }
-        let entries = state.keys.compactMap { name, key -> String? in
+        let entries = state.keys.compactMap { id, key -> String? in
             guard case .success(let numbers) = Result(catching: { try key.publicNumbers() }) else { return nil }
             let modulus = Base64URL.encode(numbers.modulus)
-            return #"{"kty":"RSA","alg":"RS256","use":"sig","kid":"\#(name)","n":"\#(modulus)","e":"AQAB"}"#
+            return #"{"kty":"RSA","alg":"RS256","use":"sig","kid":"\#(id)","n":"\#(modulus)","e":"AQAB"}"#
         }
         let others = #"{"kty":"EC","kid":"ec"},{"kty":"RSA","kid":"small","n":"AQAB","e":"AQAB"},7"#
         return TestSupport.answer(

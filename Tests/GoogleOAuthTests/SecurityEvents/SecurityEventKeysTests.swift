@@ -18,7 +18,7 @@ struct SecurityEventKeysTests {
             try await withThrowingTaskGroup { group in
                 for _ in 0..<50 {
                     group.addTask {
-                        let found = try await keys.key(named: "key-1")
+                        let found = try await keys.key(id: "key-1")
                         #expect(found.key != nil)
                         #expect(found.issuer == SecurityEventIssuer.name)
                     }
@@ -40,64 +40,64 @@ struct SecurityEventKeysTests {
         try await withIssuer { issuer in
             issuer.setCacheControl(cacheControl)
             let keys = try issuer.keys()
-            _ = try await keys.key(named: "key-1")
+            _ = try await keys.key(id: "key-1")
             issuer.time.advance(by: .seconds(seconds - 1))
-            _ = try await keys.key(named: "key-1")
+            _ = try await keys.key(id: "key-1")
             #expect(try issuer.fetches == 1)
             issuer.time.advance(by: .seconds(1))
-            _ = try await keys.key(named: "key-1")
+            _ = try await keys.key(id: "key-1")
             #expect(try issuer.fetches == 2)
         }
     }
 
     @Test("are fetched again for an unknown id, at most once a minute")
-    func unknownName() async throws {
+    func unknownID() async throws {
         try await withIssuer { issuer in
             let keys = try issuer.keys()
-            #expect(try await keys.key(named: "key-2").key == nil)
+            #expect(try await keys.key(id: "key-2").key == nil)
             try issuer.addKey("key-2")
-            for _ in 0..<20 { #expect(try await keys.key(named: "key-2").key == nil) }
+            for _ in 0..<20 { #expect(try await keys.key(id: "key-2").key == nil) }
             #expect(try issuer.fetches == 1)
             issuer.time.advance(by: .seconds(60))
-            #expect(try await keys.key(named: "key-2").key != nil)
-            #expect(try await keys.key(named: "key-1").key != nil)
+            #expect(try await keys.key(id: "key-2").key != nil)
+            #expect(try await keys.key(id: "key-1").key != nil)
             #expect(try issuer.fetches == 2)
         }
     }
 
-    @Test("are used for a day while the issuer is unreachable; unknown ones are then not refused")
+    @Test("are used for a day while the issuer is unreachable; unknown keys are then not refused")
     func outage() async throws {
         try await withIssuer { issuer in
             let keys = try issuer.keys()
-            _ = try await keys.key(named: "key-1")
-            issuer.setDown(true)
+            _ = try await keys.key(id: "key-1")
+            issuer.setUnavailable(true)
             issuer.time.advance(by: .seconds(7200))
-            #expect(try await keys.key(named: "key-1").key != nil)
+            #expect(try await keys.key(id: "key-1").key != nil)
             await #expect(throws: SecurityEventRefusal.unavailable(retryAfter: .seconds(10))) {
-                try await keys.key(named: "key-2")
+                try await keys.key(id: "key-2")
             }
             issuer.time.advance(by: .seconds(86_400 - 7200))
-            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(named: "key-1") }
-            issuer.setDown(false)
+            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(id: "key-1") }
+            issuer.setUnavailable(false)
             issuer.time.advance(by: .seconds(10))
-            #expect(try await keys.key(named: "key-1").key != nil)
+            #expect(try await keys.key(id: "key-1").key != nil)
         }
     }
 
     @Test("that could not be fetched are unavailable, and requested again after ten seconds")
     func neverReached() async throws {
         try await withIssuer { issuer in
-            issuer.setDown(true)
+            issuer.setUnavailable(true)
             let keys = try issuer.keys()
             for _ in 0..<5 {
                 await #expect(throws: SecurityEventRefusal.unavailable(retryAfter: .seconds(10))) {
-                    try await keys.key(named: "key-1")
+                    try await keys.key(id: "key-1")
                 }
             }
             #expect(try issuer.server.received.count == 1)
-            issuer.setDown(false)
+            issuer.setUnavailable(false)
             issuer.time.advance(by: .seconds(10))
-            #expect(try await keys.key(named: "key-1").key != nil)
+            #expect(try await keys.key(id: "key-1").key != nil)
         }
     }
 
@@ -111,7 +111,7 @@ struct SecurityEventKeysTests {
         try await withIssuer { issuer in
             issuer.setKeyAddress(text)
             let keys = try issuer.keys()
-            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(named: "key-1") }
+            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(id: "key-1") }
         }
     }
 }

@@ -115,7 +115,7 @@ struct SecurityEventReaderTests {
             let token = try issuer.token { line in
                 line.field("iss", "https://accounts.google.com")
                 line.array("aud") { list in
-                    list.element("stranger")
+                    list.element("another.apps")
                     list.element("other.apps")
                 }
                 line.field("iat", issuer.time.now.milliseconds / 1000)
@@ -185,7 +185,7 @@ struct SecurityEventReaderTests {
         arguments: [
             Flaw("another issuer", .issuer, iss: "https://accounts.google.com.evil.example"),
             Flaw("no issuer", .issuer, iss: nil),
-            Flaw("another audience", .audience, aud: "stranger.apps"),
+            Flaw("another audience", .audience, aud: "another.apps"),
             Flaw("no audience", .audience, aud: nil),
             Flaw("no jti", .request, jti: nil),
             Flaw("empty jti", .request, jti: ""),
@@ -202,7 +202,7 @@ struct SecurityEventReaderTests {
             let token = try issuer.token { flaw.claims(&$0, seconds) }
             let refusal = await #expect(throws: SecurityEventRefusal.self) { try await reader.read(token) }
             guard case .invalid(let code, _)? = refusal else {
-                Issue.record("not refused for good")
+                Issue.record("the refusal is not final")
                 return
             }
             #expect(code == flaw.code)
@@ -224,12 +224,12 @@ struct SecurityEventReaderTests {
         try await withIssuer { issuer, reader in
             let good = try issuer.goodToken()
             _ = try await reader.read(good)
-            let stranger = try TestKeys.key(2)
+            let otherKey = try TestKeys.key(2)
             let parts = String(decoding: good, as: UTF8.self).split(separator: ".").map(String.init)
             let confused = Base64URL.encode(Array(#"{"alg":"HS256","kid":"key-1"}"#.utf8)) + "." + parts[1]
-            let code = Base64URL.encode(MessageKey(try stranger.pem()).authenticate(Array(confused.utf8)))
-            let forgeries: [[UInt8]] = [
-                try issuer.goodToken(key: stranger),
+            let code = Base64URL.encode(MessageKey(try otherKey.pem()).authenticate(Array(confused.utf8)))
+            let forgedTokens: [[UInt8]] = [
+                try issuer.goodToken(key: otherKey),
                 try issuer.goodToken(keyID: "key-9"),
                 Array("\(parts[0]).\(parts[1]).AAAA".utf8),
                 Array("\(confused).\(code)".utf8),
@@ -237,8 +237,8 @@ struct SecurityEventReaderTests {
                 Array("\(Base64URL.encode(Array(#"{"alg":"RS256"}"#.utf8))).\(parts[1]).\(parts[2])".utf8),
                 [], Array("{}".utf8), [UInt8](repeating: 0x41, count: 70_000),
             ]
-            for forgery in forgeries {
-                await #expect(throws: SecurityEventRefusal.self) { try await reader.read(forgery) }
+            for token in forgedTokens {
+                await #expect(throws: SecurityEventRefusal.self) { try await reader.read(token) }
             }
         }
     }

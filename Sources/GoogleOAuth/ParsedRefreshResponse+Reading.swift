@@ -2,13 +2,13 @@ package import HTTPClient
 private import JSON
 package import Secrets
 
-/// Reads an answer. Its form and error code decide, not its status alone.
+/// Reads a response. Its form and error code decide, not its status alone.
 extension ParsedRefreshResponse {
-    /// Reads the reply to a refresh with the token `sent`.
-    package static func reading(_ reply: RawRefreshResponse, sent: Secret) -> ParsedRefreshResponse {
-        switch reply {
+    /// Reads the response to a refresh with the token `sent`.
+    package static func reading(_ response: RawRefreshResponse, sent: Secret) -> ParsedRefreshResponse {
+        switch response {
         case .response(let response): reading(response, sent: sent)
-        case .failure(let failure): failure.partialAnswer.flatMap(salvage) ?? reading(failure)
+        case .failure(let failure): failure.partialResponse.flatMap(recoverRotatedToken) ?? reading(failure)
         case .answer(let answer): answer
         }
     }
@@ -16,7 +16,7 @@ extension ParsedRefreshResponse {
     /// Reads the token endpoint's answer to a refresh with the token `sent`.
     package static func reading(_ response: HTTPResponse, sent: Secret) -> ParsedRefreshResponse {
         let body = JSONValue.object(in: response.body.reveal())
-        if body == nil, let salvaged = salvage(response) { return salvaged }
+        if body == nil, let recovered = recoverRotatedToken(from: response) { return recovered }
         let verdict = verdict(status: response.status, body: body, sent: sent)
         if case .granted = verdict { return ParsedRefreshResponse(verdict: verdict, status: response.status) }
         return ParsedRefreshResponse(
@@ -29,9 +29,9 @@ extension ParsedRefreshResponse {
 
     /// Returns the rotated refresh token of a broken 200, if it arrived complete; `nil` for every other answer.
     ///
-    /// The server has spent the token that was sent, so the new one is kept whatever else is wrong: the body is longer
+    /// The server has spent the token that was sent, so the new one is kept despite any other flaw: the body is longer
     /// or shorter than announced, is truncated, or continues after its end.
-    private static func salvage(_ response: HTTPResponse) -> ParsedRefreshResponse? {
+    private static func recoverRotatedToken(from response: HTTPResponse) -> ParsedRefreshResponse? {
         guard response.status == 200 else { return nil }
         let members = JSONValue.salvagedObject(in: response.body.reveal())
         guard let rotated = Token.optional(members?["refresh_token"]).value else { return nil }
@@ -84,64 +84,5 @@ extension ParsedRefreshResponse {
             return .flawed(code: "flawed_answer", rotated: rotated.value)
         }
         return .granted(tokens)
-    }
-}
-
-extension TokenResponse {
-    /// The assumed lifetime if the answer does not name one: that of Google's access tokens.
-    private static let usualLifetime: Int64 = 3600
-    /// The longest plausible lifetime; a larger number is an error.
-    private static let greatestLifetime: Int64 = 400 * 86_400
-    /// The longest plausible lifetime of a refresh token.
-    ///
-    /// Google's time-based access ends within a year; ten years leave room for other servers.
-    private static let greatestRefreshLifetime: Int64 = 3_660 * 86_400
-
-    fileprivate init?(_ body: JSONValue, rotated: Secret?) {
-        guard let accessToken = Token.required(body["access_token"]),
-            let lifetime = Self.seconds(body["expires_in"], upTo: Self.greatestLifetime, absent: Self.usualLifetime),
-            let type = Self.text(body["token_type"], absent: "Bearer"),
-            type == "Bearer" || type.lowercased() == "bearer",
-            let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= 16_384
-        else { return nil }
-        var refreshLifetime: Int64?
-        if let told = body["refresh_token_expires_in"], told != .null {
-            guard let seconds = Self.seconds(told, upTo: Self.greatestRefreshLifetime, absent: nil) else { return nil }
-            refreshLifetime = seconds
-        }
-        self.init(
-            accessToken: accessToken,
-            lifetime: .seconds(lifetime),
-            type: "Bearer",
-            scope: scope.isEmpty ? nil : scope,
-            rotated: rotated,
-            refreshTokenLifetime: refreshLifetime.map { .seconds($0) },
-            idToken: Token.optional(body["id_token"]).value
-        )
-    }
-
-    private static func seconds(_ value: JSONValue?, upTo greatest: Int64, absent: Int64?) -> Int64? {
-        guard let value, value != .null else { return absent }
-        guard let seconds = value.integer, (1...greatest).contains(seconds) else { return nil }
-        return seconds
-    }
-
-    private static func text(_ value: JSONValue?, absent: String) -> String? {
-        guard let value, value != .null else { return absent }
-        return value.string
-    }
-}
-
-extension HTTPFailure {
-    /// The kind of failure as a code of lower-case words, such as `receive_failed`.
-    var shortCode: String {
-        var code = ""
-        var isInsideWord = false
-        for letter in kind.rawValue {
-            if letter.isUppercase, isInsideWord { code += "_" }
-            code += letter.lowercased()
-            isInsideWord = letter.isLowercase
-        }
-        return code
     }
 }

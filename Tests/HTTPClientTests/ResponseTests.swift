@@ -3,10 +3,10 @@ import HTTPClient
 import TestSupport
 import Testing
 
-@Suite("Answers and broken answers", .timeLimit(.minutes(10)))
-struct AnswerTests {
-    @Test("A plain answer comes with its status, headers and body")
-    func plainAnswer() async throws {
+@Suite("Complete and broken responses", .timeLimit(.minutes(10)))
+struct ResponseTests {
+    @Test("A plain response comes with its status, headers and body")
+    func plainResponse() async throws {
         let server = try ScriptedServer { _ in answer("hello", headers: "Retry-After:  17 \r\nX-Empty:\r\n") }
         defer { server.stop() }
         let client = try makeClient()
@@ -54,8 +54,8 @@ struct AnswerTests {
         #expect(server.received.first?.head.lowercased().contains("content-length: 0\r\n") == true)
     }
 
-    @Test("A chunked answer is joined; an interim answer's headers are dropped")
-    func chunkedAnswer() async throws {
+    @Test("A chunked response is joined; the headers of an interim response are dropped")
+    func chunkedResponse() async throws {
         let server = try ScriptedServer { _ in
             [
                 .send("HTTP/1.1 103 Early Hints\r\nRetry-After: 1\r\n\r\n"),
@@ -69,7 +69,7 @@ struct AnswerTests {
         #expect(response.header("retry-after") == nil)
     }
 
-    @Test("Any status is an answer, and a redirect is not followed", arguments: [204, 302, 307, 400, 401, 429, 503])
+    @Test("Any status is a response, and a redirect is not followed", arguments: [204, 302, 307, 400, 401, 429, 503])
     func anyStatus(status: Int) async throws {
         let server = try ScriptedServer { received in
             answer("", status: "\(status) Status", headers: "Location: /elsewhere\r\n")
@@ -91,7 +91,7 @@ struct AnswerTests {
         let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .receiveFailed)
         #expect(failure?.outcomeUnknown == true)
-        #expect(failure?.message == "a header of the answer goes on in a second line")
+        #expect(failure?.message == "a header of the response continues on a second line")
     }
 
     @Test("A compressed body is returned as received")
@@ -115,10 +115,10 @@ struct AnswerTests {
         let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .bodyTooLarge)
         #expect(failure?.outcomeUnknown == true)
-        #expect(failure?.partialAnswer?.text == String(repeating: "x", count: 1000))
+        #expect(failure?.partialResponse?.text == String(repeating: "x", count: 1000))
     }
 
-    /// The ways to break an answer after the last significant byte of its body.
+    /// The ways to break a response after the last significant byte of its body.
     static let brokenEnds: [(String, [ScriptedServer.Step])] = [
         ("promises more", [.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"), .close]),
         (
@@ -131,19 +131,19 @@ struct AnswerTests {
         ),
     ]
 
-    @Test("The received part of a broken answer comes with its failure", arguments: brokenEnds)
-    func partialAnswer(name: String, steps: [ScriptedServer.Step]) async throws {
+    @Test("The received part of a broken response comes with its failure", arguments: brokenEnds)
+    func partialResponse(name: String, steps: [ScriptedServer.Step]) async throws {
         let server = try ScriptedServer { _ in steps }
         defer { server.stop() }
         let client = try makeClient()
         let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .receiveFailed, "a server that \(name)")
-        #expect(failure?.partialAnswer?.status == 200)
-        #expect(failure?.partialAnswer?.text == "whole")
+        #expect(failure?.partialResponse?.status == 200)
+        #expect(failure?.partialResponse?.text == "whole")
     }
 
     @Test("The part received before the deadline comes with the failure")
-    func partialAnswerInTime() async throws {
+    func partialResponseInTime() async throws {
         let server = try ScriptedServer { _ in
             [.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"), .hang]
         }
@@ -151,20 +151,23 @@ struct AnswerTests {
         let client = try makeClient { $0.totalDeadline = .seconds(1) }
         let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .timeout)
-        #expect(failure?.partialAnswer?.text == "whole")
+        #expect(failure?.partialResponse?.text == "whole")
     }
 
-    /// The ways in which a server can break its answer, and the resulting failures.
+    /// The ways in which a server can break its response, and the resulting failures.
     static let breakages: [(String, [ScriptedServer.Step], HTTPFailure.Kind)] = [
-        ("closes without a word", [.close], .receiveFailed),
+        ("closes without a response", [.close], .receiveFailed),
         ("is cut off in its headers", [.send("HTTP/1.1 200 OK\r\nContent-Le"), .close], .receiveFailed),
         (
             "is cut off in its body", [.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .close],
             .receiveFailed
         ),
-        ("speaks no HTTP", [.send("SSH-2.0-OpenSSH_9.2\r\n\r\n"), .close], .receiveFailed),
+        ("does not speak HTTP", [.send("SSH-2.0-OpenSSH_9.2\r\n\r\n"), .close], .receiveFailed),
         ("has a status of five digits", [.send("HTTP/260000 \u{7f}P/\r\n\r\n8"), .close], .receiveFailed),
-        ("says nothing after an interim answer", [.send("HTTP/1.1 103 Early Hints\r\n\r\n"), .close], .receiveFailed),
+        (
+            "says nothing after an interim response", [.send("HTTP/1.1 103 Early Hints\r\n\r\n"), .close],
+            .receiveFailed
+        ),
         (
             "has a wrong chunk size",
             [.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), .close], .receiveFailed
@@ -180,8 +183,8 @@ struct AnswerTests {
         ),
     ]
 
-    @Test("An answer that breaks leaves the outcome unknown, and the POST is not repeated", arguments: breakages)
-    func brokenAnswer(name: String, steps: [ScriptedServer.Step], kind: HTTPFailure.Kind) async throws {
+    @Test("A broken response leaves the outcome unknown, and the POST is not repeated", arguments: breakages)
+    func brokenResponse(name: String, steps: [ScriptedServer.Step], kind: HTTPFailure.Kind) async throws {
         let server = try ScriptedServer { _ in steps }
         defer { server.stop() }
         let client = try makeClient()

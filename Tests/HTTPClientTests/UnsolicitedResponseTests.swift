@@ -2,44 +2,47 @@ import HTTPClient
 import TestSupport
 import Testing
 
-@Suite("Answers over HTTP/1.1 that no request asked for", .timeLimit(.minutes(10)))
-struct UnsolicitedAnswerTests {
-    private static let strangersAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nstranger"
+@Suite("Unsolicited responses over HTTP/1.1", .timeLimit(.minutes(10)))
+struct UnsolicitedResponseTests {
+    private static let unsolicitedResponse = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nanother!"
 
-    /// The ways in which a server sends its answer together with one for another request.
+    /// The ways in which a server sends its response together with an unsolicited one.
     private static let scripts: [(String, @Sendable (String) -> [ScriptedServer.Step])] = [
-        ("in the same segment", { own in [.send(withLength(own) + strangersAnswer)] }),
+        ("in the same segment", { own in [.send(withLength(own) + unsolicitedResponse)] }),
         (
-            "after headers in a segment of their own",
+            "after headers in a separate segment",
             { own in
                 [
                     .send("HTTP/1.1 200 OK\r\nContent-Length: \(own.utf8.count)\r\n\r\n"),
-                    .send(own + strangersAnswer),
+                    .send(own + unsolicitedResponse),
                 ]
             }
         ),
-        ("a moment later", { own in [.send(withLength(own)), .send(strangersAnswer)] }),
-        ("once the next request is written", { own in [.send(withLength(own)), .awaitMore, .send(strangersAnswer)] }),
+        ("a moment later", { own in [.send(withLength(own)), .send(unsolicitedResponse)] }),
+        (
+            "once the next request is written",
+            { own in [.send(withLength(own)), .awaitMore, .send(unsolicitedResponse)] }
+        ),
         (
             "after the last chunk",
             { own in
                 let length = String(own.utf8.count, radix: 16)
                 return [
                     .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(length)\r\n\(own)\r\n0\r\n\r\n"),
-                    .send(strangersAnswer),
+                    .send(unsolicitedResponse),
                 ]
             }
         ),
         (
-            "behind more junk than one read takes",
+            "after more bytes than one read returns",
             { own in
-                [.send(withLength(own) + String(repeating: " ", count: 40_000) + strangersAnswer)]
+                [.send(withLength(own) + String(repeating: " ", count: 40_000) + unsolicitedResponse)]
             }
         ),
         (
-            "under the name of HTTP/2",
+            "with HTTP/2 in its status line",
             { own in
-                [.send("HTTP/2 200 \r\nContent-Length: \(own.utf8.count)\r\n\r\n\(own)"), .send(strangersAnswer)]
+                [.send("HTTP/2 200 \r\nContent-Length: \(own.utf8.count)\r\n\r\n\(own)"), .send(unsolicitedResponse)]
             }
         ),
     ]
@@ -48,7 +51,7 @@ struct UnsolicitedAnswerTests {
         "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
-    @Test("never become the answer to another request", arguments: scripts.indices)
+    @Test("never become the response to another request", arguments: scripts.indices)
     func unsolicited(index: Int) async throws {
         let (name, script) = Self.scripts[index]
         let server = try ScriptedServer { received in script(String(decoding: received.body, as: UTF8.self)) }

@@ -5,8 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(10)))
-struct CourseTests {
+@Suite("Requests: limits, deadlines, cancellation, shutdown", .timeLimit(.minutes(10)))
+struct RequestTests {
     @Test("Over HTTP/1.1 each request has its own connection, and the counters show it")
     func connections() async throws {
         let server = try ScriptedServer { _ in answer("ok") }
@@ -19,23 +19,23 @@ struct CourseTests {
         #expect(counters.completed == 5)
         #expect(counters.newConnections == 5)
         #expect(counters.reusedConnections == 0)
-        #expect(counters.http1Answers == 5)
+        #expect(counters.http1Responses == 5)
         #expect(counters.inFlight == 0)
         #expect(counters.rounds > 0)
     }
 
-    @Test("Requests of lasting patterns and others share one handle and leave no data to each other")
+    @Test("Requests of lasting patterns and others share one handle, and none gets data of another")
     func patterns() async throws {
         let server = try ScriptedServer { _ in answer("ok") }
         defer { server.stop() }
         let client = try makeClient { $0.maximumInFlight = 1 }
         let endpoint = try Endpoint(server.url)
         let form = RequestPattern(method: .post, endpoint: endpoint, headers: [("X-Form", "1")])
-        let look = RequestPattern(method: .get, endpoint: try endpoint.below("look"), headers: [("X-Look", "1")])
+        let query = RequestPattern(method: .get, endpoint: try endpoint.below("query"), headers: [("X-Query", "1")])
         let requests = [
             HTTPRequest(form, body: HTTPBody(Array("first and long".utf8))), HTTPRequest(form, body: HTTPBody([])),
-            HTTPRequest(form, body: HTTPBody(Array("third".utf8))), HTTPRequest(look, body: HTTPBody([])),
-            HTTPRequest(look, body: HTTPBody([])), post(server.url, "own"), HTTPRequest(method: .get, url: server.url),
+            HTTPRequest(form, body: HTTPBody(Array("third".utf8))), HTTPRequest(query, body: HTTPBody([])),
+            HTTPRequest(query, body: HTTPBody([])), post(server.url, "own"), HTTPRequest(method: .get, url: server.url),
             HTTPRequest(form, body: HTTPBody(Array("last".utf8))),
         ]
         for request in requests { #expect(try await client.send(request).status == 200) }
@@ -47,16 +47,16 @@ struct CourseTests {
         )
         #expect(
             received.map { $0.head.split(separator: " ").prefix(2).joined(separator: " ") } == [
-                "POST /token", "POST /token", "POST /token", "GET /token/look", "GET /token/look", "POST /token",
+                "POST /token", "POST /token", "POST /token", "GET /token/query", "GET /token/query", "POST /token",
                 "GET /token", "POST /token",
             ]
         )
         #expect(received.map { $0.head.contains("X-Form: 1\r\n") } == [1, 1, 1, 0, 0, 0, 0, 1].map { $0 == 1 })
-        #expect(received.map { $0.head.contains("X-Look: 1\r\n") } == [0, 0, 0, 1, 1, 0, 0, 0].map { $0 == 1 })
+        #expect(received.map { $0.head.contains("X-Query: 1\r\n") } == [0, 0, 0, 1, 1, 0, 0, 0].map { $0 == 1 })
         #expect(server.accepted == requests.count)
     }
 
-    @Test("Two hundred requests at once share the connections allowed", arguments: [(8, 8), (4, 200)])
+    @Test("Two hundred requests at once share the allowed connections", arguments: [(8, 8), (4, 200)])
     func manyAtOnce(connections: Int, inFlight: Int) async throws {
         let arrived = Mutex(0)
         let server = try ScriptedServer { received in
@@ -97,15 +97,15 @@ struct CourseTests {
         #expect(server.received.count == 2)
     }
 
-    @Test("A server that hangs times out at the deadline of the configuration or of the request")
+    @Test("A request to a server that does not respond fails at the deadline of the configuration or of the request")
     func deadlines() async throws {
         let server = try ScriptedServer { _ in [.hang] }
         defer { server.stop() }
-        let hasty = try makeClient { $0.totalDeadline = .seconds(1) }
-        let patient = try makeClient()
-        async let first = outcome { () throws(HTTPFailure) in try await hasty.send(post(server.url)) }
+        let shortConfigured = try makeClient { $0.totalDeadline = .seconds(1) }
+        let longConfigured = try makeClient()
+        async let first = outcome { () throws(HTTPFailure) in try await shortConfigured.send(post(server.url)) }
         async let second = outcome { () throws(HTTPFailure) in
-            try await patient.send(post(server.url), deadline: .seconds(1))
+            try await longConfigured.send(post(server.url), deadline: .seconds(1))
         }
         for failure in [await first.failure, await second.failure] {
             #expect(failure?.kind == .timeout)
@@ -113,7 +113,7 @@ struct CourseTests {
         }
     }
 
-    @Test("A request still waiting at its deadline is never sent, and its failure does not blame the server")
+    @Test("A request still waiting at its deadline is never sent, and its failure does not count as the server's")
     func deadlineWhileWaiting() async throws {
         let server = try ScriptedServer { _ in [.hang] }
         defer { server.stop() }
@@ -138,7 +138,7 @@ struct CourseTests {
     func neverLate() async throws {
         let server = try ScriptedServer { _ in answer("ok") }
         defer { server.stop() }
-        let time = StoppingTime()
+        let time = JumpingTime()
         let client = try makeClient(time: time)
         let failure = await outcome { () throws(HTTPFailure) in
             try await client.send(post(server.url)) {
@@ -151,57 +151,57 @@ struct CourseTests {
         #expect(server.received.isEmpty)
     }
 
-    @Test("beforeSend is called once, at the start, and can withhold the request")
+    @Test("beforeSend is called once, at the start, and can prevent the request")
     func withheld() async throws {
         let server = try ScriptedServer { _ in answer("ok") }
         defer { server.stop() }
         let client = try makeClient()
-        let asked = Mutex(0)
+        let calls = Mutex(0)
         let failure = await outcome { () throws(HTTPFailure) in
             try await client.send(post(server.url)) {
-                asked.withLock { $0 += 1 }
+                calls.withLock { $0 += 1 }
                 return false
             }
         }.failure
         #expect(failure?.kind == .withheld)
         #expect(failure?.outcomeUnknown == false)
-        #expect(asked.withLock { $0 } == 1)
+        #expect(calls.withLock { $0 } == 1)
         #expect(server.accepted == 0)
         #expect(try await client.send(post(server.url)) { true }.status == 200)
     }
 
-    @Test("Of several requests submitted at once each gets its own result once")
+    @Test("Each of several requests submitted together gets its own result once")
     func several() async throws {
         let server = try ScriptedServer { received in
             String(decoding: received.body, as: UTF8.self) == "hang" ? [.hang] : answer("ok")
         }
         defer { server.stop() }
         let client = try makeClient()
-        let (ends, told) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPFailure>).self)
+        let (results, continuation) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPFailure>).self)
         let invalid = HTTPRequest(method: .get, url: server.url, headers: [("X-Line", "a\r\nb")])
         let requests = [post(server.url, "first"), invalid, post(server.url, "hang"), post(server.url, "last")]
         let pending = client.submit(
             requests.enumerated().map { number, request in
-                HTTPClient.Submission(request) { told.yield((number, $0)) }
+                HTTPClient.Submission(request) { continuation.yield((number, $0)) }
             }
         )
         await server.waitForRequests(3)
         pending[2].cancel()
         pending[2].cancel()
-        var found: [Int: Result<HTTPResponse, HTTPFailure>] = [:]
-        for await (number, end) in ends {
-            #expect(found.updateValue(end, forKey: number) == nil, "\(number) completes once")
-            if found.count == requests.count { break }
+        var received: [Int: Result<HTTPResponse, HTTPFailure>] = [:]
+        for await (number, result) in results {
+            #expect(received.updateValue(result, forKey: number) == nil, "\(number) completes once")
+            if received.count == requests.count { break }
         }
-        #expect(found[0]?.success?.status == 200 && found[3]?.success?.status == 200)
-        #expect(found[1]?.failure?.kind == .invalidHeader)
-        #expect(found[2]?.failure?.kind == .cancelled)
+        #expect(received[0]?.success?.status == 200 && received[3]?.success?.status == 200)
+        #expect(received[1]?.failure?.kind == .invalidHeader)
+        #expect(received[2]?.failure?.kind == .cancelled)
 
         client.shutDown()
         let late = Mutex<[HTTPFailure.Kind?]>([])
         client.submit(
             [post(server.url), invalid].map { request in
-                HTTPClient.Submission(request) { end in late.withLock { $0.append(end.failure?.kind) } }
+                HTTPClient.Submission(request) { result in late.withLock { $0.append(result.failure?.kind) } }
             }
         )
         #expect(late.withLock { $0 } == [.invalidHeader, .shutDown])
@@ -297,7 +297,7 @@ struct CourseTests {
         #expect(client.counters.requests == 0)
     }
 
-    @Test("No printed form of a request or an answer shows a secret")
+    @Test("No printed form of a request or a response shows a secret")
     func noSecretShows() async throws {
         let secret = "s3cr3t-value"
         let server = try ScriptedServer { received in
@@ -327,15 +327,15 @@ struct CourseTests {
 }
 
 /// A clock that stands still, and jumps ahead an hour after a number of reads, as if the process had been stopped.
-final class StoppingTime: TimeSource {
+final class JumpingTime: TimeSource {
     private let readingsLeft = Mutex<Int?>(nil)
 
     var now: Timestamp { Timestamp(milliseconds: 0) }
 
     var sinceBoot: BootInstant {
-        readingsLeft.withLock { left in
-            guard let readings = left else { return BootInstant(milliseconds: 0) }
-            left = readings - 1
+        readingsLeft.withLock { remaining in
+            guard let readings = remaining else { return BootInstant(milliseconds: 0) }
+            remaining = readings - 1
             return BootInstant(milliseconds: readings > 0 ? 0 : 3_600_000)
         }
     }

@@ -1,0 +1,27 @@
+package import Secrets
+
+/// The endpoints that the engine calls: Google's, or fake ones in tests.
+///
+/// The engine parses the responses to refreshes later, in batches.
+package protocol TokenEndpoint: Sendable {
+    /// Sends refresh requests; returns for each one the closure that cancels it.
+    func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void]
+
+    /// Revokes a grant by one of its tokens.
+    ///
+    /// `mayStillSend` is called immediately before the request is sent; if it returns `false`, nothing is sent. It
+    /// blocks every other request, so it must return at once.
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
+
+    /// Returns the account that an access token belongs to.
+    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo
+}
+
+/// The outcome of a request to revoke a grant.
+package enum RevocationResponse: Sendable, Hashable {
+    /// The grant is revoked, or was before.
+    case done
+    case failed(AccountLookupFailure)
+    /// The worker did not send the request.
+    case notSent(code: String)
+}
