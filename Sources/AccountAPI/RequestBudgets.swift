@@ -49,10 +49,10 @@ package struct RequestBudgets: Sendable {
         try Self.take(failedSignIns, request)
         do {
             let answer = try await body()
-            failedSignIns.putBack(address: request.clientAddress)
+            failedSignIns.refund(address: request.clientAddress)
             return answer
         } catch {
-            if !Self.isRefusal(error) { failedSignIns.putBack(address: request.clientAddress) }
+            if !Self.isRefusal(error) { failedSignIns.refund(address: request.clientAddress) }
             throw error
         }
     }

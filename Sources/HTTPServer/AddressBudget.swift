@@ -3,13 +3,13 @@ private import Synchronization
 
 /// Limits the rate at which one address may request an expensive operation, such as a call to another service.
 ///
-/// An address that has been quiet may use a minute's budget at once. After that it gets one request per share of the
-/// minute (the generic cell rate algorithm, which stores one instant per address).
+/// An address that has sent nothing for a minute may use a minute's budget at once. Then it gets one request per
+/// interval (the generic cell rate algorithm, which stores one instant per address).
 package final class AddressBudget: Sendable {
     private struct State {
-        /// The microsecond of the boot clock at which each address has its whole budget again.
-        var whole: [String: Int64] = [:]
-        var forgottenAt: Int64?
+        /// The microsecond of the boot clock at which each address has its full budget again.
+        var fullAt: [String: Int64] = [:]
+        var cleanedUpAt: Int64?
     }
 
     private static let minute: Int64 = 60_000_000
@@ -32,36 +32,36 @@ package final class AddressBudget: Sendable {
 
     /// Spends one request of the address.
     ///
-    /// Returns `nil` if it is allowed, else the time until the next one.
+    /// Returns `nil` if the request is allowed, else the time until the next one is.
     package func take(address: String) -> Duration? {
         let customer = NetworkAddress(address)?.customer.description ?? address
         let now = time.sinceBoot.milliseconds * 1000
         return state.withLock { state in
             let key = Self.key(for: customer, now, &state)
-            let whole = max(state.whole[key] ?? now, now)
-            let wait = whole + interval - now - Self.minute
+            let fullAt = max(state.fullAt[key] ?? now, now)
+            let wait = fullAt + interval - now - Self.minute
             guard wait <= 0 else { return .microseconds(wait) }
-            state.whole[key] = whole + interval
+            state.fullAt[key] = fullAt + interval
             return nil
         }
     }
 
-    /// Returns a request to the address, because this budget turned out not to apply to it.
-    package func putBack(address: String) {
+    /// Gives a request back to the address, because this budget does not apply to it.
+    package func refund(address: String) {
         let customer = NetworkAddress(address)?.customer.description ?? address
         state.withLock { state in
-            let key = state.whole[customer] == nil ? Self.sharedKey : customer
-            if let whole = state.whole[key] { state.whole[key] = whole - interval }
+            let key = state.fullAt[customer] == nil ? Self.sharedKey : customer
+            if let fullAt = state.fullAt[key] { state.fullAt[key] = fullAt - interval }
         }
     }
 
     private static func key(for customer: String, _ now: Int64, _ state: inout State) -> String {
-        guard state.whole[customer] == nil, state.whole.count >= maximumAddresses else { return customer }
+        guard state.fullAt[customer] == nil, state.fullAt.count >= maximumAddresses else { return customer }
         // A pass over all addresses for each request would let an attacker hold the lock.
-        if state.forgottenAt.map({ now - $0 >= 1_000_000 }) ?? true {
-            state.forgottenAt = now
-            state.whole = state.whole.filter { $0.value > now }
+        if state.cleanedUpAt.map({ now - $0 >= 1_000_000 }) ?? true {
+            state.cleanedUpAt = now
+            state.fullAt = state.fullAt.filter { $0.value > now }
         }
-        return state.whole.count >= maximumAddresses ? sharedKey : customer
+        return state.fullAt.count >= maximumAddresses ? sharedKey : customer
     }
 }

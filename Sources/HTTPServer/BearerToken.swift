@@ -1,7 +1,7 @@
 /// The token of a request's `Authorization` header (RFC 6750, section 2.1).
 package enum BearerToken: Hashable, Sendable {
     case missing
-    /// More than one header, or something else than one token after the scheme.
+    /// More than one header, or not exactly one token after the scheme.
     case malformed
     case present(String)
 

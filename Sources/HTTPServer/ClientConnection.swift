@@ -38,10 +38,10 @@ final class ClientConnection: Sendable {
 
     /// Records that a request's first line has arrived; returns the number of requests on the connection, including
     /// this one.
-    func began(at now: BootInstant) -> Int {
+    func beginRequest(at now: BootInstant) -> Int {
         state.withLock { state in
             state.requests += 1
-            // `false` if the server has given up on the client. The next move fails too, and that one counts.
+            // `false` if the server has given up on the client. The next move fails too, and its result is used.
             _ = state.phase.move(to: .head, at: now)
             return state.requests
         }
@@ -59,30 +59,30 @@ final class ClientConnection: Sendable {
     /// The socket is only shut down; its thread notices that and closes it. All of this happens under the lock that
     /// ``disconnected()`` waits for, so the descriptor still belongs to this connection. While a request is being read,
     /// libmicrohttpd writes nothing that could mix with the 408.
-    func look(at now: BootInstant, deadlines: ConnectionDeadlines, idle: Duration) {
+    func check(at now: BootInstant, deadlines: ConnectionDeadlines, idle: Duration) {
         state.withLock { state in
             guard let descriptor = state.descriptor else { return }
-            let verdict = state.phase.look(
+            let action = state.phase.check(
                 at: now,
                 received: { network == nil ? nil : Self.receivedBytes(descriptor) },
                 deadlines: deadlines,
                 idle: idle
             )
-            switch verdict {
+            switch action {
             case nil: return
             case .close: break
             // A TLS client would read the plain text as a broken record; its handshake may not even be complete.
             case .timeOut where certificate != nil: break
             case .timeOut:
-                let answer = Self.timeOut
+                let response = Self.timeOut
                 // The connection ends whether or not the bytes are accepted.
-                _ = unsafe send(descriptor, answer, answer.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+                _ = unsafe send(descriptor, response, response.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
             }
             shutdown(descriptor, Int32(SHUT_RDWR))
         }
     }
 
-    /// Forgets the descriptor, because the connection is about to be closed.
+    /// Clears the descriptor, because the connection is about to be closed.
     func disconnected() {
         state.withLock { $0.descriptor = nil }
     }

@@ -4,12 +4,12 @@ private import Synchronization
 
 /// All open connections.
 ///
-/// It limits them per address and ends those of clients that have taken too long.
+/// It limits their number per address, and ends those of clients that have taken too long.
 final class ClientConnections: Sendable {
     private struct State {
         var open: [ObjectIdentifier: ClientConnection] = [:]
         var perCustomer: [NetworkAddress: Int] = [:]
-        var isWatched = false
+        var isMonitored = false
     }
 
     private let maximum: Int
@@ -17,7 +17,7 @@ final class ClientConnections: Sendable {
     private let deadlines: ConnectionDeadlines
     private let trustedProxies: TrustedProxies
     private let time: any TimeSource
-    private let watch = DispatchQueue(label: "http-server.clients")
+    private let monitorQueue = DispatchQueue(label: "http-server.clients")
     private let state = Mutex(State())
 
     init(configuration: HTTPServer.Configuration, time: any TimeSource) {
@@ -62,34 +62,34 @@ final class ClientConnections: Sendable {
         state.withLock { state in
             state.open[ObjectIdentifier(client)] = nil
             guard let customer = client.network?.customer else { return }
-            let left = state.perCustomer[customer, default: 1] - 1
-            state.perCustomer[customer] = left > 0 ? left : nil
+            let remaining = state.perCustomer[customer, default: 1] - 1
+            state.perCustomer[customer] = remaining > 0 ? remaining : nil
         }
     }
 
-    /// Checks every client once a second, until ``stopWatching()``.
-    func startWatching() {
-        state.withLock { $0.isWatched = true }
-        scheduleLook()
+    /// Checks every client once a second, until ``stopMonitoring()``.
+    func startMonitoring() {
+        state.withLock { $0.isMonitored = true }
+        scheduleCheck()
     }
 
-    func stopWatching() {
-        state.withLock { $0.isWatched = false }
+    func stopMonitoring() {
+        state.withLock { $0.isMonitored = false }
     }
 
-    private func scheduleLook() {
-        watch.asyncAfter(deadline: .now() + 1) { [self] in
-            guard state.withLock({ $0.isWatched }) else { return }
-            look()
-            scheduleLook()
+    private func scheduleCheck() {
+        monitorQueue.asyncAfter(deadline: .now() + 1) { [self] in
+            guard state.withLock({ $0.isMonitored }) else { return }
+            checkAll()
+            scheduleCheck()
         }
     }
 
     /// Ends the connections of the clients that have taken too long.
-    func look() {
+    func checkAll() {
         let clients = state.withLock { Array($0.open.values) }
         let now = time.sinceBoot
         let idle = deadlines.idle(open: clients.count, of: maximum)
-        for client in clients { client.look(at: now, deadlines: deadlines, idle: idle) }
+        for client in clients { client.check(at: now, deadlines: deadlines, idle: idle) }
     }
 }

@@ -6,14 +6,14 @@ private import Synchronization
 /// The connection's thread passes in what arrives and performs the steps that are returned; the handler's response
 /// comes from another thread. The code that moves an exchange out of `waiting` also resumes the connection, under the
 /// lock. A connection is therefore resumed exactly once, and a server that has locked each exchange in turn knows that
-/// none is left suspended.
+/// none stays suspended.
 final class Exchange: Sendable {
     /// The next action of the connection's thread.
     enum Step {
         /// Read on.
         case proceed
-        /// The request is complete: answer it at once, or keep it for the next turn (``Exchange/keep(_:)``).
-        case ask
+        /// The request is complete: respond immediately, or keep it for the next call (``Exchange/keep(_:)``).
+        case handle
         /// Pass the request to the handler, and suspend the connection while it runs.
         case wait(for: ServerRequest)
         /// Respond with the reason for the refusal. If `closing`, read nothing more on the connection, because the
@@ -39,9 +39,9 @@ final class Exchange: Sendable {
         /// The request is complete and needs the handler; the suspension comes next.
         case complete(ServerRequest)
         /// The connection is suspended and the handler is running; its reply or the server's end comes next.
-        case waiting(MicroHTTPConnection, work: Task<Void, Never>?)
+        case waiting(MicroHTTPConnection, task: Task<Void, Never>?)
         /// The reply is ready, and the connection's thread is about to fetch it.
-        case answered(ServerReply)
+        case replied(ServerReply)
     }
 
     private struct State {
@@ -51,8 +51,8 @@ final class Exchange: Sendable {
         var body: [UInt8] = []
         var received = 0
         /// The bytes reserved from the server's memory for the body, until the exchange ends.
-        var taken = 0
-        var isRefusedMemory = false
+        var reserved = 0
+        var lacksMemory = false
         var isChunked = false
         var id: String
         var outcome: Outcome
@@ -62,7 +62,7 @@ final class Exchange: Sendable {
     ///
     /// Otherwise a client that is still sending would see the reset of a closed connection instead of the 413
     /// (https://www.rfc-editor.org/rfc/rfc9112#section-9.6).
-    private static let patience = 16
+    private static let discardFactor = 16
 
     let target: RequestTarget
     let client: ClientConnection
@@ -129,7 +129,7 @@ final class Exchange: Sendable {
     /// Handles a call of the connection's thread, with bytes of the body or none.
     ///
     /// It is called once before the body, once or twice after it, and once when the connection is resumed.
-    func turn(bytes: RawSpan, method: () -> String, head: () -> RequestHead) -> Step {
+    func advance(bytes: RawSpan, method: () -> String, head: () -> RequestHead) -> Step {
         state.withLock { state in
             switch state.phase {
             case .head:
@@ -140,13 +140,13 @@ final class Exchange: Sendable {
                 return receive(bytes, &state)
             case .body:
                 guard state.received <= limits.bodyBytes else { return .refuse(.bodyTooLarge, closing: false) }
-                return state.isRefusedMemory ? .refuse(.outOfMemory, closing: true) : .ask
+                return state.lacksMemory ? .refuse(.outOfMemory, closing: true) : .handle
             case .complete(let request):
                 return .wait(for: request)
             case .waiting:
                 // A suspended connection is not called; if it were, there would be nothing to send yet.
                 return .proceed
-            case .answered(let reply):
+            case .replied(let reply):
                 return .reply(reply)
             }
         }
@@ -162,41 +162,41 @@ final class Exchange: Sendable {
         }
         guard target.isPath else { return .refuse(.malformed("the target is not a path"), closing: true) }
         let declared = head.declaredLength ?? 0
-        let isHopeless = declared / Self.patience > limits.bodyBytes
-        let isTooLarge = isHopeless || declared > limits.bodyBytes && head.expectsContinue
+        let isFarTooLarge = declared / Self.discardFactor > limits.bodyBytes
+        let isTooLarge = isFarTooLarge || declared > limits.bodyBytes && head.expectsContinue
         return isTooLarge ? .refuse(.bodyTooLarge, closing: false) : .proceed
     }
 
     private func receive(_ bytes: RawSpan, _ state: inout State) -> Step {
         state.received += bytes.byteCount
         guard state.received <= limits.bodyBytes else {
-            forgetBody(&state)
-            return state.received / Self.patience > limits.bodyBytes ? .reply(.drop) : .proceed
+            discardBody(&state)
+            return state.received / Self.discardFactor > limits.bodyBytes ? .reply(.drop) : .proceed
         }
-        guard !state.isRefusedMemory else { return .proceed }
-        guard memory.take(bytes.byteCount, held: state.taken) else {
-            forgetBody(&state)
-            state.isRefusedMemory = true
+        guard !state.lacksMemory else { return .proceed }
+        guard memory.reserve(bytes.byteCount, alreadyReserved: state.reserved) else {
+            discardBody(&state)
+            state.lacksMemory = true
             return .proceed
         }
-        state.taken += bytes.byteCount
+        state.reserved += bytes.byteCount
         unsafe bytes.withUnsafeBytes { unsafe state.body.append(contentsOf: $0) }
         return .proceed
     }
 
-    private func forgetBody(_ state: inout State) {
+    private func discardBody(_ state: inout State) {
         state.body = []
-        memory.giveBack(state.taken)
-        state.taken = 0
+        memory.release(state.reserved)
+        state.reserved = 0
     }
 
     /// Releases the body's memory when the exchange is over; until then the handler may hold the body.
     func releaseMemory() {
-        state.withLock { forgetBody(&$0) }
+        state.withLock { discardBody(&$0) }
     }
 
     /// Records the response that is being sent.
-    func answering(with response: ServerResponse) {
+    func recordResponse(_ response: ServerResponse) {
         state.withLock { state in
             state.outcome.status = response.status
             state.outcome.route = response.route
@@ -222,8 +222,8 @@ final class Exchange: Sendable {
     /// Keeps a request that needs the handler until the connection's thread calls again, which it does at once.
     ///
     /// The connection must not be suspended earlier. libmicrohttpd 0.9.75 updates a connection's event mask only at the
-    /// end of a turn, and not while it is suspended. If a connection is suspended in the turn that read its request, it
-    /// is read again when it is resumed, before its handler is called. A client that has closed its sending side by
+    /// end of a round, and not while it is suspended. If a connection is suspended in the round that read its request,
+    /// it is read again when it is resumed, before its handler is called. A client that has closed its sending side by
     /// then would not get a response (call_handlers in
     /// https://github.com/Karlson2k/libmicrohttpd/blob/v0.9.75/src/microhttpd/daemon.c).
     func keep(_ request: ServerRequest) {
@@ -232,51 +232,51 @@ final class Exchange: Sendable {
 
     /// Records that the connection is suspended until the handler replies.
     func wait(on connection: MicroHTTPConnection) {
-        state.withLock { $0.phase = .waiting(connection, work: nil) }
+        state.withLock { $0.phase = .waiting(connection, task: nil) }
     }
 
     /// Records the task that runs the handler.
     ///
     /// It is cancelled once its reply is not needed any more.
-    func follow(_ work: Task<Void, Never>) {
+    func attach(_ task: Task<Void, Never>) {
         state.withLock { state in
-            if case .waiting(let connection, work: _) = state.phase { state.phase = .waiting(connection, work: work) }
+            if case .waiting(let connection, task: _) = state.phase { state.phase = .waiting(connection, task: task) }
         }
     }
 
     /// Accepts the handler's reply; ignores it if the server has closed the connection since then.
-    func answer(_ reply: ServerReply) {
+    func complete(with reply: ServerReply) {
         state.withLock { state in
-            guard case .waiting(let connection, work: _) = state.phase else { return }
-            state.phase = .answered(reply)
+            guard case .waiting(let connection, task: _) = state.phase else { return }
+            state.phase = .replied(reply)
             connection.resume()
         }
     }
 
     /// Ends the wait for the handler without a response.
     func abandon() {
-        let work: Task<Void, Never>? = state.withLock { state in
-            guard case .waiting(let connection, let work) = state.phase else { return nil }
-            state.phase = .answered(.drop)
+        let task: Task<Void, Never>? = state.withLock { state in
+            guard case .waiting(let connection, let task) = state.phase else { return nil }
+            state.phase = .replied(.drop)
             connection.resume()
-            return work
+            return task
         }
-        work?.cancel()
+        task?.cancel()
     }
 
-    /// Cancels the handler's task because the client has hung up; the handler may still reply.
-    func tellHandlerOfHangUp() {
-        let work: Task<Void, Never>? = state.withLock { state in
-            guard case .waiting(_, let work) = state.phase else { return nil }
-            return work
+    /// Cancels the handler's task because the connection is lost; the handler may still reply.
+    func cancelHandler() {
+        let task: Task<Void, Never>? = state.withLock { state in
+            guard case .waiting(_, let task) = state.phase else { return nil }
+            return task
         }
-        work?.cancel()
+        task?.cancel()
     }
 
     /// The socket of a client that waits for the handler.
     var waitingSocket: Int32? {
         state.withLock { state in
-            guard case .waiting(let connection, work: _) = state.phase else { return nil }
+            guard case .waiting(let connection, task: _) = state.phase else { return nil }
             return connection.socket
         }
     }

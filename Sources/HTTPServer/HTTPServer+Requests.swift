@@ -4,7 +4,7 @@ private import Clocks
 extension HTTPServer {
     func began(target: [UInt8], client: ClientConnection) -> Exchange {
         let now = time.sinceBoot
-        let requests = client.began(at: now)
+        let requests = client.beginRequest(at: now)
         let exchange = Exchange(
             target: target,
             client: client,
@@ -28,32 +28,32 @@ extension HTTPServer {
     }
 
     /// Performs the next step of the request; `false` closes the connection.
-    func turn(
+    func advance(
         _ exchange: Exchange,
         _ connection: MicroHTTPConnection,
         bytes: RawSpan,
         method: () -> String,
         head: (MicroHTTPConnection) -> RequestHead
     ) -> Bool {
-        switch exchange.turn(bytes: bytes, method: method, head: { head(connection) }) {
+        switch exchange.advance(bytes: bytes, method: method, head: { head(connection) }) {
         case .proceed: exchange.client.move(to: .body, at: time.sinceBoot)
-        case .ask: ask(exchange, connection)
+        case .handle: handle(exchange, connection)
         case .wait(for: let request): wait(exchange, connection, request)
         case .refuse(let refusal, let closing):
             finish(
                 exchange,
                 connection,
-                .respond(answerToRefused(refusal, exchange.target.path)),
+                .respond(refusalHandler(refusal, exchange.target.path)),
                 closing: closing
             )
         case .reply(let reply): finish(exchange, connection, reply, closing: false)
         }
     }
 
-    private func ask(_ exchange: Exchange, _ connection: MicroHTTPConnection) -> Bool {
+    private func handle(_ exchange: Exchange, _ connection: MicroHTTPConnection) -> Bool {
         guard exchange.client.move(to: .handling, at: time.sinceBoot) else { return false }
         let request = exchange.takeRequest(clientAddress: exchange.clientAddress(trusting: trustedProxies))
-        if let reply = quick?(request) { return finish(exchange, connection, reply, closing: false) }
+        if let reply = immediateHandler?(request) { return finish(exchange, connection, reply, closing: false) }
         exchange.keep(request)
         return true
     }
@@ -66,7 +66,7 @@ extension HTTPServer {
             return true
         }
         let handler = handler
-        exchange.follow(Task { exchange.answer(await handler(request)) })
+        exchange.attach(Task { exchange.complete(with: await handler(request)) })
         return true
     }
 
@@ -76,17 +76,17 @@ extension HTTPServer {
         _ reply: ServerReply,
         closing: Bool
     ) -> Bool {
-        guard case .respond(let response) = reply, exchange.client.move(to: .answering, at: time.sinceBoot) else {
+        guard case .respond(let response) = reply, exchange.client.move(to: .responding, at: time.sinceBoot) else {
             return false
         }
         let id = exchange.id
-        let isLast = closing || exchange.isLast || exchanges.areClosing
+        let isLast = closing || exchange.isLast || exchanges.isClosing
         if connection.queue(response, requestID: id, closing: isLast) {
-            exchange.answering(with: response)
+            exchange.recordResponse(response)
             return true
         }
-        let unusable = ServerResponse.text("unusable answer\n", status: 500)
-        exchange.answering(with: unusable)
+        let unusable = ServerResponse.text("unusable response\n", status: 500)
+        exchange.recordResponse(unusable)
         return connection.queue(unusable, requestID: id, closing: true)
     }
 }

@@ -11,11 +11,10 @@ private import Synchronization
 package final class HTTPServer: Sendable {
     package typealias Handler = @Sendable (ServerRequest) async -> ServerReply
 
-    /// Answers at once, on the connection's own thread, without the cost of a task and a suspended connection.
+    /// Responds on the listener's thread, without the cost of a task and a suspended connection.
     ///
-    /// It must not block, because it would hold up the thread's other connections. `nil` leaves the request to the
-    /// handler.
-    package typealias Quick = @Sendable (ServerRequest) -> ServerReply?
+    /// It must not block, because the thread's other connections would wait. `nil` leaves the request to the handler.
+    package typealias ImmediateHandler = @Sendable (ServerRequest) -> ServerReply?
 
     /// Called for every finished request, on a connection's thread, so it must not block.
     package typealias Log = @Sendable (RequestSummary) -> Void
@@ -23,9 +22,9 @@ package final class HTTPServer: Sendable {
     /// Builds the response to a request that the server refuses, in the format of the API that serves the path.
     package typealias RefusalHandler = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
 
-    private struct Life {
+    private struct Lifecycle {
         var daemon: MicroHTTPDaemon?
-        var ending: Task<Void, Never>?
+        var stopping: Task<Void, Never>?
     }
 
     /// The port on which it listens; 0 for a unix socket.
@@ -36,14 +35,14 @@ package final class HTTPServer: Sendable {
     let time: any TimeSource
     let random: any RandomSource
     let log: Log?
-    let quick: Quick?
-    let answerToRefused: RefusalHandler
+    let immediateHandler: ImmediateHandler?
+    let refusalHandler: RefusalHandler
     let handler: Handler
     let exchanges = OpenExchanges()
     let clients: ClientConnections
     let memory: RequestMemory
-    private let life = Mutex(Life())
-    private let presented: Mutex<ServerCertificate?>
+    private let lifecycle = Mutex(Lifecycle())
+    private let currentCertificate: Mutex<ServerCertificate?>
 
     /// Starts listening and serving.
     package init(
@@ -51,8 +50,8 @@ package final class HTTPServer: Sendable {
         time: any TimeSource = SystemTime(),
         random: any RandomSource = SystemRandom(),
         log: Log? = nil,
-        quick: Quick? = nil,
-        answerToRefused: @escaping RefusalHandler = RequestRefusal.plainAnswer,
+        immediateHandler: ImmediateHandler? = nil,
+        refusalHandler: @escaping RefusalHandler = RequestRefusal.plainResponse,
         handler: @escaping Handler
     ) throws(HTTPServerError) {
         let listener = try ListeningSocket(configuration.listen)
@@ -62,15 +61,15 @@ package final class HTTPServer: Sendable {
         self.time = time
         self.random = random
         self.log = log
-        self.quick = quick
-        self.answerToRefused = answerToRefused
+        self.immediateHandler = immediateHandler
+        self.refusalHandler = refusalHandler
         self.handler = handler
         clients = ClientConnections(configuration: configuration, time: time)
         memory = RequestMemory(limit: configuration.requestMemoryBytes)
-        presented = Mutex(configuration.certificate)
+        currentCertificate = Mutex(configuration.certificate)
         let daemon = try MicroHTTPDaemon(listener: listener, configuration: configuration, server: self)
-        clients.startWatching()
-        life.withLock { $0.daemon = daemon }
+        clients.startMonitoring()
+        lifecycle.withLock { $0.daemon = daemon }
     }
 
     /// The number of requests that have begun and whose response is not completely sent.
@@ -82,16 +81,16 @@ package final class HTTPServer: Sendable {
     /// The number of clients that are connected.
     package var openConnections: Int { clients.count }
 
-    /// The certificate for new connections; nil for plain HTTP.
-    var certificate: ServerCertificate? { presented.withLock(\.self) }
+    /// The certificate for new connections; `nil` for plain HTTP.
+    var certificate: ServerCertificate? { currentCertificate.withLock(\.self) }
 
     /// Presents another certificate to new connections; open connections keep theirs.
     ///
     /// - Precondition: the server was started with a certificate.
     package func present(_ certificate: ServerCertificate) {
-        presented.withLock { presented in
-            precondition(presented != nil, "the server speaks plain HTTP")
-            presented = certificate
+        currentCertificate.withLock { currentCertificate in
+            precondition(currentCertificate != nil, "the server speaks plain HTTP")
+            currentCertificate = certificate
         }
     }
 
@@ -99,20 +98,20 @@ package final class HTTPServer: Sendable {
     ///
     /// Repeated and concurrent calls are allowed; each returns when the server has ended.
     package func stop(within grace: Duration = .seconds(5)) async {
-        let ending = life.withLock { life in
-            if let ending = life.ending { return ending }
-            let daemon = life.daemon.take()
-            let ending = Task {
+        let stopping = lifecycle.withLock { state in
+            if let stopping = state.stopping { return stopping }
+            let daemon = state.daemon.take()
+            let stopping = Task {
                 guard let daemon else { return }
                 daemon.stopListening()
                 await exchanges.drained(within: grace)
                 exchanges.abandonAll()
                 await daemon.end()
-                clients.stopWatching()
+                clients.stopMonitoring()
             }
-            life.ending = ending
-            return ending
+            state.stopping = stopping
+            return stopping
         }
-        await ending.value
+        await stopping.value
     }
 }

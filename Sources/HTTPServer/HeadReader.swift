@@ -15,13 +15,13 @@ struct HeadReader {
         unsafe self.head = unsafe head
     }
 
-    mutating func take(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+    mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         fields.append((unsafe String(decoding: name, as: UTF8.self), unsafe String(decoding: value, as: UTF8.self)))
         guard let nameStart = unsafe offset(of: name) else {
             hasHiddenText = true
             return
         }
-        if let end { look(from: end, to: nameStart) }
+        if let end { checkGap(from: end, to: nameStart) }
         // The offset after the name and its colon.
         let nameEnd = nameStart + name.count + 1
         end = nameEnd
@@ -32,13 +32,13 @@ struct HeadReader {
             hasHiddenText = true
             return
         }
-        look(from: nameEnd, to: valueStart)
+        checkGap(from: nameEnd, to: valueStart)
         end = valueStart + value.count
     }
 
     /// Checks the rest of the head; returns `true` if the head holds text that is not part of a field.
     mutating func finish() -> Bool {
-        if let end { look(from: end, to: unsafe head.count) }
+        if let end { checkGap(from: end, to: unsafe head.count) }
         return hasHiddenText
     }
 
@@ -48,7 +48,7 @@ struct HeadReader {
         return unsafe (0...head.count).contains(offset) ? offset : nil
     }
 
-    private mutating func look(from start: Int, to end: Int) {
+    private mutating func checkGap(from start: Int, to end: Int) {
         guard start <= end else {
             hasHiddenText = true
             return

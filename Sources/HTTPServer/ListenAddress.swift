@@ -21,8 +21,8 @@ package enum ListenAddress: Hashable, Sendable {
             return
         }
         guard let colon = text.lastIndex(of: ":") else { return nil }
-        let figures = text[text.index(after: colon)...]
-        guard figures.utf8.count <= 5, figures.isDecimalNumber, let port = UInt16(figures)
+        let digits = text[text.index(after: colon)...]
+        guard digits.utf8.count <= 5, digits.isDecimalNumber, let port = UInt16(digits)
         else { return nil }
         var address = text[..<colon]
         if address.first == "[", address.last == "]" {

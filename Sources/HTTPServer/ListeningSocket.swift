@@ -18,9 +18,9 @@ struct ListeningSocket: ~Copyable {
 
     init(_ address: ListenAddress) throws(HTTPServerError) {
         switch address {
-        case .tcp(let figures, let port):
-            guard let endpoint = SocketAddress(address: figures, port: port) else {
-                throw Self.badAddress("\(figures) is not a numeric IPv4 or IPv6 address")
+        case .tcp(let text, let port):
+            guard let endpoint = SocketAddress(address: text, port: port) else {
+                throw Self.badAddress("\(text) is not a numeric IPv4 or IPv6 address")
             }
             descriptor = try Self.opened(endpoint, at: address)
             file = nil

@@ -47,7 +47,7 @@ struct MicroHTTPConnection: @unchecked Sendable {
                 .HEADER_KIND,
                 { context, _, name, nameSize, value, valueSize in
                     guard let reader = unsafe context?.assumingMemoryBound(to: HeadReader.self) else { return .NO }
-                    unsafe reader.pointee.take(
+                    unsafe reader.pointee.append(
                         name: UnsafeRawBufferPointer(start: name, count: nameSize),
                         value: UnsafeRawBufferPointer(start: value, count: valueSize)
                     )
@@ -104,12 +104,12 @@ extension NetworkAddress {
     init?(peer: UnsafeRawPointer?) {
         guard let peer = unsafe peer else { return nil }
         // The offset and size of the address in sockaddr_in and sockaddr_in6.
-        let place: (offset: Int, size: Int)
+        let field: (offset: Int, size: Int)
         switch Int32(unsafe peer.load(as: sa_family_t.self)) {
-        case AF_INET: place = (4, 4)
-        case AF_INET6: place = (8, 16)
+        case AF_INET: field = (4, 4)
+        case AF_INET6: field = (8, 16)
         default: return nil
         }
-        unsafe self.init(bytes: UnsafeRawBufferPointer(start: peer + place.offset, count: place.size))
+        unsafe self.init(bytes: UnsafeRawBufferPointer(start: peer + field.offset, count: field.size))
     }
 }

@@ -113,7 +113,7 @@ private func requestLineRead(
     _ target: UnsafePointer<CChar>?,
     _ connection: OpaquePointer?
 ) -> UnsafeMutableRawPointer? {
-    guard let server = unsafe context.map(HTTPServer.recovered), let target = unsafe target,
+    guard let server = unsafe context.map(HTTPServer.fromContext), let target = unsafe target,
         let client = unsafe connection.flatMap({ unsafe MicroHTTPConnection($0).client })
     else { return nil }
     let bytes = unsafe Array(UnsafeRawBufferPointer(start: target, count: strlen(target)))
@@ -130,20 +130,20 @@ private func accessed(
     _ count: UnsafeMutablePointer<Int>?,
     _ exchange: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> MHD_Result {
-    guard let server = unsafe context.map(HTTPServer.recovered), let connection = unsafe connection,
+    guard let server = unsafe context.map(HTTPServer.fromContext), let connection = unsafe connection,
         let method = unsafe method, let version = unsafe version, let count = unsafe count,
         let exchange = unsafe exchange?.pointee
     else { return .NO }
     let received = unsafe UnsafeRawBufferPointer(start: bytes, count: count.pointee)
     unsafe count.pointee = 0
-    let isFine = unsafe server.turn(
+    let continues = unsafe server.advance(
         Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(),
         MicroHTTPConnection(connection),
         bytes: received.bytes,
         method: { unsafe String(cString: method) },
         head: { connection in unsafe connection.head(method: method, version: version) }
     )
-    return isFine ? .YES : .NO
+    return continues ? .YES : .NO
 }
 
 private func completed(
@@ -152,7 +152,9 @@ private func completed(
     _ exchange: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ reason: MHD_RequestTerminationCode
 ) {
-    guard let server = unsafe context.map(HTTPServer.recovered), let exchange = unsafe exchange?.pointee else { return }
+    guard let server = unsafe context.map(HTTPServer.fromContext), let exchange = unsafe exchange?.pointee else {
+        return
+    }
     server.ended(unsafe Unmanaged<Exchange>.fromOpaque(exchange).takeRetainedValue())
 }
 
@@ -161,7 +163,7 @@ private func admits(
     _ address: UnsafePointer<sockaddr>?,
     _ size: socklen_t
 ) -> MHD_Result {
-    guard let server = unsafe context.map(HTTPServer.recovered) else { return .NO }
+    guard let server = unsafe context.map(HTTPServer.fromContext) else { return .NO }
     return server.clients.admits(unsafe NetworkAddress(peer: UnsafeRawPointer(address))) ? .YES : .NO
 }
 
@@ -171,7 +173,7 @@ private func connectionChanged(
     _ client: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     _ change: MHD_ConnectionNotificationCode
 ) {
-    guard let server = unsafe context.map(HTTPServer.recovered), let pointer = unsafe connection,
+    guard let server = unsafe context.map(HTTPServer.fromContext), let pointer = unsafe connection,
         let client = unsafe client
     else { return }
     if change == .CONNECTION_NOTIFY_STARTED {
@@ -191,7 +193,7 @@ private func connectionChanged(
 }
 
 extension HTTPServer {
-    fileprivate static func recovered(_ context: UnsafeMutableRawPointer) -> HTTPServer {
+    fileprivate static func fromContext(_ context: UnsafeMutableRawPointer) -> HTTPServer {
         unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
     }
 }

@@ -56,11 +56,11 @@ struct NetworkAddress: Hashable, Sendable {
 extension NetworkAddress: CustomStringConvertible {
     /// The numeric address in the form of RFC 5952.
     var description: String {
-        var figures: [UInt8] = (0..<16).reversed().map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) }
-        if isIPv4 { figures.removeFirst(12) }
+        var bytes: [UInt8] = (0..<16).reversed().map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) }
+        if isIPv4 { bytes.removeFirst(12) }
         let family = isIPv4 ? AF_INET : AF_INET6
         return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-            guard let text = unsafe inet_ntop(family, figures, buffer.baseAddress, socklen_t(INET6_ADDRSTRLEN)) else {
+            guard let text = unsafe inet_ntop(family, bytes, buffer.baseAddress, socklen_t(INET6_ADDRSTRLEN)) else {
                 return "unknown"
             }
             return unsafe String(cString: text)

@@ -4,29 +4,27 @@ private import Synchronization
 
 /// The requests that have begun and are not completely answered.
 ///
-/// It watches the clients that wait for the handler, because libmicrohttpd does not do so while a connection is
+/// It monitors the clients that wait for the handler, because libmicrohttpd does not do so while a connection is
 /// suspended. It also notifies the server's shutdown when the last response is sent.
 final class OpenExchanges: Sendable {
     private struct State {
         var open: [ObjectIdentifier: Exchange] = [:]
-        var isWatching = false
+        var isMonitoring = false
         var isClosing = false
         /// `true` once new requests may no longer wait.
-        var isOver = false
+        var isEnded = false
         var whenDrained: CheckedContinuation<Void, Never>?
     }
 
-    private static let watchInterval = DispatchTimeInterval.milliseconds(250)
+    private static let checkInterval = DispatchTimeInterval.milliseconds(250)
 
     private let state = Mutex(State())
-    private let watch = DispatchQueue(label: "http-server.watch")
+    private let monitorQueue = DispatchQueue(label: "http-server.exchanges")
 
     var count: Int { state.withLock { $0.open.count } }
 
-    /// `true` if the server is about to end.
-    ///
-    /// Responses then close their connection.
-    var areClosing: Bool { state.withLock { $0.isClosing } }
+    /// `true` if the server is stopping: each response then closes its connection.
+    var isClosing: Bool { state.withLock { $0.isClosing } }
 
     func insert(_ exchange: Exchange) {
         state.withLock { $0.open[ObjectIdentifier(exchange)] = exchange }
@@ -44,12 +42,12 @@ final class OpenExchanges: Sendable {
     ///
     /// The caller has already suspended its connection, and resumes it otherwise.
     func mayWait() -> Bool {
-        let (isOver, startsWatching) = state.withLock { state in
-            defer { state.isWatching = state.isWatching || !state.isOver }
-            return (state.isOver, !state.isWatching && !state.isOver)
+        let (isEnded, startsMonitoring) = state.withLock { state in
+            defer { state.isMonitoring = state.isMonitoring || !state.isEnded }
+            return (state.isEnded, !state.isMonitoring && !state.isEnded)
         }
-        if startsWatching { scheduleWatch() }
-        return !isOver
+        if startsMonitoring { scheduleCheck() }
+        return !isEnded
     }
 
     /// Returns when no request is open, or when the grace period is over.
@@ -72,33 +70,33 @@ final class OpenExchanges: Sendable {
     /// Ends every wait for the handler and prevents new ones.
     func abandonAll() {
         let open = state.withLock { state in
-            state.isOver = true
+            state.isEnded = true
             return Array(state.open.values)
         }
         for exchange in open { exchange.abandon() }
     }
 
-    private func scheduleWatch() {
-        watch.asyncAfter(deadline: .now() + Self.watchInterval) { [self] in
+    private func scheduleCheck() {
+        monitorQueue.asyncAfter(deadline: .now() + Self.checkInterval) { [self] in
             let open = state.withLock { Array($0.open.values) }
-            for exchange in Self.hungUp(among: open) { exchange.tellHandlerOfHangUp() }
-            let goesOn = state.withLock { state in
-                state.isWatching = !state.open.isEmpty && !state.isOver
-                return state.isWatching
+            for exchange in Self.disconnected(among: open) { exchange.cancelHandler() }
+            let continues = state.withLock { state in
+                state.isMonitoring = !state.open.isEmpty && !state.isEnded
+                return state.isMonitoring
             }
-            if goesOn { scheduleWatch() }
+            if continues { scheduleCheck() }
         }
     }
 
     /// Returns the exchanges whose connection is lost.
     ///
-    /// A client that has closed its sending side still reads, and one that has closed its socket looks the same until
-    /// something is written to it. Both get their response.
+    /// A client that has closed its sending side still reads, and one that has closed its socket cannot be distinguished
+    /// from it until something is written. Both get their response.
     ///
     /// Between the two steps here a socket may be closed and its number given to another client. Then its exchange
     /// already has its response, and the cancellation has no effect.
-    private static func hungUp(among exchanges: [Exchange]) -> [Exchange] {
-        let hungUp = Int16(POLLHUP | POLLERR)
+    private static func disconnected(among exchanges: [Exchange]) -> [Exchange] {
+        let lost = Int16(POLLHUP | POLLERR)
         var waiting: [Exchange] = []
         var sockets: [pollfd] = []
         for exchange in exchanges {
@@ -107,6 +105,6 @@ final class OpenExchanges: Sendable {
             sockets.append(pollfd(fd: socket, events: 0, revents: 0))
         }
         guard unsafe poll(&sockets, nfds_t(sockets.count), 0) > 0 else { return [] }
-        return zip(waiting, sockets).filter { $0.1.revents & hungUp != 0 }.map(\.0)
+        return zip(waiting, sockets).filter { $0.1.revents & lost != 0 }.map(\.0)
     }
 }

@@ -4,7 +4,7 @@ private import Glibc
 package enum OpenFileLimit {
     /// Raises the limit as far as the system allows, and returns it.
     ///
-    /// Each connection takes a file, and the usual limit of 1024 only protects programs that use select(2)
+    /// Each connection takes a file, and the default limit of 1024 only protects programs that use select(2)
     /// (https://0pointer.net/blog/file-descriptor-limits.html).
     package static func raise() throws(HTTPServerError) -> Int {
         var limit = rlimit()

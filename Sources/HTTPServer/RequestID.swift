@@ -16,10 +16,10 @@ enum RequestID {
 
     /// Returns the id that a proxy gave the request, if it can be logged as it is.
     static func forwarded(in headers: [ServerRequest.Field]) -> String? {
-        let given = headers.first { name, _ in
+        let header = headers.first { name, _ in
             name.isSameHeaderName(as: "X-Request-Id") || name.isSameHeaderName(as: "Request-Id")
         }
-        guard let id = given?.value, (1...64).contains(id.utf8.count) else { return nil }
+        guard let id = header?.value, (1...64).contains(id.utf8.count) else { return nil }
         let isPlain = id.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true

@@ -2,7 +2,7 @@ private import Synchronization
 
 /// The memory that the bodies of all open requests may take together.
 ///
-/// Requests above ``smallBody`` share half of it: large bodies can fill that half and still leave room for sign-ins.
+/// Bodies larger than ``smallBody`` together get at most half of it, so large bodies cannot prevent sign-ins.
 final class RequestMemory: Sendable {
     static let smallBody = 8192
 
@@ -16,9 +16,9 @@ final class RequestMemory: Sendable {
     /// The number of reserved bytes.
     var count: Int { used.load(ordering: .relaxed) }
 
-    /// Reserves bytes for a body that holds `held` already; returns `false` if they do not fit.
-    func take(_ count: Int, held: Int) -> Bool {
-        let available = held + count > Self.smallBody ? limit / 2 : limit
+    /// Reserves bytes for a body that has `alreadyReserved` bytes; returns `false` if they do not fit.
+    func reserve(_ count: Int, alreadyReserved: Int) -> Bool {
+        let available = alreadyReserved + count > Self.smallBody ? limit / 2 : limit
         let (_, total) = used.add(count, ordering: .relaxed)
         guard total <= available else {
             used.subtract(count, ordering: .relaxed)
@@ -27,7 +27,7 @@ final class RequestMemory: Sendable {
         return true
     }
 
-    func giveBack(_ count: Int) {
+    func release(_ count: Int) {
         used.subtract(count, ordering: .relaxed)
     }
 }

@@ -15,7 +15,7 @@ package struct RequestRefusal: Hashable, Sendable {
     static func malformed(_ reason: String) -> RequestRefusal { RequestRefusal(status: 400, reason: reason) }
 
     /// Returns the explanation as plain text, for paths without an error format of their own.
-    package static func plainAnswer(_ refusal: RequestRefusal, path: String) -> ServerResponse {
+    package static func plainResponse(_ refusal: RequestRefusal, path: String) -> ServerResponse {
         .text("\(refusal.reason)\n", status: refusal.status)
     }
 }

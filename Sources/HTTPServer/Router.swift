@@ -1,41 +1,3 @@
-/// One method on one path, with its handler.
-package struct Route: Sendable {
-    package typealias Handler = @Sendable (ServerRequest, PathValues) async -> ServerReply
-
-    /// Tried before the handler, like ``HTTPServer/Quick``.
-    package typealias Quick = @Sendable (ServerRequest, PathValues) -> ServerReply?
-
-    let method: String
-    let pattern: String
-    let quick: Quick?
-    let handler: Handler
-
-    /// In the pattern "{name}" matches any one segment, as in "/v1/grants/{user_id}/token".
-    package init(_ method: String, _ pattern: String, quick: Quick? = nil, handler: @escaping Handler) {
-        self.method = method
-        self.pattern = pattern
-        self.quick = quick
-        self.handler = handler
-    }
-}
-
-/// The values in a path for the names in braces of its pattern.
-package struct PathValues: Sendable {
-    private let values: [(name: String, value: String)]
-
-    init(_ values: [(name: String, value: String)]) {
-        self.values = values
-    }
-
-    /// - Precondition: the route's pattern has this name.
-    package subscript(name: String) -> String {
-        guard let value = values.first(where: { $0.name == name })?.value else {
-            preconditionFailure("the pattern has no {\(name)}")
-        }
-        return value
-    }
-}
-
 /// Finds the route of each request.
 ///
 /// The GET route also answers HEAD: its handler sees GET, and the server omits the body. Segments are compared after
@@ -113,10 +75,12 @@ package struct Router: Sendable {
         }
     }
 
-    /// Returns the response of a route with a quick answer; `nil` leaves the request to ``answer(_:)``.
-    package func quickAnswer(_ request: ServerRequest) -> ServerReply? {
-        guard case .route(let route, let values) = match(request), let quick = route.quick else { return nil }
-        return quick(Self.asGet(request), values).map { Self.named(route, $0) }
+    /// Returns the reply of the route's immediate handler; `nil` leaves the request to ``answer(_:)``.
+    package func immediateReply(_ request: ServerRequest) -> ServerReply? {
+        guard case .route(let route, let values) = match(request), let immediateHandler = route.immediateHandler else {
+            return nil
+        }
+        return immediateHandler(Self.asGet(request), values).map { Self.named(route, $0) }
     }
 
     private func match(_ request: ServerRequest) -> Match {

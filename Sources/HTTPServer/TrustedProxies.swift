@@ -40,7 +40,7 @@ package struct TrustedProxies: Sendable {
     }
 
     package init(_ blocks: [String]) throws(HTTPServerError) {
-        var read: [Block] = []
+        var parsed: [Block] = []
         for text in blocks {
             guard let block = Block(text) else {
                 throw HTTPServerError(
@@ -49,9 +49,9 @@ package struct TrustedProxies: Sendable {
                     systemError: 0
                 )
             }
-            read.append(block)
+            parsed.append(block)
         }
-        self.blocks = read
+        self.blocks = parsed
     }
 
     func contains(_ address: NetworkAddress) -> Bool {

@@ -23,7 +23,7 @@ struct UnixSocketFile: Sendable {
 
     /// Removes the file, unless another file has replaced it.
     func remove() {
-        guard let there = Self(boundAt: path), there.device == device, there.number == number else { return }
+        guard let current = Self(boundAt: path), current.device == device, current.number == number else { return }
         _ = unsafe unlink(path)
     }
 
@@ -31,7 +31,7 @@ struct UnixSocketFile: Sendable {
     static func clear(path: String) throws(HTTPServerError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw refusal("cannot look at unix:\(path)", errno) }
+            guard errno == ENOENT else { throw refusal("cannot check unix:\(path)", errno) }
             return
         }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
@@ -39,13 +39,13 @@ struct UnixSocketFile: Sendable {
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0, let endpoint = SocketAddress(path: path) else {
-            throw refusal("cannot look at unix:\(path)", errno)
+            throw refusal("cannot check unix:\(path)", errno)
         }
         defer { close(probe) }
-        // ECONNREFUSED means that no process listens any more. Any other error means a socket in use, or one that
-        // cannot be judged.
-        let answer = endpoint.connect(probe) ? EADDRINUSE : errno
-        guard answer == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", answer) }
+        // ECONNREFUSED means that no process listens any more. Any other error means a socket in use, or one
+        // whose state is unknown.
+        let result = endpoint.connect(probe) ? EADDRINUSE : errno
+        guard result == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", result) }
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
             throw refusal("cannot remove the stale unix:\(path)", errno)
         }

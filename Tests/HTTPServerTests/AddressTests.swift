@@ -35,7 +35,7 @@ struct AddressTests {
     }
 
     @Test(
-        "A block holds its addresses and no others",
+        "A block contains its addresses and no others",
         arguments: [
             ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.1", false), ("127.0.0.1", "127.0.0.1", true),
             ("127.0.0.1", "127.0.0.2", false), ("0.0.0.0/0", "8.8.8.8", true), ("0.0.0.0/0", "2001:db8::1", false),
@@ -75,7 +75,7 @@ struct AddressTests {
         #expect(budget.take(address: "192.0.2.1") == .seconds(15))
     }
 
-    @Test("A customer's /64 shares one budget")
+    @Test("All addresses of a /64 share one budget")
     func budgetOfNetwork() {
         let budget = AddressBudget(perMinute: 1, time: ManualTime())
         #expect(budget.take(address: "2001:db8::1") == nil)

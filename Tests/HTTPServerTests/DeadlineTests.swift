@@ -9,7 +9,7 @@ struct DeadlineTests {
     private static func echo(_ request: ServerRequest) async -> ServerReply { .respond(.text("\(request.body.count)")) }
 
     @Test("Idle connections get less time as connections run out")
-    func pressure() {
+    func scarceConnections() {
         let deadlines = ConnectionDeadlines(idle: .seconds(60))
         #expect(deadlines.idle(open: 0, of: 1000) == .seconds(60))
         #expect(deadlines.idle(open: 750, of: 1000) == .seconds(60))
@@ -26,67 +26,67 @@ struct DeadlineTests {
             ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\na", .body, 30),
         ] as [(String, ClientPhase.Kind, Int)]
     )
-    func overdue(text: String, kind: ClientPhase.Kind, seconds: Int) async throws {
+    func incompleteRequest(text: String, kind: ClientPhase.Kind, seconds: Int) async throws {
         let time = ManualTime()
         try await withServer(time: time, handler: Self.echo) { server in
             let client = try RawClient(port: server.port)
             await client.send(text)
-            try await poll(until: { server.clients.kinds == [kind] }, meanwhile: server.clients.look)
+            try await poll(until: { server.clients.kinds == [kind] }, meanwhile: server.clients.checkAll)
             time.advance(by: .milliseconds(seconds * 1000 - 1))
-            server.clients.look()
+            server.clients.checkAll()
             #expect(server.clients.kinds == [kind])
             time.advance(by: .milliseconds(1))
-            server.clients.look()
+            server.clients.checkAll()
             #expect(await client.everything()?.hasPrefix("HTTP/1.1 408 ") == true)
         }
     }
 
-    @Test("A trickle of bytes does not keep a request alive")
-    func trickle() async throws {
+    @Test("Single bytes that arrive slowly do not keep a request alive")
+    func singleBytes() async throws {
         let time = ManualTime()
         try await withServer(time: time, handler: Self.echo) { server in
             let client = try RawClient(port: server.port)
             await client.send("G")
-            try await settled(server, isIdle: false)
+            try await waitForPhase(server, isIdle: false)
             for byte in "ET / HTTP" {
                 await client.send(String(byte))
                 time.advance(by: .milliseconds(1200))
-                server.clients.look()
+                server.clients.checkAll()
             }
             #expect(await client.everything()?.hasPrefix("HTTP/1.1 408 ") == true)
         }
     }
 
-    @Test("A silent connection is closed after the idle time, without an answer")
+    @Test("An idle connection is closed after the idle time, without a response")
     func idle() async throws {
         let time = ManualTime()
         try await withServer(time: time, handler: Self.echo) { server in
             let client = try RawClient(port: server.port)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.answer()?.body == "0")
-            try await settled(server, isIdle: true)
-            server.clients.look()
+            try await waitForPhase(server, isIdle: true)
+            server.clients.checkAll()
             time.advance(by: .seconds(59))
-            server.clients.look()
+            server.clients.checkAll()
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.answer()?.body == "0")
-            try await settled(server, isIdle: true)
+            try await waitForPhase(server, isIdle: true)
             time.advance(by: .seconds(60))
-            server.clients.look()
+            server.clients.checkAll()
             #expect(await client.everything() == "")
         }
     }
 
-    @Test("A client that does not read its answer is disconnected")
-    func unreadAnswer() async throws {
+    @Test("A client that does not read its response is disconnected")
+    func unreadResponse() async throws {
         let time = ManualTime()
         let large = ServerResponse(body: Array(repeating: 0, count: 64 << 20))
         try await withServer(time: time, handler: { _ in .respond(large) }) { server in
             let client = try RawClient(port: server.port)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            try await poll { server.clients.kinds == [.answering] }
+            try await poll { server.clients.kinds == [.responding] }
             time.advance(by: .seconds(30))
-            server.clients.look()
+            server.clients.checkAll()
             try await poll { server.openRequests == 0 }
         }
     }
@@ -106,16 +106,16 @@ struct DeadlineTests {
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             await arrived.wait()
             time.advance(by: .seconds(3600))
-            server.clients.look()
+            server.clients.checkAll()
             released.happen()
             #expect(await client.answer()?.body == "late")
         }
     }
 
-    /// Returns when the server has noticed the phase of its one client.
-    private func settled(_ server: HTTPServer, isIdle: Bool) async throws {
+    /// Waits until the server's only client is idle, or not idle.
+    private func waitForPhase(_ server: HTTPServer, isIdle: Bool) async throws {
         try await poll {
-            server.clients.look()
+            server.clients.checkAll()
             let kinds = server.clients.kinds
             return kinds.count == 1 && kinds.allSatisfy { if case .idle = $0 { isIdle } else { !isIdle } }
         }

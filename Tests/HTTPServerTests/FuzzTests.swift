@@ -18,8 +18,8 @@ struct FuzzTests {
 
     private static let tokens = ["\r\n", "\n", "\0", ":", " ", "0", "-1", "Host: h", "chunked", "HTTP/1.1", "%", "ÿ"]
 
-    /// The number of workers that are not done.
-    private final class Working: Sendable {
+    /// The number of workers that are still running.
+    private final class RunningWorkers: Sendable {
         let count = Mutex(8)
     }
 
@@ -27,13 +27,13 @@ struct FuzzTests {
         func pick(_ count: Int) -> Int { Int(random.nextBits() % UInt64(count)) }
         var bytes = sound[pick(sound.count)]
         for _ in 0..<pick(6) where !bytes.isEmpty {
-            let place = pick(bytes.count)
+            let index = pick(bytes.count)
             switch pick(6) {
-            case 0: bytes[place] = UInt8(truncatingIfNeeded: random.nextBits())
-            case 1: bytes.insert(contentsOf: tokens[pick(tokens.count)].utf8, at: place)
-            case 2: bytes.removeSubrange(place..<min(bytes.count, place + 1 + pick(8)))
-            case 3: bytes.removeLast(bytes.count - place)
-            case 4: bytes.insert(contentsOf: repeatElement(bytes[place], count: pick(3000)), at: place)
+            case 0: bytes[index] = UInt8(truncatingIfNeeded: random.nextBits())
+            case 1: bytes.insert(contentsOf: tokens[pick(tokens.count)].utf8, at: index)
+            case 2: bytes.removeSubrange(index..<min(bytes.count, index + 1 + pick(8)))
+            case 3: bytes.removeLast(bytes.count - index)
+            case 4: bytes.insert(contentsOf: repeatElement(bytes[index], count: pick(3000)), at: index)
             default: bytes += sound[pick(sound.count)]
             }
         }
@@ -45,25 +45,26 @@ struct FuzzTests {
         let seed = UInt64.random(in: .min ... .max)
         print("fuzz seed \(seed)")
         let configuration = HTTPServer.Configuration(threads: threads)
-        let quick: HTTPServer.Quick = { $0.method == "HEAD" ? .respond(.text("quick")) : nil }
+        let immediateHandler: HTTPServer.ImmediateHandler = { $0.method == "HEAD" ? .respond(.text("immediate")) : nil }
         let handler: HTTPServer.Handler = { .respond(.text("\($0.path) \($0.query.count) \($0.body.count)")) }
         let time = ManualTime()
-        try await withServer(configuration, time: time, quick: quick, handler: handler) { server in
+        try await withServer(configuration, time: time, immediateHandler: immediateHandler, handler: handler) {
+            server in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 // Deadlines end the requests that never become complete.
-                let working = Working()
+                let running = RunningWorkers()
                 group.addTask {
                     try await poll(
-                        until: { working.count.withLock { $0 } == 0 },
+                        until: { running.count.withLock { $0 } == 0 },
                         meanwhile: {
                             time.advance(by: .milliseconds(200))
-                            server.clients.look()
+                            server.clients.checkAll()
                         }
                     )
                 }
                 for worker in 0..<8 {
                     group.addTask {
-                        defer { working.count.withLock { $0 -= 1 } }
+                        defer { running.count.withLock { $0 -= 1 } }
                         let random = SeededRandom(seed: seed &+ UInt64(worker))
                         for _ in 0..<400 {
                             let client = try RawClient(port: server.port)
@@ -83,7 +84,7 @@ struct FuzzTests {
                 until: { server.openRequests == 0 && server.openConnections == 0 },
                 meanwhile: {
                     time.advance(by: .seconds(1))
-                    server.clients.look()
+                    server.clients.checkAll()
                 }
             )
         }

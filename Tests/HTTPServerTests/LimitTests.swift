@@ -32,12 +32,12 @@ struct LimitTests {
         let post = { (length: Int) in "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n" }
         try await withServer(.init(requestMemoryBytes: 1 << 20), handler: Self.length) { server in
             // Clients that never send their last byte fill the half for large bodies.
-            var holders: [RawClient] = []
+            var largeClients: [RawClient] = []
             for number in 1...8 {
-                let holder = try RawClient(port: server.port)
-                await holder.send(post(size + 1) + body)
+                let largeClient = try RawClient(port: server.port)
+                await largeClient.send(post(size + 1) + body)
                 try await poll { server.requestMemory == number * size }
-                holders.append(holder)
+                largeClients.append(largeClient)
             }
             let large = try RawClient(port: server.port)
             await large.send(post(size) + body)
@@ -48,14 +48,14 @@ struct LimitTests {
             await small.send(post(8000) + body.prefix(8000))
             #expect(await small.answer()?.body == "8000")
 
-            await holders[0].send("x")
-            #expect(await holders[0].answer()?.body == "\(size + 1)")
+            await largeClients[0].send("x")
+            #expect(await largeClients[0].answer()?.body == "\(size + 1)")
             try await poll { server.requestMemory == 7 * size }
             let next = try RawClient(port: server.port)
             await next.send(post(size) + body)
             #expect(await next.answer()?.body == "\(size)")
 
-            for holder in holders.dropFirst() { holder.hangUp() }
+            for largeClient in largeClients.dropFirst() { largeClient.hangUp() }
             try await poll { server.requestMemory == 0 }
         }
     }
@@ -83,7 +83,7 @@ struct LimitTests {
     }
 
     @Test(
-        "A NUL in a header, behind which another program would read on, is refused",
+        "A NUL in a header, after which another program would read on, is refused",
         arguments: [
             "Host: h\r\nX-A: a\0b", "Host: h\r\nX-A: a\0b\r\nX-B: c", "X-A: a\0b\r\nHost: h",
             "Host: h\r\nX-A: \0b", "Host: h\r\nX-A: a \0 b", "Host: h\0.example", "Host: h\r\nX-A\0b: a",
@@ -166,7 +166,7 @@ struct LimitTests {
     }
 
     @Test("A declared length far over the limit is refused unread")
-    func hopelessLength() async throws {
+    func farTooLarge() async throws {
         try await withServer(Self.limit, handler: Self.length) { server in
             let client = try RawClient(port: server.port)
             await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000000\r\n\r\n")
@@ -206,7 +206,7 @@ struct LimitTests {
                 status: 413
             ),
             Head(
-                name: "chunk of no size",
+                name: "chunk without a size",
                 text: "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
                 status: 400
             ),
@@ -221,7 +221,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A client that leaves in the middle of its request leaves nothing open")
+    @Test("A request that stays incomplete leaves nothing open")
     func halfRequest() async throws {
         let time = ManualTime()
         try await withServer(time: time, handler: Self.length) { server in
@@ -236,7 +236,7 @@ struct LimitTests {
                     until: { client.hasEnded },
                     meanwhile: {
                         time.advance(by: .seconds(1))
-                        server.clients.look()
+                        server.clients.checkAll()
                     }
                 )
                 let text = await everything

@@ -63,8 +63,8 @@ struct ListeningTests {
     @Test("A stale socket file is replaced")
     func staleSocket() async throws {
         try await withFolder { path in
-            let left = try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor
-            close(left)
+            let unused = try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor
+            close(unused)
             #expect(access(path, F_OK) == 0)
             try await withServer(.init(listen: .unix(path: path, mode: 0o600)), handler: Self.peer) { _ in
                 let client = try RawClient(path: path)
@@ -118,12 +118,16 @@ struct ListeningTests {
         let socket = try ListeningSocket(.tcp(address: "127.0.0.1", port: 0))
         let (descriptor, port) = (socket.descriptor, socket.port)
         defer { close(descriptor) }
-        let handed = dup(descriptor)
+        let inheritedDescriptor = dup(descriptor)
         let environment = ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "public"]
-        let sockets = try SocketActivation.descriptors(environment: environment, processID: getpid(), first: handed)
-        #expect(sockets == ["public": handed])
-        #expect(fcntl(handed, F_GETFD) & FD_CLOEXEC != 0)
-        try await withServer(.init(listen: .inherited(descriptor: handed)), handler: Self.peer) { server in
+        let sockets = try SocketActivation.descriptors(
+            environment: environment,
+            processID: getpid(),
+            first: inheritedDescriptor
+        )
+        #expect(sockets == ["public": inheritedDescriptor])
+        #expect(fcntl(inheritedDescriptor, F_GETFD) & FD_CLOEXEC != 0)
+        try await withServer(.init(listen: .inherited(descriptor: inheritedDescriptor)), handler: Self.peer) { server in
             #expect(server.port == port)
             let client = try RawClient(port: port)
             await client.send(Self.get)

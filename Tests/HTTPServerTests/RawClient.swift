@@ -19,7 +19,7 @@ final class RawClient: Sendable {
     private let descriptor: Int32
     private let queue = DispatchQueue(label: "raw-client")
     private let unread = Mutex<[UInt8]>([])
-    private let end = Mutex(false)
+    private let isEnded = Mutex(false)
 
     init(port: UInt16, address: String = "127.0.0.1") throws {
         let family = address.contains(":") ? AF_INET6 : AF_INET
@@ -98,9 +98,9 @@ final class RawClient: Sendable {
 
     /// Ends the connection with a reset, as after the death of the client's process.
     func reset() {
-        var nowhere = sockaddr()
-        nowhere.sa_family = sa_family_t(AF_UNSPEC)
-        _ = Glibc.connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+        var unspecified = sockaddr()
+        unspecified.sa_family = sa_family_t(AF_UNSPEC)
+        _ = Glibc.connect(descriptor, &unspecified, socklen_t(MemoryLayout<sockaddr>.size))
     }
 
     func hangUp() {
@@ -108,7 +108,7 @@ final class RawClient: Sendable {
     }
 
     /// `true` if the server has sent no more data so far.
-    var hasEnded: Bool { end.withLock { $0 } }
+    var hasEnded: Bool { isEnded.withLock { $0 } }
 
     /// Reads the next answer; `nil` if the connection ends before it is complete.
     func answer(hasBody: Bool = true) async -> Answer? {
@@ -135,13 +135,13 @@ final class RawClient: Sendable {
         }
     }
 
-    private func take(through mark: [UInt8]) -> String? {
+    private func take(through delimiter: [UInt8]) -> String? {
         while true {
             let found: String? = unread.withLock { bytes in
-                guard bytes.count >= mark.count else { return nil }
-                for start in 0...(bytes.count - mark.count)
-                where bytes[start..<(start + mark.count)].elementsEqual(mark) {
-                    defer { bytes.removeFirst(start + mark.count) }
+                guard bytes.count >= delimiter.count else { return nil }
+                for start in 0...(bytes.count - delimiter.count)
+                where bytes[start..<(start + delimiter.count)].elementsEqual(delimiter) {
+                    defer { bytes.removeFirst(start + delimiter.count) }
                     return String(decoding: bytes[..<start], as: UTF8.self)
                 }
                 return nil
@@ -165,7 +165,7 @@ final class RawClient: Sendable {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = recv(descriptor, &buffer, buffer.count, 0)
         guard count > 0 else {
-            end.withLock { $0 = true }
+            isEnded.withLock { $0 = true }
             return false
         }
         unread.withLock { $0 += buffer.prefix(count) }

@@ -17,7 +17,7 @@ func withServer(
     _ configuration: HTTPServer.Configuration = .init(),
     time: any TimeSource = SystemTime(),
     log: HTTPServer.Log? = nil,
-    quick: HTTPServer.Quick? = nil,
+    immediateHandler: HTTPServer.ImmediateHandler? = nil,
     handler: @escaping HTTPServer.Handler,
     body: (HTTPServer) async throws -> Void
 ) async throws {
@@ -25,7 +25,7 @@ func withServer(
         configuration: configuration,
         time: time,
         log: log,
-        quick: quick,
+        immediateHandler: immediateHandler,
         handler: handler
     )
     do {
@@ -53,7 +53,7 @@ struct RequestTests {
         }
     }
 
-    @Test("A request that comes byte by byte is one request")
+    @Test("A request that arrives byte by byte is one request")
     func splitPackets() async throws {
         try await withServer(handler: echo) { server in
             let client = try RawClient(port: server.port)
@@ -128,7 +128,7 @@ struct RequestTests {
         }
     }
 
-    @Test("An answer's header cannot split the answer in two")
+    @Test("A response's header cannot split the response in two")
     func splitHeader() async throws {
         let split = ServerResponse(headers: [("X-Echo", "a\r\nSet-Cookie: b")])
         try await withServer(handler: { _ in .respond(split) }) { server in

@@ -8,13 +8,17 @@ struct RouterTests {
         [
             Route("GET", "/v1/grants/{user_id}/token") { .respond(.text("\($0.method) token of \($1["user_id"])")) },
             Route("POST", "/v1/grants/{user_id}/token") { _, values in .respond(.text("post \(values["user_id"])")) },
-            Route("POST", "/only", quick: { request, _ in request.body.isEmpty ? .respond(.text("quick")) : nil }) {
+            Route(
+                "POST",
+                "/only",
+                immediateHandler: { request, _ in request.body.isEmpty ? .respond(.text("immediate")) : nil }
+            ) {
                 _,
-                _ in .respond(.text("slow"))
+                _ in .respond(.text("handler"))
             },
             Route("GET", "/") { _, _ in .respond(.text("root")) },
         ],
-        unknownPath: { _ in .text("nowhere", status: 404) },
+        unknownPath: { _ in .text("unknown", status: 404) },
         wrongMethod: { request, _ in .text("not \(request.method)", status: 405) }
     )
 
@@ -59,7 +63,7 @@ struct RouterTests {
     )
     func path(target: String, text: String?) async throws {
         let answer = try await answer("GET", target)
-        #expect(String(decoding: answer.body, as: UTF8.self) == text ?? "nowhere")
+        #expect(String(decoding: answer.body, as: UTF8.self) == text ?? "unknown")
         #expect(answer.status == (text == nil ? 404 : 200))
     }
 
@@ -81,18 +85,20 @@ struct RouterTests {
         #expect(String(decoding: answer.body, as: UTF8.self) == "not PUT")
     }
 
-    @Test("A route's quick answer is used if there is one, else the handler answers")
-    func quick() async throws {
-        guard case .respond(let response)? = Self.router.quickAnswer(Self.request("POST", "/only")) else {
-            Issue.record("no quick answer")
+    @Test("A route's immediate handler responds if it can, else its handler does")
+    func immediateHandler() async throws {
+        guard case .respond(let response)? = Self.router.immediateReply(Self.request("POST", "/only")) else {
+            Issue.record("no immediate reply")
             return
         }
         #expect(response.route == "/only")
         for (method, target, body) in [("POST", "/only", "x"), ("GET", "/", ""), ("GET", "/x", ""), ("PUT", "/", "")] {
-            let isLeft =
-                if case nil = Self.router.quickAnswer(Self.request(method, target, body: body)) { true } else { false }
-            #expect(isLeft)
+            let isLeftToHandler =
+                if case nil = Self.router.immediateReply(Self.request(method, target, body: body)) { true } else {
+                    false
+                }
+            #expect(isLeftToHandler)
         }
-        #expect(try await answer("POST", "/only", body: "x").body == Array("slow".utf8))
+        #expect(try await answer("POST", "/only", body: "x").body == Array("handler".utf8))
     }
 }

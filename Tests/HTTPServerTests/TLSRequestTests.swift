@@ -6,12 +6,12 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Answers over TLS",
+    "Responses over TLS",
     .timeLimit(.minutes(2)),
     .enabled(if: Tool.openssl.isInstalled, "openssl is not installed")
 )
 struct TLSRequestTests {
-    @Test("are those of plain HTTP, for large bodies and slow handlers too")
+    @Test("are the same as over plain HTTP, also for large bodies and slow handlers")
     func requests() async throws {
         let authority = try TestAuthority()
         defer { authority.remove() }

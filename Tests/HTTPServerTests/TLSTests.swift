@@ -19,7 +19,7 @@ struct TLSTests {
         try authority.issue("server", for: "IP:127.0.0.1")
     }
 
-    private static func greet(_: ServerRequest) async -> ServerReply { .respond(.text("greetings")) }
+    private static func respond(_: ServerRequest) async -> ServerReply { .respond(.text("hello")) }
 
     private func certificate(_ name: String = "server") throws -> ServerCertificate {
         try ServerCertificate(
@@ -41,19 +41,19 @@ struct TLSTests {
     }
 
     @Test(
-        "speak TLS 1.2 or 1.3, with forward secrecy",
+        "use TLS 1.2 or 1.3, with forward secrecy",
         arguments: [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")]
     )
     func versions(option: String, name: String) async throws {
         defer { authority.remove() }
-        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+        try await withServer(.init(certificate: try certificate()), handler: Self.respond) { server in
             let report = try await handshake(with: server, [option, "-verify_return_error"])
             #expect(report.contains("New, \(name), Cipher is"), "\(report)")
         }
     }
 
     @Test(
-        "speak nothing older or weaker",
+        "do not use older versions or weaker ciphers",
         arguments: [
             ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1", "-cipher", "ALL:@SECLEVEL=0"],
             ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"],
@@ -61,7 +61,7 @@ struct TLSTests {
     )
     func refusedVersions(options: [String]) async throws {
         defer { authority.remove() }
-        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+        try await withServer(.init(certificate: try certificate()), handler: Self.respond) { server in
             await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server, options) }
             _ = try await handshake(with: server)
         }
@@ -71,7 +71,7 @@ struct TLSTests {
     func replaced() async throws {
         try authority.issue("next", for: "IP:127.0.0.1,DNS:next")
         defer { authority.remove() }
-        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+        try await withServer(.init(certificate: try certificate()), handler: Self.respond) { server in
             let verified = ["-verify_return_error", "-verify_hostname", "next"]
             await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server, verified) }
             server.present(try certificate("next"))
@@ -79,10 +79,10 @@ struct TLSTests {
         }
     }
 
-    @Test("that begin in plain text are closed without an answer")
+    @Test("in plain text are closed without a response")
     func plainText() async throws {
         defer { authority.remove() }
-        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+        try await withServer(.init(certificate: try certificate()), handler: Self.respond) { server in
             let client = try RawClient(port: server.port)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.everything()?.contains("HTTP/") == false)
@@ -91,37 +91,40 @@ struct TLSTests {
     }
 
     /// The first bytes of a ClientHello of 512 bytes, and of a record of 5.
-    private static let beginnings: [[UInt8]] = [[0x16, 0x03, 0x01, 0x02, 0x00, 0x01], [0x16]]
+    private static let partialHellos: [[UInt8]] = [[0x16, 0x03, 0x01, 0x02, 0x00, 0x01], [0x16]]
 
-    @Test("whose handshake does not end lose their connection, without an answer in plain text", arguments: beginnings)
-    func stalledHandshake(beginning: [UInt8]) async throws {
+    @Test(
+        "whose handshake does not end lose their connection, without a response in plain text",
+        arguments: partialHellos
+    )
+    func stalledHandshake(partialHello: [UInt8]) async throws {
         defer { authority.remove() }
         let time = ManualTime()
-        try await withServer(.init(certificate: try certificate()), time: time, handler: Self.greet) { server in
+        try await withServer(.init(certificate: try certificate()), time: time, handler: Self.respond) { server in
             let client = try RawClient(port: server.port)
-            await client.send(beginning)
-            try await poll(until: { server.clients.kinds == [.head] }, meanwhile: server.clients.look)
+            await client.send(partialHello)
+            try await poll(until: { server.clients.kinds == [.head] }, meanwhile: server.clients.checkAll)
             // An occasional byte does not keep the connection alive.
             await client.send([0x00])
             time.advance(by: .milliseconds(9_999))
-            server.clients.look()
+            server.clients.checkAll()
             #expect(server.clients.kinds == [.head])
             time.advance(by: .milliseconds(1))
-            server.clients.look()
+            server.clients.checkAll()
             #expect(await client.everything() == "")
             try await poll { server.openConnections == 0 }
         }
     }
 
-    @Test("that say nothing at all lose their connection")
+    @Test("that never begin lose their connection")
     func silence() async throws {
         defer { authority.remove() }
         let time = ManualTime()
-        try await withServer(.init(certificate: try certificate()), time: time, handler: Self.greet) { server in
+        try await withServer(.init(certificate: try certificate()), time: time, handler: Self.respond) { server in
             let client = try RawClient(port: server.port)
             try await poll { server.openConnections == 1 }
             time.advance(by: .seconds(60))
-            server.clients.look()
+            server.clients.checkAll()
             #expect(await client.everything() == "")
             try await poll { server.openConnections == 0 }
         }
@@ -132,9 +135,9 @@ struct TLSTests {
         defer { authority.remove() }
         var configuration = HTTPServer.Configuration(certificate: try certificate())
         configuration.maximumConnectionsPerAddress = 1
-        try await withServer(configuration, handler: Self.greet) { server in
+        try await withServer(configuration, handler: Self.respond) { server in
             let first = try RawClient(port: server.port)
-            await first.send(Self.beginnings[0])
+            await first.send(Self.partialHellos[0])
             try await poll { server.openConnections == 1 }
             await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server) }
             first.hangUp()

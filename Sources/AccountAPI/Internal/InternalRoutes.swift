@@ -26,7 +26,7 @@ package struct InternalRoutes: Sendable {
             Route(
                 "GET",
                 "/v1/grants/{user_id}/token",
-                quick: { [desk] request, values in
+                immediateHandler: { [desk] request, values in
                     desk.promptToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
                 },
                 handler: { [desk] request, values in
@@ -39,7 +39,7 @@ package struct InternalRoutes: Sendable {
             Route(
                 "GET",
                 "/healthz",
-                quick: { [probes] _, _ in .respond(probes.health()) },
+                immediateHandler: { [probes] _, _ in .respond(probes.health()) },
                 handler: { [probes] _, _ in .respond(probes.health()) }
             ),
             Route("GET", "/readyz") { request, _ in .respond(await readiness(for: request)) },

@@ -142,7 +142,7 @@ extension Doctor {
             try address.tryToBind()
             return .ok(subject, "\(address) is free")
         } catch {
-            guard !error.isTaken else { return .ok(subject, "\(address) is taken: by the worker, if it runs") }
+            guard !error.isAddressInUse else { return .ok(subject, "\(address) is taken: by the worker, if it runs") }
             return .fault(subject, "\(error): name an address of this machine, and a port that its user may have")
         }
     }

@@ -126,7 +126,7 @@ extension HTTPListeners {
     static func open(
         _ configuration: HTTPServer.Configuration,
         _ router: Router,
-        answerToRefused: @escaping HTTPServer.RefusalHandler,
+        refusalHandler: @escaping HTTPServer.RefusalHandler,
         _ worker: RunningWorker
     ) throws -> HTTPServer {
         let diagnostics = worker.context.diagnostics
@@ -147,8 +147,8 @@ extension HTTPListeners {
                         ]
                     )
                 },
-                quick: { router.quickAnswer($0) },
-                answerToRefused: answerToRefused,
+                immediateHandler: { router.immediateReply($0) },
+                refusalHandler: refusalHandler,
                 handler: { await router.answer($0) }
             )
         } catch {

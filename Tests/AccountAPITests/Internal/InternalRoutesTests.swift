@@ -87,7 +87,7 @@ struct InternalRoutesTests {
             headers: credential.map { [("Authorization", "Bearer \($0)")] } ?? []
         )
         let router = InternalRoutes(desk: fixture.desk, probes: probes, exposure: exposure).router
-        if case .respond(let response)? = router.quickAnswer(request) { return response }
+        if case .respond(let response)? = router.immediateReply(request) { return response }
         guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }
         return response
     }

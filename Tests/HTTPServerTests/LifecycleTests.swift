@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPServer
 
 @Suite("The server waits without blocking, and shuts down cleanly", .timeLimit(.minutes(10)))
-struct LifeTests {
+struct LifecycleTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     @Test("Hundreds of requests wait for their handlers on one thread", arguments: [1, 2])
@@ -46,7 +46,7 @@ struct LifeTests {
         }
     }
 
-    @Test("A client that has closed its sending side keeps its handler, and gets its answer however late")
+    @Test("A client that has closed its sending side gets its response, however late")
     func halfClosedWhileHandled() async throws {
         let arrived = Event()
         let released = Event()
@@ -69,7 +69,7 @@ struct LifeTests {
             await lost.send("GET /lost HTTP/1.1\r\nHost: h\r\n\r\n")
             await arrived.wait(times: 2)
             lost.reset()
-            // The code that finds the lost connection has checked the other one too.
+            // The check that finds the lost connection has checked the other one too.
             await cancelled.wait()
             released.happen()
             #expect(await half.answer()?.body == "cancelled: false")
@@ -77,7 +77,7 @@ struct LifeTests {
     }
 
     @Test(
-        "A client that closes its sending side with its request gets its answer while others are connected",
+        "A client that closes its sending side with its request gets its response while others are connected",
         arguments: [1, 2]
     )
     func halfClosedAmongOthers(threads: Int) async throws {
@@ -105,7 +105,7 @@ struct LifeTests {
     }
 
     @Test("A client whose connection is lost cancels the handler")
-    func hangUp() async throws {
+    func lostConnection() async throws {
         let arrived = Event()
         let cancelled = Event()
         let handler: HTTPServer.Handler = { _ in
@@ -123,7 +123,7 @@ struct LifeTests {
         }
     }
 
-    @Test("Stopping waits for a begun request, whose answer closes the connection")
+    @Test("Stopping waits for a request in progress, whose response closes the connection")
     func gracefulStop() async throws {
         let arrived = Event()
         let released = Event()
@@ -149,7 +149,7 @@ struct LifeTests {
         #expect(server.openRequests == 0)
     }
 
-    @Test("Stopping closes connections without an answer in time, and cancels their handlers")
+    @Test("Stopping closes connections whose response is late, and cancels their handlers")
     func deadline() async throws {
         let arrived = Event()
         let cancelled = Event()
@@ -157,7 +157,7 @@ struct LifeTests {
             arrived.happen()
             await untilCancelled()
             cancelled.happen()
-            return .respond(.text("nobody reads this"))
+            return .respond(.text("not sent"))
         }
         let clients = try (0..<50).map { _ in try RawClient(port: server.port) }
         for client in clients { await client.send(Self.get) }
@@ -189,8 +189,8 @@ struct LifeTests {
         #expect(server.openRequests == 0)
     }
 
-    @Test("A taken port is reported as such")
-    func takenPort() async throws {
+    @Test("A port that is in use is reported as such")
+    func portInUse() async throws {
         try await withServer(handler: { _ in .drop }) { server in
             let error = #expect(throws: HTTPServerError.self) {
                 try HTTPServer(configuration: .init(listen: .tcp(address: "127.0.0.1", port: server.port))) { _ in .drop

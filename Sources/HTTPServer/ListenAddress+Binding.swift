@@ -1,18 +1,16 @@
 private import Glibc
 
 extension ListenAddress {
-    /// Checks that a server could listen on this TCP address now.
+    /// Checks that a server could listen on this TCP address now; throws the error that a server would throw.
     ///
-    /// Other kinds of address are not tried, because that would leave traces.
-    ///
-    /// It binds the address and releases it without listening, so no client notices. It throws the errors that a server
-    /// would throw.
+    /// It binds the address and releases it without listening, so no client notices. Other kinds of address are not
+    /// tried: a unix socket would leave a file.
     package func tryToBind() throws(HTTPServerError) {
-        guard case .tcp(let figures, let port) = self else { return }
-        guard let endpoint = SocketAddress(address: figures, port: port) else {
+        guard case .tcp(let address, let port) = self else { return }
+        guard let endpoint = SocketAddress(address: address, port: port) else {
             throw HTTPServerError(
                 code: .badAddress,
-                message: "\(figures) is not a numeric IPv4 or IPv6 address",
+                message: "\(address) is not a numeric IPv4 or IPv6 address",
                 systemError: 0
             )
         }
@@ -33,5 +31,5 @@ extension ListenAddress {
 
 extension HTTPServerError {
     /// `true` if another process already listens on the address.
-    package var isTaken: Bool { systemError == EADDRINUSE }
+    package var isAddressInUse: Bool { systemError == EADDRINUSE }
 }

@@ -8,11 +8,11 @@ package enum NetworkReach: Hashable, Sendable {
 }
 
 extension ListenAddress {
-    /// The reach of a socket with this address; an inherited socket is asked for its address.
+    /// The reach of a socket with this address; for an inherited socket, its own address counts.
     package var reach: NetworkReach {
         switch self {
         case .unix: .unixSocket
-        case .tcp(let figures, port: _): Self.reach(of: NetworkAddress(figures))
+        case .tcp(let address, port: _): Self.reach(of: NetworkAddress(address))
         case .inherited(let descriptor):
             if let endpoint = SocketAddress(ofSocket: descriptor) {
                 endpoint.isUnix ? .unixSocket : Self.reach(of: endpoint.network)

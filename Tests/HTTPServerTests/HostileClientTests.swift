@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPServer
 
 @Suite("Hostile clients are contained", .timeLimit(.minutes(10)))
-struct StrangerTests {
+struct HostileClientTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     private static func length(_ request: ServerRequest) async -> ServerReply {
@@ -69,18 +69,18 @@ struct StrangerTests {
         ]
     )
     func ambiguousHead(_ row: Head) async throws {
-        let asked = Mutex(0)
+        let handled = Mutex(0)
         let handler: HTTPServer.Handler = { _ in
-            asked.withLock { $0 += 1 }
-            return .respond(.text("taken"))
+            handled.withLock { $0 += 1 }
+            return .respond(.text("handled"))
         }
         try await withServer(handler: handler) { server in
             let client = try RawClient(port: server.port)
             await client.send(row.text + Self.get)
             let answer = try #require(await client.everything())
             #expect(answer.hasPrefix("HTTP/1.1 \(row.status) "))
-            #expect(!answer.contains("taken"))
-            #expect(asked.withLock { $0 } == 0)
+            #expect(!answer.contains("handled"))
+            #expect(handled.withLock { $0 } == 0)
         }
     }
 
@@ -150,22 +150,22 @@ struct StrangerTests {
     }
 
     @Test("Forwarding headers of other peers are ignored, and the log has no path")
-    func stranger() async throws {
+    func untrustedPeer() async throws {
         let summaries = Mutex<[RequestSummary]>([])
-        let over = Event()
+        let finished = Event()
         let log: HTTPServer.Log = { summary in
             summaries.withLock { $0.append(summary) }
-            over.happen()
+            finished.happen()
         }
         let router = Router([Route("GET", "/users/{id}") { request, _ in .respond(.text(request.clientAddress)) }])
         try await withServer(log: log, handler: router.answer) { server in
             let client = try RawClient(port: server.port)
             await client.send(
-                "GET /users/secret?q=secret HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 192.0.2.7\r\nRequest-Id: mine\r\n\r\n"
+                "GET /users/secret?q=secret HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 192.0.2.7\r\nRequest-Id: forged\r\n\r\n"
             )
             let answer = await client.answer()
             #expect(answer?.body == "127.0.0.1")
-            await over.wait()
+            await finished.wait()
             let summary = try #require(summaries.withLock { $0.first })
             #expect(answer?.head.contains("Request-Id: \(summary.id)") == true)
             #expect(summary.id.count == 16)
@@ -176,19 +176,22 @@ struct StrangerTests {
         }
     }
 
-    @Test("A quick answer needs no handler; without one the handler answers")
-    func quick() async throws {
-        let quick: HTTPServer.Quick = { $0.path == "/quick" ? .respond(.text("quick")) : nil }
-        try await withServer(quick: quick, handler: { _ in .respond(.text("slow")) }) { server in
+    @Test("The handler responds only if the immediate handler does not")
+    func immediateHandler() async throws {
+        let immediateHandler: HTTPServer.ImmediateHandler = {
+            $0.path == "/immediate" ? .respond(.text("immediate")) : nil
+        }
+        try await withServer(immediateHandler: immediateHandler, handler: { _ in .respond(.text("handler")) }) {
+            server in
             let client = try RawClient(port: server.port)
-            for path in ["quick", "slow", "quick", "slow"] {
+            for path in ["immediate", "handler", "immediate", "handler"] {
                 await client.send("GET /\(path) HTTP/1.1\r\nHost: h\r\n\r\n")
                 #expect(await client.answer()?.body == path)
             }
         }
     }
 
-    @Test("A connection ends after its number of requests")
+    @Test("A connection ends after the allowed number of requests")
     func requestsPerConnection() async throws {
         try await withServer(.init(limits: .init(requestsPerConnection: 2)), handler: Self.length) { server in
             let client = try RawClient(port: server.port)
@@ -200,14 +203,14 @@ struct StrangerTests {
     }
 
     @Test("A thousand idle connections do not block other clients")
-    func idleCrowd() async throws {
+    func idleConnections() async throws {
         try await withServer(.init(threads: 2), handler: Self.length) { server in
             _ = try OpenFileLimit.raise()
-            let crowd = try (0..<1000).map { _ in try RawClient(port: server.port) }
+            let idle = try (0..<1000).map { _ in try RawClient(port: server.port) }
             let client = try RawClient(port: server.port)
             await client.send(Self.get)
             #expect(await client.answer()?.body == "0")
-            try await poll { server.openConnections == crowd.count + 1 }
+            try await poll { server.openConnections == idle.count + 1 }
         }
     }
 }
