@@ -1,7 +1,7 @@
 private import Dispatch
 private import Synchronization
 
-/// Notifies the waiting listeners that something changed; they look up the change themselves.
+/// Notifies waiting tasks that the state has changed; they then read the state.
 final class ChangeSignal: Sendable {
     private struct State {
         var next = 0
@@ -10,14 +10,14 @@ final class ChangeSignal: Sendable {
 
     private let state = Mutex(State())
 
-    func announce() {
+    func notify() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
-    /// Returns the changes from now on.
+    /// Returns a stream with one element for each later change.
     ///
-    /// The stream ends with the listener's task, or when the time is over.
-    func following(atMost span: Duration) -> AsyncStream<Void> {
+    /// The stream ends with the task that reads it, or after the time span.
+    func changes(atMost span: Duration) -> AsyncStream<Void> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let number = state.withLock { state in
                 state.next += 1

@@ -11,8 +11,8 @@ struct ControlError: Error {
 
 /// Readers of control requests. Their errors name the invalid field.
 extension OrderedJSON {
-    func members(of what: String) throws(ControlError) -> [(name: String, value: OrderedJSON)] {
-        guard case .object(let members) = self else { throw ControlError("\(what) must be a JSON object") }
+    func members(of name: String) throws(ControlError) -> [(name: String, value: OrderedJSON)] {
+        guard case .object(let members) = self else { throw ControlError("\(name) must be a JSON object") }
         return members.map { ($0.name, $0.value) }
     }
 
@@ -29,7 +29,7 @@ extension OrderedJSON {
         return value
     }
 
-    func share(_ name: String) throws(ControlError) -> Double {
+    func fraction(_ name: String) throws(ControlError) -> Double {
         guard let value = numberValue, (0...1).contains(value) else {
             throw ControlError("\(name) must be a number from 0 to 1")
         }

@@ -14,7 +14,7 @@ extension FixedAnswer {
         static func unconfirmed(_ name: String, _ answer: FixedAnswer) -> Preset { Preset(name, answer) }
     }
 
-    static let presets = grantErrors + clientErrors + policyErrors + passingErrors + senselessAnswers
+    static let presets = grantErrors + clientErrors + policyErrors + temporaryErrors + invalidAnswers
 
     // MARK: Errors of the grant
 
@@ -119,7 +119,7 @@ extension FixedAnswer {
 
     // MARK: Temporary errors
 
-    private static let passingErrors: [Preset] = [
+    private static let temporaryErrors: [Preset] = [
         .unconfirmed("rate_limit_exceeded", error(403, "rate_limit_exceeded")),
         .unconfirmed("429", throttled(retryAfter: nil)),
         .unconfirmed("429_retry_after", throttled(retryAfter: 30)),
@@ -177,7 +177,7 @@ extension FixedAnswer {
 
     // MARK: Invalid answers, as a proxy or a bug sends them
 
-    private static let senselessAnswers: [Preset] = [
+    private static let invalidAnswers: [Preset] = [
         Preset("html200", html(200, "<html><body>Sign in to the hotel's network</body></html>\n")),
         Preset("empty200", FixedAnswer(200, body: [])),
         Preset("empty_object200", raw("{}")),

@@ -19,8 +19,8 @@ enum GoogleSandbox {
             return
         }
 
-        let (end, ender) = AsyncStream<Void>.makeStream()
-        let signals = onEndingSignals { ender.finish() }
+        let (stop, continuation) = AsyncStream<Void>.makeStream()
+        let signals = onTerminationSignals { continuation.finish() }
         defer { for source in signals { source.cancel() } }
         let sandbox = Sandbox(time: SystemTime(), random: SystemRandom()) { line in
             if !arguments.isQuiet { write(line + "\n", to: STDOUT_FILENO) }
@@ -34,7 +34,7 @@ enum GoogleSandbox {
             )
             let server = try HTTPServer(configuration: configuration, handler: sandbox.answer)
             write("google-sandbox listening on http://127.0.0.1:\(server.port)\n", to: STDOUT_FILENO)
-            for await _ in end {}
+            for await _ in stop {}
             await server.stop(within: .seconds(1))
         } catch {
             write("google-sandbox: \(error)\n", to: STDERR_FILENO)
@@ -43,7 +43,7 @@ enum GoogleSandbox {
     }
 
     /// Calls back on SIGTERM and SIGINT as long as the sources are kept.
-    private static func onEndingSignals(_ body: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
+    private static func onTerminationSignals(_ body: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
         [SIGTERM, SIGINT].map { number in
             // Keeps the signal from ending the process; the source still receives it.
             _ = signal(number, SIG_IGN)
@@ -59,7 +59,7 @@ enum GoogleSandbox {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            // The reader of the output is gone, so the text is dropped.
+            // The reader of the output has closed it, so the text is dropped.
             guard written > 0 else { return }
             rest = rest.dropFirst(written)
         }

@@ -1,15 +1,3 @@
-/// The policy for exchanging refresh tokens for new ones.
-enum RotationPolicy: Equatable, Sendable {
-    /// Like Google: the refresh token stays the same.
-    case off
-
-    /// Each refresh issues a successor; the predecessor stays valid until the successor is first used.
-    case careful
-
-    /// Each refresh issues a successor; the predecessor is dead at once.
-    case strict
-}
-
 /// The refresh tokens of one grant through its rotations.
 struct RefreshTokenChain: Equatable, Sendable {
     enum Use: Equatable {
@@ -21,8 +9,8 @@ struct RefreshTokenChain: Equatable, Sendable {
         case rotated(to: String)
     }
 
-    /// The number of dead tokens that are remembered, so that their use is recognised without unlimited memory.
-    private static let memory = 4
+    /// The number of dead tokens that are kept, so that their use is recognised and memory stays limited.
+    private static let maximumDead = 4
 
     /// The last used token, or the first one.
     private(set) var current: String
@@ -37,27 +25,27 @@ struct RefreshTokenChain: Equatable, Sendable {
         current = first
     }
 
-    /// The token of a client that received every answer.
+    /// The token that the client has if it received every answer.
     var newest: String { successor ?? current }
 
     /// The valid tokens, the older one first.
     var live: [String] { successor.map { [current, $0] } ?? [current] }
 
-    /// Uses a token.
+    /// Uses a token; `makeToken` makes its successor.
     ///
-    /// A client that presents the predecessor again did not receive the successor, so a fresh one replaces it.
-    mutating func use(_ token: String, rotation: RotationPolicy, fresh: () -> String) -> Use {
+    /// A client that presents the predecessor again did not receive the successor, so a new one replaces it.
+    mutating func use(_ token: String, rotation: RotationPolicy, makeToken: () -> String) -> Use {
         guard live.contains(token) else { return .refused }
         if token == successor {
-            bury(current)
+            markDead(current)
             current = token
             successor = nil
         }
         guard rotation != .off else { return .kept }
-        if let unused = successor { bury(unused) }
-        let next = fresh()
+        if let unused = successor { markDead(unused) }
+        let next = makeToken()
         if rotation == .strict {
-            bury(current)
+            markDead(current)
             current = next
             successor = nil
         } else {
@@ -66,8 +54,8 @@ struct RefreshTokenChain: Equatable, Sendable {
         return .rotated(to: next)
     }
 
-    private mutating func bury(_ token: String) {
+    private mutating func markDead(_ token: String) {
         dead.append(token)
-        if dead.count > Self.memory { dead.removeFirst() }
+        if dead.count > Self.maximumDead { dead.removeFirst() }
     }
 }

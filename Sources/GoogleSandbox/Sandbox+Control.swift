@@ -18,9 +18,9 @@ extension Sandbox {
             case ("GET", "/control/wait"):
                 return try await wait(request)
             case ("POST", _):
-                let done = try change(request)
-                changes.announce()
-                return .json(done.text)
+                let result = try change(request)
+                stateChanges.notify()
+                return .json(result.text)
             default:
                 throw ControlError("no such control route", status: 404)
             }
@@ -31,25 +31,25 @@ extension Sandbox {
     }
 
     private func change(_ request: ServerRequest) throws(ControlError) -> OrderedJSON {
-        guard let order = request.body.isEmpty ? [:] : OrderedJSON.parsed(request.body) else {
+        guard let body = request.body.isEmpty ? [:] : OrderedJSON.parsed(request.body) else {
             throw ControlError("the body is not JSON")
         }
-        if let done = try controlSecurityEvents(request.path, order) { return done }
+        if let result = try controlSecurityEvents(request.path, body) { return result }
         let now = time.now
         return try withState { (state) throws(ControlError) -> OrderedJSON in
             switch request.path {
             case "/control/grants":
-                return try state.createGrants(order, now: now)
+                return try state.createGrants(body, now: now)
             case "/control/grants/set":
-                return try state.setGrants(order)
+                return try state.setGrants(body)
             case "/control/settings":
-                try state.apply(order)
+                try state.apply(body)
                 return state.settings.json
             case "/control/release":
-                return try state.release(order)
+                return try state.release(body)
             case "/control/reset":
                 state.reset()
-                withSecurityEvents { $0.forgetStream() }
+                withSecurityEvents { $0.deleteStream() }
                 return [:]
             default:
                 throw ControlError("no such control route", status: 404)

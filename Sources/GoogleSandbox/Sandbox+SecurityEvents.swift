@@ -9,7 +9,7 @@ extension Sandbox {
             request.method == "GET" && ["/.well-known/risc-configuration", Self.keysPath].contains(request.path)
         guard isKeyRoute || request.path.hasPrefix("/v1beta/stream") else { return nil }
         if let outage = withState({ $0.settings.outage }) {
-            guard case .reply(let reply, _)? = withState({ $0.outcomeInstead(outage) }) else { return .drop }
+            guard case .reply(let reply, _)? = withState({ $0.immediateOutcome(of: outage) }) else { return .drop }
             return reply
         }
         guard isKeyRoute else {
@@ -25,7 +25,7 @@ extension Sandbox {
             return .respond(.json(body.text))
         }
         do throws(ControlError) {
-            let keys = try withSecurityEvents { (desk) throws(ControlError) in try desk.keySet() }
+            let keys = try withSecurityEvents { (securityEvents) throws(ControlError) in try securityEvents.keySet() }
             var response = ServerResponse.json(keys.text)
             response.headers.append(("Cache-Control", "public, max-age=3600, must-revalidate, no-transform"))
             return .respond(response)
@@ -34,44 +34,53 @@ extension Sandbox {
         }
     }
 
-    private static var keysPath: String { "/oauth2/v3/certs" }
+    private static let keysPath = "/oauth2/v3/certs"
 
     /// Handles a control request about security events; `nil` for a path that does not concern them.
-    func controlSecurityEvents(_ path: String, _ order: OrderedJSON) throws(ControlError) -> OrderedJSON? {
+    func controlSecurityEvents(_ path: String, _ body: OrderedJSON) throws(ControlError) -> OrderedJSON? {
         switch path {
         case "/control/security-events":
-            let order = try complete(SecurityEventSpecification(order, now: time.now))
-            return try withSecurityEvents { (desk) throws(ControlError) in try desk.token(for: order) }
+            let specification = try complete(SecurityEventSpecification(body, now: time.now))
+            return try withSecurityEvents { (securityEvents) throws(ControlError) in
+                try securityEvents.token(for: specification)
+            }
         case "/control/security-events/rotate-key":
-            let keepsOld = try order["keep_old"]?.bool("keep_old") ?? true
-            let key = try withSecurityEvents { (desk) throws(ControlError) in
-                try desk.rotateKey(keepingOld: keepsOld).id
+            let keepsOld = try body["keep_old"]?.bool("keep_old") ?? true
+            let key = try withSecurityEvents { (securityEvents) throws(ControlError) in
+                try securityEvents.rotateKey(keepingOld: keepsOld).id
             }
             return ["kid": .string(key)]
         case "/control/security-events/stream":
-            let isForbidden = try order["forbidden"]?.bool("forbidden")
-            return withSecurityEvents { desk in
-                desk.isForbidden = isForbidden ?? desk.isForbidden
-                return desk.streamView
+            let isForbidden = try body["forbidden"]?.bool("forbidden")
+            return withSecurityEvents { securityEvents in
+                securityEvents.isForbidden = isForbidden ?? securityEvents.isForbidden
+                return securityEvents.streamView
             }
         case "/control/service-accounts":
-            return try withSecurityEvents { (desk) throws(ControlError) in try desk.createAccount() }
+            return try withSecurityEvents { (securityEvents) throws(ControlError) in try securityEvents.createAccount()
+            }
         default:
             return nil
         }
     }
 
-    /// Completes the order with the data of the named grant: the account's id, and the client id as the audience.
-    private func complete(_ order: SecurityEventSpecification) throws(ControlError) -> SecurityEventSpecification {
-        var order = order
+    /// Completes the specification with the data of the named grant: the account's id, and the client id as the audience.
+    private func complete(_ incomplete: SecurityEventSpecification) throws(ControlError) -> SecurityEventSpecification {
+        var specification = incomplete
         let grant = withState { state in
-            if let token = order.refreshToken { return state.placeByRefreshToken[token].map { state.grants[$0] } }
-            return state.grants.first { $0.sub == order.sub || (order.sub == nil && $0.email == order.email) }
+            if let token = specification.refreshToken {
+                return state.indexByRefreshToken[token].map { state.grants[$0] }
+            }
+            return state.grants.first {
+                $0.sub == specification.sub || (specification.sub == nil && $0.email == specification.email)
+            }
         }
-        order.sub = order.sub ?? grant?.sub
-        order.email = order.email ?? grant?.email
-        if order.audience.isEmpty { order.audience = [grant?.clientID ?? "sandbox.apps.googleusercontent.com"] }
-        return order
+        specification.sub = specification.sub ?? grant?.sub
+        specification.email = specification.email ?? grant?.email
+        if specification.audience.isEmpty {
+            specification.audience = [grant?.clientID ?? "sandbox.apps.googleusercontent.com"]
+        }
+        return specification
     }
 }
 

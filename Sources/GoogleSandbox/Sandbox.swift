@@ -4,11 +4,11 @@ private import Synchronization
 
 /// Runs the sandbox: waits and answers as ``SandboxState`` decides.
 final class Sandbox: Sendable {
-    /// The longest time for which a request hangs or is held, and for which a control request waits.
-    private static let patience = Duration.seconds(60)
+    /// The longest time for which a request gets no answer or is on hold, and for which a control request waits.
+    private static let longestWait = Duration.seconds(60)
 
     let time: any TimeSource
-    let changes = ChangeSignal()
+    let stateChanges = ChangeSignal()
     private let state: Mutex<SandboxState>
     private let securityEvents = Mutex(SandboxSecurityEvents())
     private let log: @Sendable (String) -> Void
@@ -37,26 +37,26 @@ final class Sandbox: Sendable {
             log("\(request.method) \(request.path)")
             return reply
         }
-        guard let inquiry = SandboxRequest(request) else {
-            withState { $0.countStray() }
+        guard let parsed = SandboxRequest(request) else {
+            withState { $0.countUnknownRoute() }
             return .respond(.text("404. That's an error.\n", status: 404))
         }
-        let pending = withState { $0.begin(inquiry) }
+        let pending = withState { $0.begin(parsed) }
         let reply: ServerReply
         let label: String
         do {
             if pending.delay > .zero { try await time.sleep(for: pending.delay) }
             try await waitForRelease(pending)
-            switch withState({ $0.answer(inquiry, pending, now: time.now) }) {
-            case .reply(let made, let name):
-                (reply, label) = (made, name)
+            switch withState({ $0.answer(parsed, pending, now: time.now) }) {
+            case .reply(let outcome, let name):
+                (reply, label) = (outcome, name)
             case .hang:
-                try await time.sleep(for: Self.patience)
+                try await time.sleep(for: Self.longestWait)
                 (reply, label) = (.drop, "hang")
                 withState { $0.end(pending, label: label) }
             }
         } catch {
-            // The client is gone: its task has been cancelled.
+            // The connection is lost, so the task has been cancelled.
             (reply, label) = (.drop, "client_gone")
             withState { $0.end(pending, label: label) }
         }
@@ -66,20 +66,20 @@ final class Sandbox: Sendable {
 
     private func waitForRelease(_ pending: SandboxState.Pending) async throws {
         guard pending.grant != nil, withState({ $0.isOnHold(pending) }) else { return }
-        let following = changes.following(atMost: Self.patience)
+        let later = stateChanges.changes(atMost: Self.longestWait)
         withState { $0.countHold(pending, by: 1) }
         defer { withState { $0.countHold(pending, by: -1) } }
-        changes.announce()
+        stateChanges.notify()
         guard withState({ $0.isOnHold(pending) }) else { return }
-        for await _ in following where !withState({ $0.isOnHold(pending) }) { return }
+        for await _ in later where !withState({ $0.isOnHold(pending) }) { return }
         try Task.checkCancellation()
     }
 
     /// Waits until the number of requests on hold is reached; returns `false` if it is not reached in time.
     func waitForHolding(_ count: Int) async -> Bool {
-        let following = changes.following(atMost: Self.patience)
+        let later = stateChanges.changes(atMost: Self.longestWait)
         if withState({ $0.statistics.holding >= count }) { return true }
-        for await _ in following where withState({ $0.statistics.holding >= count }) { return true }
+        for await _ in later where withState({ $0.statistics.holding >= count }) { return true }
         return false
     }
 }

@@ -1,6 +1,6 @@
 /// One user's consent in the sandbox.
 struct SandboxGrant: Sendable {
-    /// An answer that a test has prepared.
+    /// A fault that a test has prepared.
     struct Script: Equatable, Sendable {
         var fault: SandboxFault
 
@@ -25,7 +25,8 @@ struct SandboxGrant: Sendable {
     var lifetime: Int64?
     var script: Script?
     var latency: Duration?
-    var isHung = false
+    /// `true` if its token requests get no answer.
+    var stalls = false
     var isOnHold = false
 
     /// The counts of token requests: received, answered with a token, and in progress.
@@ -38,7 +39,7 @@ struct SandboxGrant: Sendable {
         scope.split(separator: " ").contains { $0 == "email" || $0.hasSuffix("/auth/userinfo.email") }
     }
 
-    /// Returns the fault prepared for this request, if any is left.
+    /// Returns the fault prepared for this request, if there is one.
     mutating func takeScript() -> SandboxFault? {
         guard let prepared = script else { return nil }
         if let times = prepared.times {

@@ -25,32 +25,32 @@ extension SandboxSecurityEvents {
                 "client_email": .string(email),
             ]
         } catch {
-            throw ControlError("no account could be made: \(error)", status: 500)
+            throw ControlError("cannot create an account: \(error)", status: 500)
         }
     }
 
     /// Answers a request to `/v1beta/stream…`; `nil` if Google has no such route.
     mutating func manage(_ request: ServerRequest, now: Timestamp) -> ServerResponse? {
         let body = OrderedJSON.parsed(request.body) ?? .null
-        let act: (inout SandboxSecurityEvents) -> ServerResponse
+        let action: (inout SandboxSecurityEvents) -> ServerResponse
         switch (request.method, request.path) {
-        case ("GET", "/v1beta/stream"): act = { $0.showStream() }
-        case ("POST", "/v1beta/stream:update"): act = { $0.updateStream(body) }
-        case ("GET", "/v1beta/stream/status"): act = { $0.showStatus() }
-        case ("POST", "/v1beta/stream/status:update"): act = { $0.updateStatus(body) }
-        case ("POST", "/v1beta/stream:verify"): act = { $0.verifyStream(body) }
+        case ("GET", "/v1beta/stream"): action = { $0.showStream() }
+        case ("POST", "/v1beta/stream:update"): action = { $0.updateStream(body) }
+        case ("GET", "/v1beta/stream/status"): action = { $0.showStatus() }
+        case ("POST", "/v1beta/stream/status:update"): action = { $0.updateStatus(body) }
+        case ("POST", "/v1beta/stream:verify"): action = { $0.verifyStream(body) }
         default: return nil
         }
-        guard isLetIn(BearerToken(of: request).text, now: now) else {
+        guard isAuthenticated(BearerToken(of: request).text, now: now) else {
             return Self.refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
         }
         guard !isForbidden else {
             return Self.refusal(403, "PERMISSION_DENIED", "The caller does not have permission")
         }
-        return act(&self)
+        return action(&self)
     }
 
-    private func isLetIn(_ bearer: String?, now: Timestamp) -> Bool {
+    private func isAuthenticated(_ bearer: String?, now: Timestamp) -> Bool {
         guard let bearer else { return false }
         guard
             case .success(let token) = Result(catching: { () throws(TokenRefusal) in
@@ -59,10 +59,12 @@ extension SandboxSecurityEvents {
             let account = token.keyID.flatMap({ accounts[$0] }), token.verifies(with: account.key)
         else { return false }
         let seconds = now.milliseconds / 1000
-        guard let made = token.claims["iat"]?.integer, let end = token.claims["exp"]?.integer else { return false }
+        guard let issued = token.claims["iat"]?.integer, let expires = token.claims["exp"]?.integer else {
+            return false
+        }
         return token.claims["iss"]?.string == account.email && token.claims["sub"]?.string == account.email
-            && token.claims["aud"]?.string == Self.audience && made <= seconds + 60 && end > seconds
-            && end <= made + 3600
+            && token.claims["aud"]?.string == Self.audience && issued <= seconds + 60 && expires > seconds
+            && expires <= issued + 3600
     }
 
     private func showStream() -> ServerResponse {

@@ -3,17 +3,17 @@ internal import Secrets
 
 extension SandboxSecurityEvents {
     /// Makes a security event token, either as Google would post it or forged.
-    mutating func token(for order: SecurityEventSpecification) throws(ControlError) -> OrderedJSON {
+    mutating func token(for specification: SecurityEventSpecification) throws(ControlError) -> OrderedJSON {
         let signer = try signingKey()
-        let id = order.id ?? "jti-\(nextNumber())"
-        let claims = Self.claims(of: order, id: id)
-        let keyID = order.keyID ?? signer.id
+        let id = specification.id ?? "jti-\(nextNumber())"
+        let claims = Self.claims(of: specification, id: id)
+        let keyID = specification.keyID ?? signer.id
         let token: String
-        switch order.forgery {
+        switch specification.forgery {
         case .none:
             token = try Self.signed(claims, keyID: keyID, key: signer.key)
         case .unknownKey:
-            token = try Self.signed(claims, keyID: order.keyID ?? "unknown-\(nextNumber())", key: Self.newKey())
+            token = try Self.signed(claims, keyID: specification.keyID ?? "unknown-\(nextNumber())", key: Self.newKey())
         case .badSignature:
             let parts = try Self.signed(claims, keyID: keyID, key: signer.key).split(separator: ".")
             let other = try Self.signed(JSONLine(), keyID: keyID, key: signer.key).split(separator: ".")
@@ -28,41 +28,46 @@ extension SandboxSecurityEvents {
         return ["token": .string(token), "jti": .string(id), "kid": .string(keyID)]
     }
 
-    private static func claims(of order: SecurityEventSpecification, id: String) -> JSONLine {
+    private static func claims(of specification: SecurityEventSpecification, id: String) -> JSONLine {
         var claims = JSONLine()
-        claims.field("iss", order.issuer)
-        if order.audience.count == 1, let audience = order.audience.first {
+        claims.field("iss", specification.issuer)
+        if specification.audience.count == 1, let audience = specification.audience.first {
             claims.field("aud", audience)
         } else {
-            claims.array("aud") { list in for audience in order.audience { list.element(audience) } }
+            claims.array("aud") { list in for audience in specification.audience { list.element(audience) } }
         }
-        claims.field("iat", order.issuedAt)
-        if let happenedAt = order.happenedAt { claims.field("toe", happenedAt) }
+        claims.field("iat", specification.issuedAt)
+        if let happenedAt = specification.happenedAt { claims.field("toe", happenedAt) }
         claims.field("jti", id)
         claims.object("events") { events in
-            events.object(order.type) { event in
-                subject(of: order, into: &event)
-                if let reason = order.reason { event.field("reason", reason) }
-                if let state = order.state { event.field("state", state) }
+            events.object(specification.type) { event in
+                subject(of: specification, into: &event)
+                if let reason = specification.reason { event.field("reason", reason) }
+                if let state = specification.state { event.field("state", state) }
             }
         }
         return claims
     }
 
-    private static func subject(of order: SecurityEventSpecification, into event: inout JSONLine) {
-        if order.type.hasSuffix("/token-revoked"), let token = order.refreshToken {
+    private static func subject(of specification: SecurityEventSpecification, into event: inout JSONLine) {
+        if specification.type.hasSuffix("/token-revoked"), let token = specification.refreshToken {
             event.object("subject") { subject in
                 subject.field("subject_type", "oauth_token")
                 subject.field("token_type", "refresh_token")
-                subject.field("token_identifier_alg", order.namesByHash ? "hash_base64_sha512_sha512" : "prefix")
-                subject.field("token", order.namesByHash ? doubleHash(of: token) : String(token.prefix(16)))
+                subject.field(
+                    "token_identifier_alg",
+                    specification.namesByHash ? "hash_base64_sha512_sha512" : "prefix"
+                )
+                subject.field("token", specification.namesByHash ? doubleHash(of: token) : String(token.prefix(16)))
             }
-        } else if let sub = order.sub {
+        } else if let sub = specification.sub {
             event.object("subject") { subject in
-                subject.field("subject_type", order.subjectType)
-                subject.field("iss", order.issuer)
+                subject.field("subject_type", specification.subjectType)
+                subject.field("iss", specification.issuer)
                 subject.field("sub", sub)
-                if order.subjectType == "id_token_claims", let email = order.email { subject.field("email", email) }
+                if specification.subjectType == "id_token_claims", let email = specification.email {
+                    subject.field("email", email)
+                }
             }
         }
     }
@@ -78,7 +83,7 @@ extension SandboxSecurityEvents {
         do throws(RSAKeyError) {
             return try SignedAssertion(claims, keyID: keyID, key: key, type: "secevent+jwt").token.reveal()
         } catch {
-            throw ControlError("the token cannot be signed: \(error)", status: 500)
+            throw ControlError("cannot sign the token: \(error)", status: 500)
         }
     }
 

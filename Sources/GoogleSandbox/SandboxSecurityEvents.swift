@@ -1,6 +1,6 @@
 internal import Secrets
 
-/// The sandbox's side of Cross-Account Protection: keys, security event tokens, and the project's one stream
+/// The state of Cross-Account Protection in the sandbox: keys, security event tokens, and the project's one stream
 /// (https://developers.google.com/identity/protocols/risc).
 struct SandboxSecurityEvents: Sendable {
     /// The issuer as in Google's example, with the slash.
@@ -31,9 +31,9 @@ struct SandboxSecurityEvents: Sendable {
     private(set) var keys: [SigningKey] = []
     var accounts: [String: Account] = [:]
     var stream: Stream?
-    /// `true` if Google should say that the stream belongs to another account.
+    /// `true` if every request about the stream is refused, as if it belonged to another account.
     var isForbidden = false
-    private(set) var made: Int64 = 0
+    private var lastNumber: Int64 = 0
 
     /// Returns the key that signs.
     ///
@@ -45,10 +45,10 @@ struct SandboxSecurityEvents: Sendable {
 
     @discardableResult
     mutating func rotateKey(keepingOld: Bool) throws(ControlError) -> SigningKey {
-        let made = try Self.newKey()
+        let newKey = try Self.newKey()
         // The id is derived from the key, so that two runs of the sandbox never give one id to two keys.
-        let name = Base64URL.encode(Array(Digest.sha256(try Self.publicNumbers(of: made).modulus).prefix(12)))
-        let key = SigningKey(id: name, key: made)
+        let name = Base64URL.encode(Array(Digest.sha256(try Self.publicNumbers(of: newKey).modulus).prefix(12)))
+        let key = SigningKey(id: name, key: newKey)
         keys = (keepingOld ? keys : []) + [key]
         return key
     }
@@ -57,21 +57,21 @@ struct SandboxSecurityEvents: Sendable {
         do throws(RSAKeyError) {
             return try RSAPrivateKey.generate()
         } catch {
-            throw ControlError("no key could be made: \(error)", status: 500)
+            throw ControlError("cannot generate a key: \(error)", status: 500)
         }
     }
 
     /// Deletes the stream.
     ///
     /// Keys and accounts stay, because tokens signed with them are still in use.
-    mutating func forgetStream() {
+    mutating func deleteStream() {
         stream = nil
         isForbidden = false
     }
 
     mutating func nextNumber() -> Int64 {
-        made += 1
-        return made
+        lastNumber += 1
+        return lastNumber
     }
 
     /// Returns the JSON Web Key Set with every key that may have signed something.
@@ -98,7 +98,7 @@ struct SandboxSecurityEvents: Sendable {
         do throws(RSAKeyError) {
             return try key.publicNumbers()
         } catch {
-            throw ControlError("the key cannot be read: \(error)", status: 500)
+            throw ControlError("cannot read the key: \(error)", status: 500)
         }
     }
 }

@@ -6,7 +6,7 @@ struct SandboxSettings: Sendable {
     var lifetime: Int64 = 3599
     var rotation = RotationPolicy.off
     var latency = Duration.zero
-    /// The greatest random addition to the latency.
+    /// The largest random addition to the latency.
     var latencyJitter = Duration.zero
 
     /// The fraction of token requests that fail with `error`.
@@ -23,7 +23,7 @@ struct SandboxSettings: Sendable {
     var retryAfter: Int64?
     var refreshTokenExpiresIn: Int64?
 
-    /// The existing clients; if empty, every client exists.
+    /// The ids of the known clients; if empty, every client is known.
     var clients: [String] = []
 
     /// The seed of the random numbers and of the choice of a wave's grants.
@@ -42,9 +42,9 @@ struct SandboxSettings: Sendable {
                 changed.rotation = try value.bool(name) ? .strict : (rotation == .off ? .off : .careful)
             case "latency_ms": changed.latency = .milliseconds(try value.count(name))
             case "latency_jitter_ms": changed.latencyJitter = .milliseconds(try value.count(name))
-            case "error_rate": changed.errorRate = try value.share(name)
+            case "error_rate": changed.errorRate = try value.fraction(name)
             case "error": changed.error = try value.fault(name)
-            case "wave_rate": changed.waveRate = try value.share(name)
+            case "wave_rate": changed.waveRate = try value.fraction(name)
             case "outage": changed.outage = value == "none" || value == .null ? nil : try value.fault(name)
             case "retry_after": changed.retryAfter = value == .null ? nil : try value.count(name)
             case "refresh_token_expires_in":

@@ -2,33 +2,33 @@ internal import Clocks
 
 /// The actions and views of the control routes.
 extension SandboxState {
-    private static let anyClient = "sandbox.apps.googleusercontent.com"
-    private static let usualScope =
+    private static let defaultClientID = "sandbox.apps.googleusercontent.com"
+    private static let defaultScope =
         "https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/userinfo.email "
         + "https://www.googleapis.com/auth/userinfo.profile openid"
 
     // MARK: Creating grants
 
     /// Creates all of the grants or none, each with a first access token.
-    mutating func createGrants(_ order: OrderedJSON, now: Timestamp) throws(ControlError) -> OrderedJSON {
+    mutating func createGrants(_ body: OrderedJSON, now: Timestamp) throws(ControlError) -> OrderedJSON {
         var count: Int64 = 0
         var prefix = "user"
-        var wanted: [OrderedJSON] = []
-        for (name, value) in try order.members(of: "the body") {
+        var descriptions: [OrderedJSON] = []
+        for (name, value) in try body.members(of: "the body") {
             switch name {
             case "count": count = try value.count(name)
             case "prefix": prefix = try value.string(name)
-            case "grants": wanted = try value.array(name)
+            case "grants": descriptions = try value.array(name)
             default: throw ControlError("unknown field \(name)")
             }
         }
         guard count <= 5_000_000 else { throw ControlError("count must be at most 5000000") }
-        wanted += Array(repeating: [:], count: Int(count))
+        descriptions += Array(repeating: [:], count: Int(count))
         let before = self
         do {
             var created: [OrderedJSON] = []
-            created.reserveCapacity(wanted.count)
-            for grant in wanted { created.append(try createGrant(grant, prefix: prefix, now: now)) }
+            created.reserveCapacity(descriptions.count)
+            for grant in descriptions { created.append(try createGrant(grant, prefix: prefix, now: now)) }
             return .array(created)
         } catch {
             self = before
@@ -36,21 +36,21 @@ extension SandboxState {
         }
     }
 
-    private mutating func createGrant(_ order: OrderedJSON, prefix: String, now: Timestamp) throws(ControlError)
+    private mutating func createGrant(_ body: OrderedJSON, prefix: String, now: Timestamp) throws(ControlError)
         -> OrderedJSON
     {
-        let place = grants.count
-        let number = String(place + 1)
+        let index = grants.count
+        let number = String(index + 1)
         var refreshToken: String?
         var sub = "1" + String(repeating: "0", count: max(0, 20 - number.count)) + number
         var email = "\(prefix)\(number)@example.com"
-        var clientID = settings.clients.first ?? Self.anyClient
-        var scope = Self.usualScope
+        var clientID = settings.clients.first ?? Self.defaultClientID
+        var scope = Self.defaultScope
         var name: String?
         var lifetime: Int64?
         var emailIsVerified = true
         var hostedDomain: String?
-        for (field, value) in try order.members(of: "a grant") {
+        for (field, value) in try body.members(of: "a grant") {
             switch field {
             case "refresh_token": refreshToken = try value.string(field)
             case "sub": sub = try value.string(field)
@@ -65,7 +65,7 @@ extension SandboxState {
             }
         }
         let token = refreshToken ?? newRefreshToken()
-        guard placeByRefreshToken[token] == nil else { throw ControlError("a grant: its refresh_token exists already") }
+        guard indexByRefreshToken[token] == nil else { throw ControlError("a grant: its refresh_token exists already") }
         let grant = SandboxGrant(
             sub: sub,
             email: email,
@@ -78,14 +78,14 @@ extension SandboxState {
             lifetime: lifetime
         )
         grants.append(grant)
-        placeByRefreshToken[token] = place
-        placesBySub[sub, default: []].append(place)
+        indexByRefreshToken[token] = index
+        indicesBySub[sub, default: []].append(index)
 
         let seconds = lifetime ?? settings.lifetime
         let expiry = now + .seconds(seconds.clamped(to: -4_000_000_000...4_000_000_000))
         return [
             "refresh_token": .string(token),
-            "access_token": .string(newAccessToken(place, seconds, now: now)),
+            "access_token": .string(newAccessToken(index, seconds, now: now)),
             "sub": .string(sub),
             "email": .string(email),
             "client_id": .string(clientID),
@@ -97,49 +97,49 @@ extension SandboxState {
     // MARK: Scripting grants
 
     /// Changes the selected grants and returns their number.
-    mutating func setGrants(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
-        let places = try chosen(by: order)
-        for place in places {
-            var grant = grants[place]
-            for (name, value) in try order.members(of: "the body") {
+    mutating func setGrants(_ body: OrderedJSON) throws(ControlError) -> OrderedJSON {
+        let indices = try selected(by: body)
+        for index in indices {
+            var grant = grants[index]
+            for (name, value) in try body.members(of: "the body") {
                 switch name {
                 case "refresh_token", "sub", "email": break
                 case "revoked": grant.isRevoked = try value.bool(name)
                 case "answer": grant.script = try Self.script(value)
                 case "latency_ms": grant.latency = value == .null ? nil : .milliseconds(try value.count(name))
-                case "hang": grant.isHung = try value.bool(name)
+                case "hang": grant.stalls = try value.bool(name)
                 case "hold": grant.isOnHold = try value.bool(name)
                 case "lifetime": grant.lifetime = value == .null ? nil : try value.integer(name)
                 default: throw ControlError("unknown field \(name)")
                 }
             }
-            grants[place] = grant
+            grants[index] = grant
         }
-        return ["changed": .count(places.count)]
+        return ["changed": .count(indices.count)]
     }
 
     /// Ends the hold on the selected grants, or on all.
-    mutating func release(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
-        let places = order == [:] ? Array(grants.indices) : try chosen(by: order)
-        let held = places.filter { grants[$0].isOnHold }
-        for place in held { grants[place].isOnHold = false }
-        return ["released": .count(held.count)]
+    mutating func release(_ body: OrderedJSON) throws(ControlError) -> OrderedJSON {
+        let indices = body == [:] ? Array(grants.indices) : try selected(by: body)
+        let onHold = indices.filter { grants[$0].isOnHold }
+        for index in onHold { grants[index].isOnHold = false }
+        return ["released": .count(onHold.count)]
     }
 
-    private func chosen(by order: OrderedJSON) throws(ControlError) -> [Int] {
-        let places: [Int]
-        if let token = order["refresh_token"] {
-            places = placeByRefreshToken[try token.string("refresh_token")].map { [$0] } ?? []
-        } else if let sub = order["sub"] {
-            places = placesBySub[try sub.string("sub")] ?? []
-        } else if let email = order["email"] {
+    private func selected(by body: OrderedJSON) throws(ControlError) -> [Int] {
+        let indices: [Int]
+        if let token = body["refresh_token"] {
+            indices = indexByRefreshToken[try token.string("refresh_token")].map { [$0] } ?? []
+        } else if let sub = body["sub"] {
+            indices = indicesBySub[try sub.string("sub")] ?? []
+        } else if let email = body["email"] {
             let wanted = try email.string("email")
-            places = grants.indices.filter { grants[$0].email == wanted }
+            indices = grants.indices.filter { grants[$0].email == wanted }
         } else {
-            throw ControlError("refresh_token, sub or email must say which grant")
+            throw ControlError("refresh_token, sub or email must select the grant")
         }
-        guard !places.isEmpty else { throw ControlError("no such grant") }
-        return places
+        guard !indices.isEmpty else { throw ControlError("no such grant") }
+        return indices
     }
 
     private static func script(_ value: OrderedJSON) throws(ControlError) -> SandboxGrant.Script? {

@@ -2,12 +2,12 @@ internal import Clocks
 
 /// The endpoints userinfo, tokeninfo and revoke.
 extension SandboxState {
-    func userinfo(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
-        guard let token = inquiry.bearer, let owner = owner(ofAccessToken: token, now: now) else {
-            return refusal(inquiry.naming == .version2 ? Self.unauthenticated : Self.invalidCredentials)
+    func userinfo(_ request: SandboxRequest, now: Timestamp) -> Outcome {
+        guard let token = request.bearer, let owner = owner(ofAccessToken: token, now: now) else {
+            return refusal(request.naming == .version2 ? Self.unauthenticated : Self.invalidCredentials)
         }
-        let grant = grants[owner.place]
-        let isVersion2 = inquiry.naming == .version2
+        let grant = grants[owner.index]
+        let isVersion2 = request.naming == .version2
         var members = [OrderedJSON.Member(name: isVersion2 ? "id" : "sub", value: .string(grant.sub))]
         if grant.showsEmail {
             members.append(.init(name: "email", value: .string(grant.email)))
@@ -23,11 +23,11 @@ extension SandboxState {
         return success(.object(members))
     }
 
-    func tokeninfo(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
-        guard let token = inquiry.field("access_token"), let owner = owner(ofAccessToken: token, now: now) else {
+    func tokeninfo(_ request: SandboxRequest, now: Timestamp) -> Outcome {
+        guard let token = request.field("access_token"), let owner = owner(ofAccessToken: token, now: now) else {
             return refusal(.error(400, "invalid_token", "Invalid Value"))
         }
-        let grant = grants[owner.place]
+        let grant = grants[owner.index]
         var members: [OrderedJSON.Member] = [
             .init(name: "azp", value: .string(grant.clientID)),
             .init(name: "aud", value: .string(grant.clientID)),
@@ -45,15 +45,15 @@ extension SandboxState {
     }
 
     /// Ends every grant of the token's user, as Google does for all clients of a project.
-    mutating func revoke(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
+    mutating func revoke(_ request: SandboxRequest, now: Timestamp) -> Outcome {
         let dead = FixedAnswer.error(400, "invalid_token", "Token expired or revoked")
-        guard let token = inquiry.field("token") else {
+        guard let token = request.field("token") else {
             return refusal(.error(400, "invalid_request", "Missing required parameter: token"))
         }
-        guard let place = placeByRefreshToken[token] ?? owner(ofAccessToken: token, now: now)?.place,
-            !grants[place].isRevoked, !grants[place].refreshTokens.dead.contains(token)
+        guard let index = indexByRefreshToken[token] ?? owner(ofAccessToken: token, now: now)?.index,
+            !grants[index].isRevoked, !grants[index].refreshTokens.dead.contains(token)
         else { return refusal(dead) }
-        for place in placesBySub[grants[place].sub] ?? [] { grants[place].isRevoked = true }
+        for index in indicesBySub[grants[index].sub] ?? [] { grants[index].isRevoked = true }
         return success([:])
     }
 

@@ -6,16 +6,16 @@ extension SandboxState {
     /// Makes a new refresh token that looks like Google's.
     mutating func newRefreshToken() -> String {
         issued += 1
-        return "1//0" + String(issued, radix: 36) + "-" + noise(words: 6)
+        return "1//0" + String(issued, radix: 36) + "-" + randomText(words: 6)
     }
 
     /// Makes an access token that contains its owner and expiry, so that it does not have to be stored.
-    mutating func newAccessToken(_ place: Int, _ lifetime: Int64, now: Timestamp) -> String {
+    mutating func newAccessToken(_ index: Int, _ lifetime: Int64, now: Timestamp) -> String {
         issued += 1
         let expiry = now + .seconds(lifetime.clamped(to: -4_000_000_000...4_000_000_000))
         let content =
-            [String(place, radix: 36), String(expiry.milliseconds, radix: 36), String(issued, radix: 36)]
-            .joined(separator: "_") + "_" + noise(words: 6)
+            [String(index, radix: 36), String(expiry.milliseconds, radix: 36), String(issued, radix: 36)]
+            .joined(separator: "_") + "_" + randomText(words: 6)
         return "ya29.a0" + content + "_" + seal(content)
     }
 
@@ -34,23 +34,23 @@ extension SandboxState {
     }
 
     /// Returns the grant and the expiry of a valid access token.
-    func owner(ofAccessToken token: String, now: Timestamp) -> (place: Int, expiry: Timestamp)? {
+    func owner(ofAccessToken token: String, now: Timestamp) -> (index: Int, expiry: Timestamp)? {
         guard token.hasPrefix("ya29.a0"), let end = token.lastIndex(of: "_") else { return nil }
         let content = token[..<end].dropFirst("ya29.a0".count)
         guard token[token.index(after: end)...] == seal(content) else { return nil }
         let parts = content.split(separator: "_", omittingEmptySubsequences: false)
-        guard parts.count == 4, let place = Int(parts[0], radix: 36), let milliseconds = Int64(parts[1], radix: 36),
-            grants.indices.contains(place), !grants[place].isRevoked
+        guard parts.count == 4, let index = Int(parts[0], radix: 36), let milliseconds = Int64(parts[1], radix: 36),
+            grants.indices.contains(index), !grants[index].isRevoked
         else { return nil }
         let expiry = Timestamp(milliseconds: milliseconds)
-        return expiry > now ? (place, expiry) : nil
+        return expiry > now ? (index, expiry) : nil
     }
 
     private func seal(_ content: some StringProtocol) -> String {
         String(mixed(hash(content.utf8) ^ tokenKey), radix: 36)
     }
 
-    private func noise(words: Int) -> String {
+    private func randomText(words: Int) -> String {
         (0..<words).map { _ in String(random.nextBits(), radix: 36) }.joined()
     }
 

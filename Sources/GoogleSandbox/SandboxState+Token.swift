@@ -3,55 +3,55 @@ internal import HTTPServer
 
 /// POST /token.
 extension SandboxState {
-    mutating func token(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
+    mutating func token(_ request: SandboxRequest, now: Timestamp) -> Outcome {
         var fault = settings.outage
         if fault == nil, settings.errorRate > 0, random.nextUnit() < settings.errorRate { fault = settings.error }
-        if let fault, let outcome = outcomeInstead(fault) { return outcome }
+        if let fault, let outcome = immediateOutcome(of: fault) { return outcome }
 
-        guard let clientID = inquiry.field("client_id"), !clientID.isEmpty else { return refusal(.noClientID) }
+        guard let clientID = request.field("client_id"), !clientID.isEmpty else { return refusal(.noClientID) }
         guard settings.clients.isEmpty || settings.clients.contains(clientID) else { return refusal(.clientNotFound) }
-        guard inquiry.field("grant_type") == "refresh_token" else { return refusal(.unsupportedGrantType) }
-        guard let token = inquiry.field("refresh_token"), let place = placeByRefreshToken[token] else {
+        guard request.field("grant_type") == "refresh_token" else { return refusal(.unsupportedGrantType) }
+        guard let token = request.field("refresh_token"), let index = indexByRefreshToken[token] else {
             return refusal(.unknownToken)
         }
-        guard grants[place].clientID == clientID else { return refusal(.otherClientsToken) }
+        guard grants[index].clientID == clientID else { return refusal(.otherClientsToken) }
 
-        if grants[place].isHung { return .hang }
-        if let prepared = grants[place].takeScript() {
-            if let outcome = outcomeInstead(prepared) { return outcome }
+        if grants[index].stalls { return .hang }
+        if let prepared = grants[index].takeScript() {
+            if let outcome = immediateOutcome(of: prepared) { return outcome }
             fault = prepared
         }
-        guard !grants[place].isRevoked, !isInWave(grants[place]) else { return refusal(.revoked) }
-        guard let successor = exchange(token, ofGrantAt: place) else { return refusal(.revoked) }
-        return refreshed(place, successor: successor, fault: fault, now: now)
+        guard !grants[index].isRevoked, !isInWave(grants[index]) else { return refusal(.revoked) }
+        guard let successor = exchange(token, ofGrantAt: index) else { return refusal(.revoked) }
+        return refreshed(index, successor: successor, fault: fault, now: now)
     }
 
     /// Exchanges a token.
     ///
     /// Returns `nil` if the token is dead, and an inner `nil` if the token stays the same.
-    private mutating func exchange(_ token: String, ofGrantAt place: Int) -> String?? {
-        var chain = grants[place].refreshTokens
-        let known = chain.live + chain.dead
+    private mutating func exchange(_ token: String, ofGrantAt index: Int) -> String?? {
+        var chain = grants[index].refreshTokens
+        let before = chain.live + chain.dead
         let use = chain.use(token, rotation: settings.rotation) { newRefreshToken() }
-        grants[place].refreshTokens = chain
+        grants[index].refreshTokens = chain
         switch use {
         case .refused: return nil
         case .kept: return .some(nil)
         case .rotated(let successor):
-            for forgotten in known where !chain.live.contains(forgotten) && !chain.dead.contains(forgotten) {
-                placeByRefreshToken[forgotten] = nil
+            for token in before where !chain.live.contains(token) && !chain.dead.contains(token) {
+                indexByRefreshToken[token] = nil
             }
-            placeByRefreshToken[successor] = place
+            indexByRefreshToken[successor] = index
             return successor
         }
     }
 
-    private mutating func refreshed(_ place: Int, successor: String?, fault: SandboxFault?, now: Timestamp) -> Outcome {
-        let grant = grants[place]
+    private mutating func refreshed(_ index: Int, successor: String?, fault: SandboxFault?, now: Timestamp) -> Outcome {
+        let grant = grants[index]
         let lifetime = grant.lifetime ?? settings.lifetime
         var members: [OrderedJSON.Member] = []
         if fault != .withoutAccessToken {
-            members.append(.init(name: "access_token", value: .string(newAccessToken(place, lifetime, now: now))))
+            members.append(.init(name: "access_token", value: .string(newAccessToken(index, lifetime, now: now))))
         }
         members.append(.init(name: "expires_in", value: .integer(lifetime)))
         if let successor { members.append(.init(name: "refresh_token", value: .string(successor))) }
@@ -68,7 +68,7 @@ extension SandboxState {
             guard case .reply(let reply, _) = success(.object(members)) else { return .hang }
             return .reply(reply, label: SandboxFault.withoutAccessToken.label)
         default:
-            grants[place].successes += 1
+            grants[index].successes += 1
             return success(.object(members))
         }
     }
@@ -78,7 +78,7 @@ extension SandboxState {
     /// The same seed and rate always select the same grants.
     private func isInWave(_ grant: SandboxGrant) -> Bool {
         guard settings.waveRate > 0 else { return false }
-        let place = mixed(hash(grant.sub.utf8) ^ settings.seed)
-        return Double(place >> 11) * 0x1p-53 < settings.waveRate
+        let value = mixed(hash(grant.sub.utf8) ^ settings.seed)
+        return Double(value >> 11) * 0x1p-53 < settings.waveRate
     }
 }

@@ -4,7 +4,7 @@ internal import HTTPServer
 /// The state and decisions of the sandbox: it takes requests and times, returns answers, and has no other effects.
 ///
 /// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it arrives, and ``answer(_:_:now:)`` when
-/// its latency, or the hold on its grant, is over. In between it counts as in progress.
+/// its latency, or the hold on its grant, has ended. In between it counts as in progress.
 struct SandboxState: Sendable {
     /// A request in progress.
     struct Pending: Sendable {
@@ -23,14 +23,14 @@ struct SandboxState: Sendable {
     enum Outcome: Sendable {
         case reply(ServerReply, label: String)
 
-        /// No answer until the client has gone or a minute has passed.
+        /// No answer until the client disconnects or a minute has passed.
         case hang
     }
 
     var settings = SandboxSettings()
     var grants: [SandboxGrant] = []
-    var placeByRefreshToken: [String: Int] = [:]
-    var placesBySub: [String: [Int]] = [:]
+    var indexByRefreshToken: [String: Int] = [:]
+    var indicesBySub: [String: [Int]] = [:]
     var statistics = SandboxStatistics()
     var issued: UInt64 = 0
     private(set) var random: any RandomSource
@@ -60,38 +60,38 @@ struct SandboxState: Sendable {
     }
 
     /// Records a new request.
-    mutating func begin(_ inquiry: SandboxRequest) -> Pending {
+    mutating func begin(_ request: SandboxRequest) -> Pending {
         statistics.requests += 1
-        statistics.byRoute[inquiry.route.rawValue, default: 0] += 1
-        var place: Int?
-        if inquiry.route == .token {
+        statistics.byRoute[request.route.rawValue, default: 0] += 1
+        var index: Int?
+        if request.route == .token {
             statistics.inFlight += 1
             statistics.maximumInFlight = max(statistics.maximumInFlight, statistics.inFlight)
-            if inquiry.fields.contains(where: { $0.name == "client_secret" || $0.name == "scope" }) {
+            if request.fields.contains(where: { $0.name == "client_secret" || $0.name == "scope" }) {
                 statistics.unexpectedFields += 1
             }
-            place = inquiry.field("refresh_token").flatMap { placeByRefreshToken[$0] }
+            index = request.field("refresh_token").flatMap { indexByRefreshToken[$0] }
         }
-        if let place {
-            grants[place].requests += 1
-            if grants[place].inFlight > 0 { statistics.concurrentSameGrant += 1 }
-            grants[place].inFlight += 1
+        if let index {
+            grants[index].requests += 1
+            if grants[index].inFlight > 0 { statistics.concurrentSameGrant += 1 }
+            grants[index].inFlight += 1
         }
         let jitter = settings.latencyJitter == .zero ? .zero : settings.latencyJitter * random.nextUnit()
-        let latency = place.flatMap { grants[$0].latency } ?? settings.latency
-        return Pending(route: inquiry.route, grant: place, era: era, delay: latency + jitter)
+        let latency = index.flatMap { grants[$0].latency } ?? settings.latency
+        return Pending(route: request.route, grant: index, era: era, delay: latency + jitter)
     }
 
     /// Counts a request to an unknown path.
-    mutating func countStray() {
+    mutating func countUnknownRoute() {
         statistics.requests += 1
         statistics.byRoute["other", default: 0] += 1
     }
 
     /// `true` if the request must wait until its grant is released.
     func isOnHold(_ pending: Pending) -> Bool {
-        guard let place = pending.grant, pending.era == era else { return false }
-        return grants[place].isOnHold
+        guard let index = pending.grant, pending.era == era else { return false }
+        return grants[index].isOnHold
     }
 
     /// Counts a request that starts or ends its wait for the release of its grant.
@@ -100,8 +100,8 @@ struct SandboxState: Sendable {
     }
 
     /// Answers a request; the request ends unless it hangs.
-    mutating func answer(_ inquiry: SandboxRequest, _ pending: Pending, now: Timestamp) -> Outcome {
-        let outcome = outcome(of: inquiry, now: now)
+    mutating func answer(_ request: SandboxRequest, _ pending: Pending, now: Timestamp) -> Outcome {
+        let outcome = outcome(of: request, now: now)
         if case .reply(_, let label) = outcome { end(pending, label: label) }
         return outcome
     }
@@ -111,21 +111,21 @@ struct SandboxState: Sendable {
         guard pending.route == .token, pending.era == era else { return }
         statistics.inFlight -= 1
         statistics.byAnswer[label, default: 0] += 1
-        if let place = pending.grant { grants[place].inFlight -= 1 }
+        if let index = pending.grant { grants[index].inFlight -= 1 }
     }
 
-    private mutating func outcome(of inquiry: SandboxRequest, now: Timestamp) -> Outcome {
-        if let outage = settings.outage, let outcome = outcomeInstead(outage) { return outcome }
-        switch inquiry.route {
-        case .token: return token(inquiry, now: now)
-        case .userinfo: return userinfo(inquiry, now: now)
-        case .tokeninfo: return tokeninfo(inquiry, now: now)
-        case .revoke: return revoke(inquiry, now: now)
+    private mutating func outcome(of request: SandboxRequest, now: Timestamp) -> Outcome {
+        if let outage = settings.outage, let outcome = immediateOutcome(of: outage) { return outcome }
+        switch request.route {
+        case .token: return token(request, now: now)
+        case .userinfo: return userinfo(request, now: now)
+        case .tokeninfo: return tokeninfo(request, now: now)
+        case .revoke: return revoke(request, now: now)
         }
     }
 
     /// Returns the outcome of a fault for any request; `nil` if the request must first be processed normally.
-    func outcomeInstead(_ fault: SandboxFault) -> Outcome? {
+    func immediateOutcome(of fault: SandboxFault) -> Outcome? {
         switch fault {
         case .answer(let answer): .reply(.respond(response(answer)), label: answer.label)
         case .reset: .reply(.drop, label: fault.label)

@@ -1,6 +1,6 @@
 internal import Clocks
 
-/// The content of a security event token that a test requests, and its forgery, if any.
+/// The content of a security event token that a test requests, and how it is forged, if at all.
 struct SecurityEventSpecification: Sendable {
     enum Forgery: String, CaseIterable {
         case none
@@ -17,7 +17,7 @@ struct SecurityEventSpecification: Sendable {
         "token-revoked": "https://schemas.openid.net/secevent/oauth/event-type/",
         "tokens-revoked": "https://schemas.openid.net/secevent/oauth/event-type/",
     ]
-    private static let usualPrefix = "https://schemas.openid.net/secevent/risc/event-type/"
+    private static let defaultPrefix = "https://schemas.openid.net/secevent/risc/event-type/"
 
     var type = ""
     var subjectType = "iss-sub"
@@ -36,11 +36,11 @@ struct SecurityEventSpecification: Sendable {
     var happenedAt: Int64?
     var forgery = Forgery.none
 
-    init(_ order: OrderedJSON, now: Timestamp) throws(ControlError) {
+    init(_ body: OrderedJSON, now: Timestamp) throws(ControlError) {
         issuedAt = now.milliseconds / 1000
-        for (name, value) in try order.members(of: "the body") { try read(name, value) }
+        for (name, value) in try body.members(of: "the body") { try read(name, value) }
         guard !type.isEmpty else { throw ControlError("type is missing") }
-        if !type.hasPrefix("https://") { type = (Self.prefixes[type] ?? Self.usualPrefix) + type }
+        if !type.hasPrefix("https://") { type = (Self.prefixes[type] ?? Self.defaultPrefix) + type }
     }
 
     private mutating func read(_ name: String, _ value: OrderedJSON) throws(ControlError) {

@@ -5,15 +5,15 @@ import Testing
 
 @Suite("Scripted behaviour of the sandbox", .timeLimit(.minutes(10)))
 struct ScriptTests {
-    let harness = SandboxHarness()
+    let fixture = SandboxFixture()
 
     @Test("Every preset is answered unchanged, as often as requested", arguments: FixedAnswer.presets.map(\.name))
     func preset(name: String) async throws {
         let fixed = try #require(FixedAnswer.presets.first { $0.name == name }).answer
-        await harness.grant("1//0a")
-        await harness.control("grants/set", #"{"refresh_token":"1//0a","answer":{"preset":"\#(name)","times":2}}"#)
+        await fixture.grant("1//0a")
+        await fixture.control("grants/set", #"{"refresh_token":"1//0a","answer":{"preset":"\#(name)","times":2}}"#)
         for _ in 0..<2 {
-            let answer = try #require(await harness.refresh("1//0a"))
+            let answer = try #require(await fixture.refresh("1//0a"))
             #expect(answer.status == fixed.status)
             #expect(answer.header("Content-Type") == fixed.contentType)
             #expect(answer.header("Retry-After") == fixed.retryAfter.map(String.init))
@@ -21,7 +21,7 @@ struct ScriptTests {
                 answer.body == OrderedJSON.parsed(fixed.body) ?? .string(String(decoding: fixed.body, as: UTF8.self))
             )
         }
-        #expect(await harness.refresh("1//0a")?.accessToken.isEmpty == false)
+        #expect(await fixture.refresh("1//0a")?.accessToken.isEmpty == false)
     }
 
     @Test("The names of the faults are unique")
@@ -35,32 +35,32 @@ struct ScriptTests {
         arguments: ["html502", "http503", "429", "invalid_client", "html200"]
     )
     func outage(name: String) async throws {
-        await harness.grant("1//0a")
-        await harness.control("settings", #"{"outage":"\#(name)","retry_after":7}"#)
+        await fixture.grant("1//0a")
+        await fixture.control("settings", #"{"outage":"\#(name)","retry_after":7}"#)
         let fixed = try #require(FixedAnswer.presets.first { $0.name == name }).answer
-        let answer = try #require(await harness.refresh("1//0a"))
+        let answer = try #require(await fixture.refresh("1//0a"))
         #expect(answer.status == fixed.status)
         #expect(answer.header("Retry-After") == ([429, 503].contains(fixed.status) ? "7" : nil))
-        await harness.control("settings", #"{"outage":"none"}"#)
-        #expect(await harness.refresh("1//0a")?.status == 200)
+        await fixture.control("settings", #"{"outage":"none"}"#)
+        #expect(await fixture.refresh("1//0a")?.status == 200)
     }
 
     @Test("A wave affects the same part of the grants while it lasts")
     func wave() async {
-        await harness.control("grants", #"{"grants":[\#(Self.thousandGrants)]}"#)
-        await harness.control("settings", #"{"wave_rate":0.66}"#)
-        var taken: [[Int]] = []
+        await fixture.control("grants", #"{"grants":[\#(Self.thousandGrants)]}"#)
+        await fixture.control("settings", #"{"wave_rate":0.66}"#)
+        var affected: [[Int]] = []
         for _ in 0..<2 {
             var round: [Int] = []
-            for number in 0..<1000 where await harness.refresh("t\(number)")?.error == "invalid_grant" {
+            for number in 0..<1000 where await fixture.refresh("t\(number)")?.error == "invalid_grant" {
                 round.append(number)
             }
-            taken.append(round)
+            affected.append(round)
         }
-        #expect((600...720).contains(taken[0].count))
-        #expect(taken[0] == taken[1])
-        await harness.control("settings", #"{"wave_rate":0}"#)
-        #expect(await harness.refresh("t\(taken[0].first ?? 0)")?.status == 200)
+        #expect((600...720).contains(affected[0].count))
+        #expect(affected[0] == affected[1])
+        await fixture.control("settings", #"{"wave_rate":0}"#)
+        #expect(await fixture.refresh("t\(affected[0].first ?? 0)")?.status == 200)
     }
 
     private static var thousandGrants: String {
@@ -69,12 +69,12 @@ struct ScriptTests {
 
     @Test("A fraction of the requests fails, the same ones for the same seed")
     func errorRate() async {
-        await harness.grant("1//0a")
+        await fixture.grant("1//0a")
         var rounds: [[Bool]] = []
         for _ in 0..<2 {
-            await harness.control("settings", #"{"error_rate":0.2,"error":{"preset":"http503"},"seed":42}"#)
+            await fixture.control("settings", #"{"error_rate":0.2,"error":{"preset":"http503"},"seed":42}"#)
             var round: [Bool] = []
-            for _ in 0..<500 { round.append(await harness.refresh("1//0a")?.status == 503) }
+            for _ in 0..<500 { round.append(await fixture.refresh("1//0a")?.status == 503) }
             rounds.append(round)
         }
         #expect((60...140).contains(rounds[0].count { $0 }))
@@ -83,59 +83,59 @@ struct ScriptTests {
 
     @Test("A request on hold waits for its release, and a second one for the grant is counted")
     func hold() async throws {
-        await harness.grant("1//0a")
-        await harness.control("grants/set", #"{"sub":"s1","hold":true}"#)
-        async let first = harness.refresh("1//0a")
-        async let second = harness.refresh("1//0a")
-        #expect(await harness.ask("GET", "/control/wait?holding=2")?.status == 200)
-        #expect(await harness.statistics()["concurrent_same_grant"] == 1)
-        #expect(await harness.statistics()["in_flight"] == 2)
-        await harness.control("grants/set", #"{"sub":"s1","revoked":true}"#)
-        await harness.control("release", #"{"sub":"s1"}"#)
+        await fixture.grant("1//0a")
+        await fixture.control("grants/set", #"{"sub":"s1","hold":true}"#)
+        async let first = fixture.refresh("1//0a")
+        async let second = fixture.refresh("1//0a")
+        #expect(await fixture.ask("GET", "/control/wait?holding=2")?.status == 200)
+        #expect(await fixture.statistics()["concurrent_same_grant"] == 1)
+        #expect(await fixture.statistics()["in_flight"] == 2)
+        await fixture.control("grants/set", #"{"sub":"s1","revoked":true}"#)
+        await fixture.control("release", #"{"sub":"s1"}"#)
         let answers = await [first, second]
         #expect(answers.map { $0?.error } == ["invalid_grant", "invalid_grant"])
-        let statistics = await harness.statistics()
+        let statistics = await fixture.statistics()
         #expect(statistics["in_flight"] == 0)
         #expect(statistics["holding"] == 0)
         #expect(statistics["max_in_flight"] == 2)
     }
 
-    @Test("A reset releases a held request and does not count it")
-    func resetWhileHeld() async {
-        await harness.grant("1//0a")
-        await harness.control("grants/set", #"{"sub":"s1","hold":true}"#)
-        async let held = harness.refresh("1//0a")
-        #expect(await harness.ask("GET", "/control/wait?holding=1")?.status == 200)
-        await harness.control("reset")
-        #expect(await held?.error == "invalid_grant")
-        let statistics = await harness.statistics()
+    @Test("A reset releases a request on hold and does not count it")
+    func resetWhileOnHold() async {
+        await fixture.grant("1//0a")
+        await fixture.control("grants/set", #"{"sub":"s1","hold":true}"#)
+        async let onHold = fixture.refresh("1//0a")
+        #expect(await fixture.ask("GET", "/control/wait?holding=1")?.status == 200)
+        await fixture.control("reset")
+        #expect(await onHold?.error == "invalid_grant")
+        let statistics = await fixture.statistics()
         #expect(statistics["in_flight"] == 0)
         #expect(statistics["holding"] == 0)
     }
 
     @Test(
-        "A client that disconnects ends its hang",
+        "A client that disconnects ends the wait of a request that gets no answer",
         arguments: [#"{"sub":"s1","hang":true}"#, #"{"sub":"s1","hold":true}"#]
     )
-    func clientGone(order: String) async throws {
-        await harness.grant("1//0a")
-        await harness.control("grants/set", order)
-        let request = Task { await harness.refresh("1//0a") }
-        try await poll { await harness.statistics()["in_flight"] == 1 }
+    func clientDisconnects(body: String) async throws {
+        await fixture.grant("1//0a")
+        await fixture.control("grants/set", body)
+        let request = Task { await fixture.refresh("1//0a") }
+        try await poll { await fixture.statistics()["in_flight"] == 1 }
         request.cancel()
         #expect(await request.value == nil)
-        let statistics = await harness.statistics()
+        let statistics = await fixture.statistics()
         #expect(statistics["in_flight"] == 0)
         #expect(statistics["by_answer"]?["client_gone"] == 1)
     }
 
     @Test("Requests and answers are counted for each grant")
     func counts() async {
-        await harness.grant("1//0a")
-        _ = await harness.refresh("1//0a")
-        await harness.control("grants/set", #"{"sub":"s1","answer":{"status":500,"body":"x","times":1}}"#)
-        _ = await harness.refresh("1//0a")
-        let statistics = await harness.statistics()
+        await fixture.grant("1//0a")
+        _ = await fixture.refresh("1//0a")
+        await fixture.control("grants/set", #"{"sub":"s1","answer":{"status":500,"body":"x","times":1}}"#)
+        _ = await fixture.refresh("1//0a")
+        let statistics = await fixture.statistics()
         #expect(statistics["by_answer"] == ["http_500": 1, "ok": 1])
         #expect(statistics["by_route"] == ["token": 2])
         guard case .array(let grants) = statistics["grants"] else {
@@ -157,25 +157,25 @@ struct ScriptTests {
             ("settings", "{", "JSON"),
             ("grants", #"{"grants":[{},{"nickname":"x"}]}"#, "nickname"),
             ("grants", #"{"count":-1}"#, "count"),
-            ("grants/set", #"{"revoked":true}"#, "which grant"),
-            ("grants/set", #"{"sub":"nobody","revoked":true}"#, "no such grant"),
+            ("grants/set", #"{"revoked":true}"#, "select the grant"),
+            ("grants/set", #"{"sub":"unknown","revoked":true}"#, "no such grant"),
             ("weather", "{}", "route"),
         ]
     )
-    func senseless(route: String, order: String, complaint: String) async throws {
-        let answer = try #require(await harness.control(route, order))
+    func invalidRequest(route: String, body: String, message: String) async throws {
+        let answer = try #require(await fixture.control(route, body))
         #expect((400...404).contains(answer.status))
-        #expect(answer.error?.contains(complaint) == true)
-        #expect(harness.sandbox.withState { $0.settings.lifetime } == 3599)
-        #expect(harness.sandbox.withState { $0.grants.isEmpty && $0.placeByRefreshToken.isEmpty })
+        #expect(answer.error?.contains(message) == true)
+        #expect(fixture.sandbox.withState { $0.settings.lifetime } == 3599)
+        #expect(fixture.sandbox.withState { $0.grants.isEmpty && $0.indexByRefreshToken.isEmpty })
     }
 
     @Test("A null clears a setting")
     func null() async {
-        await harness.grant("1//0a")
-        await harness.control("grants/set", #"{"sub":"s1","answer":"http500","lifetime":5}"#)
-        #expect(await harness.refresh("1//0a")?.status == 500)
-        await harness.control("grants/set", #"{"sub":"s1","answer":null,"lifetime":null}"#)
-        #expect(await harness.refresh("1//0a")?.body["expires_in"] == 3599)
+        await fixture.grant("1//0a")
+        await fixture.control("grants/set", #"{"sub":"s1","answer":"http500","lifetime":5}"#)
+        #expect(await fixture.refresh("1//0a")?.status == 500)
+        await fixture.control("grants/set", #"{"sub":"s1","answer":null,"lifetime":null}"#)
+        #expect(await fixture.refresh("1//0a")?.body["expires_in"] == 3599)
     }
 }

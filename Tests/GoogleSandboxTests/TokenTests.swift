@@ -5,12 +5,12 @@ import Testing
 
 @Suite("The token endpoint answers as Google's does", .timeLimit(.minutes(10)))
 struct TokenTests {
-    let harness = SandboxHarness()
+    let fixture = SandboxFixture()
 
     @Test("A good refresh gets an access token and, like Google's, no refresh token")
     func good() async throws {
-        await harness.grant("1//0a")
-        let answer = try #require(await harness.refresh("1//0a"))
+        await fixture.grant("1//0a")
+        let answer = try #require(await fixture.refresh("1//0a"))
         #expect(answer.status == 200)
         #expect(answer.accessToken.hasPrefix("ya29."))
         #expect(answer.body["expires_in"] == 3599)
@@ -70,9 +70,9 @@ struct TokenTests {
         ]
     )
     func refused(_ row: Refusal) async throws {
-        await harness.grant("1//0a")
-        await harness.control("settings", #"{"clients":["c1","c2"]}"#)
-        let answer = try #require(await harness.ask("POST", "/token", form: row.form))
+        await fixture.grant("1//0a")
+        await fixture.control("settings", #"{"clients":["c1","c2"]}"#)
+        let answer = try #require(await fixture.ask("POST", "/token", form: row.form))
         #expect(answer.status == row.status)
         #expect(answer.error == row.error)
         #expect(answer.body["error_description"]?.stringValue == row.text)
@@ -80,68 +80,68 @@ struct TokenTests {
 
     @Test("A secret or a scope in the request is counted")
     func unexpectedFields() async {
-        await harness.grant("1//0a")
+        await fixture.grant("1//0a")
         let good = ["client_id": "c1", "grant_type": "refresh_token", "refresh_token": "1//0a"]
-        _ = await harness.ask("POST", "/token", form: good)
-        #expect(await harness.statistics()["unexpected_fields"] == 0)
-        _ = await harness.ask("POST", "/token", form: good.merging(["client_secret": "s"]) { $1 })
-        _ = await harness.ask("POST", "/token", form: good.merging(["scope": "openid"]) { $1 })
-        #expect(await harness.statistics()["unexpected_fields"] == 2)
+        _ = await fixture.ask("POST", "/token", form: good)
+        #expect(await fixture.statistics()["unexpected_fields"] == 0)
+        _ = await fixture.ask("POST", "/token", form: good.merging(["client_secret": "s"]) { $1 })
+        _ = await fixture.ask("POST", "/token", form: good.merging(["scope": "openid"]) { $1 })
+        #expect(await fixture.statistics()["unexpected_fields"] == 2)
     }
 
     @Test("An access token identifies its account until it expires")
     func identity() async throws {
-        await harness.grant("1//0a")
-        let token = try #require(await harness.refresh("1//0a")).accessToken
+        await fixture.grant("1//0a")
+        let token = try #require(await fixture.refresh("1//0a")).accessToken
 
-        let version2 = await harness.ask("GET", "/oauth2/v2/userinfo", bearer: token)
+        let version2 = await fixture.ask("GET", "/oauth2/v2/userinfo", bearer: token)
         #expect(version2?.body["id"] == "s1")
         #expect(version2?.body["verified_email"] == true)
-        let openID = await harness.ask("GET", "/v1/userinfo", bearer: token)
+        let openID = await fixture.ask("GET", "/v1/userinfo", bearer: token)
         #expect(openID?.body["sub"] == "s1")
         #expect(openID?.body["email"] == "s1@example.com")
         for method in ["GET", "POST"] {
-            let info = await harness.ask(method, "/tokeninfo?access_token=\(token)")
+            let info = await fixture.ask(method, "/tokeninfo?access_token=\(token)")
             #expect(info?.body["aud"] == "c1")
             #expect(info?.body["expires_in"] == "3599")
-            #expect(info?.body["exp"] == .string(String(harness.time.now.milliseconds / 1000 + 3599)))
+            #expect(info?.body["exp"] == .string(String(fixture.time.now.milliseconds / 1000 + 3599)))
         }
 
-        harness.time.advance(by: .seconds(3599))
-        #expect(await harness.ask("GET", "/oauth2/v2/userinfo", bearer: token)?.status == 401)
-        #expect(await harness.ask("GET", "/v1/userinfo", bearer: token)?.status == 401)
-        let info = await harness.ask("GET", "/tokeninfo?access_token=\(token)")
+        fixture.time.advance(by: .seconds(3599))
+        #expect(await fixture.ask("GET", "/oauth2/v2/userinfo", bearer: token)?.status == 401)
+        #expect(await fixture.ask("GET", "/v1/userinfo", bearer: token)?.status == 401)
+        let info = await fixture.ask("GET", "/tokeninfo?access_token=\(token)")
         #expect(info?.status == 400)
         #expect(info?.error == "invalid_token")
     }
 
     @Test("An altered access token is refused")
     func forged() async throws {
-        await harness.grant("1//0a")
-        await harness.grant("1//0b", sub: "s2")
-        let token = try #require(await harness.refresh("1//0a")).accessToken
+        await fixture.grant("1//0a")
+        await fixture.grant("1//0b", sub: "s2")
+        let token = try #require(await fixture.refresh("1//0a")).accessToken
         for forged in [token + "x", "ya29.a01" + token.dropFirst(8), "ya29.", "", String(token.dropLast())] {
-            #expect(await harness.ask("GET", "/v1/userinfo", bearer: forged)?.status == 401)
+            #expect(await fixture.ask("GET", "/v1/userinfo", bearer: forged)?.status == 401)
         }
     }
 
     @Test("Revoking ends all grants of the user, by either token, and only once", arguments: [true, false])
     func revoke(byAccessToken: Bool) async throws {
-        await harness.grant("1//0a")
-        await harness.grant("1//0b")
-        await harness.grant("1//0c", sub: "s2")
-        let access = try #require(await harness.refresh("1//0a")).accessToken
+        await fixture.grant("1//0a")
+        await fixture.grant("1//0b")
+        await fixture.grant("1//0c", sub: "s2")
+        let access = try #require(await fixture.refresh("1//0a")).accessToken
         let form = ["token": byAccessToken ? access : "1//0a"]
-        #expect(await harness.ask("GET", "/revoke?token=1//0a")?.status == 404)
-        #expect(await harness.ask("POST", "/revoke", form: form)?.status == 200)
-        let again = await harness.ask("POST", "/revoke", form: form)
+        #expect(await fixture.ask("GET", "/revoke?token=1//0a")?.status == 404)
+        #expect(await fixture.ask("POST", "/revoke", form: form)?.status == 200)
+        let again = await fixture.ask("POST", "/revoke", form: form)
         #expect(again?.status == 400)
         #expect(again?.body["error_description"] == "Token expired or revoked")
         for dead in ["1//0a", "1//0b"] {
-            let answer = await harness.refresh(dead)
+            let answer = await fixture.refresh(dead)
             #expect(answer?.body["error_description"] == "Token has been expired or revoked.")
         }
-        #expect(await harness.refresh("1//0c")?.status == 200)
-        #expect(await harness.ask("GET", "/v1/userinfo", bearer: access)?.status == 401)
+        #expect(await fixture.refresh("1//0c")?.status == 200)
+        #expect(await fixture.ask("GET", "/v1/userinfo", bearer: access)?.status == 401)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import GoogleSandbox
 
 /// A sandbox with a manual clock and seeded random numbers, called without a socket.
-struct SandboxHarness {
+struct SandboxFixture {
     struct Answer {
         let status: Int
         let body: OrderedJSON
@@ -39,9 +39,9 @@ struct SandboxHarness {
     }
 
     @discardableResult
-    func control(_ route: String, _ order: String = "{}") async -> Answer? {
+    func control(_ route: String, _ body: String = "{}") async -> Answer? {
         Self.read(
-            await sandbox.answer(ServerRequest(method: "POST", path: "/control/\(route)", body: Array(order.utf8)))
+            await sandbox.answer(ServerRequest(method: "POST", path: "/control/\(route)", body: Array(body.utf8)))
         )
     }
 
