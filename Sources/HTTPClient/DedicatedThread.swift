@@ -65,7 +65,7 @@ final class DedicatedThread: Sendable {
         /// when OpenSSL writes to a closed connection: libcurl's own guard is off
         /// (https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
         func begin() {
-            takeName()
+            setName()
             var signals = sigset_t()
             unsafe sigfillset(&signals)
             for signal in Self.crashSignals { unsafe sigdelset(&signals, signal) }
@@ -77,11 +77,11 @@ final class DedicatedThread: Sendable {
         /// Names the thread for `top` and debuggers, if the system allows it.
         ///
         /// proc(5) describes the file under /proc; `pthread_setname_np` is hidden from Swift behind _GNU_SOURCE.
-        private func takeName() {
+        private func setName() {
             let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
             guard file >= 0 else { return }
             let written = unsafe write(file, name, name.utf8.count)
-            assert(written == name.utf8.count, "the thread's name is longer than the kernel takes")
+            assert(written == name.utf8.count, "the thread's name is longer than the kernel allows")
             close(file)
         }
     }
