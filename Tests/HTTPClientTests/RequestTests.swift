@@ -321,7 +321,9 @@ struct RequestTests {
             printed += "\(value) \(String(reflecting: value))\n"
         }
         #expect(!printed.contains(secret))
-        #expect(!printed.contains("115"), "the bytes of the secret as numbers")
+        // The number of the port may contain that of a byte.
+        let withoutPort = printed.replacing(":\(server.port)/", with: "/")
+        #expect(!withoutPort.contains("115"), "the bytes of the secret as numbers")
         #expect("\(request)" == "POST http://127.0.0.1:\(server.port)/token")
     }
 }
