@@ -2,6 +2,7 @@
 package enum AlarmKind: String, CaseIterable, Sendable {
     case clientFault = "client_fault"
     case clientUnproven = "client_unproven"
+    case clientSecretsDiffer = "client_secrets_differ"
     case endpointFailing = "endpoint_failing"
     case grantRefused = "grant_refused"
     case unknownAnswer = "unknown_answer"
@@ -27,6 +28,8 @@ package enum AlarmKind: String, CaseIterable, Sendable {
         switch self {
         case .clientFault: "Google refuses the client id itself; no grant is changed, and one at a time is tried"
         case .clientUnproven: "Google refuses the first grants of a client id: is it right?"
+        case .clientSecretsDiffer:
+            "Google refuses a worker, while refreshes with another secret of the same client id succeed"
         case .endpointFailing: "the token endpoint does not answer as it should; one grant at a time is tried"
         case .grantRefused:
             "a grant that used to work is refused as if it belonged to another client id, while others "

@@ -27,6 +27,8 @@ extension ClientHealth {
                 return UnconfirmedEnd(grant: id, at: Timestamp(milliseconds: at))
             },
             provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
+            provenClientSecret: body["proven_client_secret"]?.integer.flatMap { UInt32(exactly: $0) }
+                .map(ClientSecretFingerprint.init(rawValue:)) ?? .none,
             outageEndedAt: body["outage_ended_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
             failingSince: body["failing_since"]?.milliseconds.map { BootInstant(milliseconds: $0) },
             refusals: ConsecutiveRefusals(body["refusals"])
@@ -53,6 +55,7 @@ extension ClientHealth {
             }
         }
         if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
+        if provenClientSecret != .none { line.field("proven_client_secret", Int64(provenClientSecret.rawValue)) }
         if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
         if let failingSince { line.field("failing_since", failingSince.milliseconds) }
         if refusals != ConsecutiveRefusals() { line.object("refusals") { refusals.write(into: &$0) } }

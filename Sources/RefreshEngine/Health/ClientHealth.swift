@@ -29,6 +29,8 @@ package struct ClientHealth: Hashable, Sendable {
     package var unconfirmedEnds: [UnconfirmedEnd]
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
+    /// The client secret that this refresh was made with.
+    package var provenClientSecret: ClientSecretFingerprint
     /// The time at which the endpoint last worked again after it had failed for every grant.
     package var outageEndedAt: Timestamp?
     /// The instant of the first of the endpoint's failures in a row.
@@ -44,6 +46,7 @@ package struct ClientHealth: Hashable, Sendable {
         rate: InvalidGrantRate = InvalidGrantRate(),
         unconfirmedEnds: [UnconfirmedEnd] = [],
         provenSuccessAt: Timestamp? = nil,
+        provenClientSecret: ClientSecretFingerprint = .none,
         outageEndedAt: Timestamp? = nil,
         failingSince: BootInstant? = nil,
         refusals: ConsecutiveRefusals = ConsecutiveRefusals()
@@ -55,6 +58,7 @@ package struct ClientHealth: Hashable, Sendable {
         self.rate = rate
         self.unconfirmedEnds = Array(unconfirmedEnds.suffix(Self.unconfirmedEndsKept))
         self.provenSuccessAt = provenSuccessAt
+        self.provenClientSecret = provenClientSecret
         self.outageEndedAt = outageEndedAt
         self.failingSince = failingSince
         self.refusals = refusals
@@ -69,6 +73,7 @@ package struct ClientHealth: Hashable, Sendable {
             rate: rate,
             unconfirmedEnds: unconfirmedEnds,
             provenSuccessAt: provenSuccessAt,
+            provenClientSecret: provenClientSecret,
             outageEndedAt: outageEndedAt
         )
     }

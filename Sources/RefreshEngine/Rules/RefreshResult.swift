@@ -8,10 +8,13 @@ package struct RefreshResult: Sendable {
     /// The claim under which the attempt was made.
     package var attempt: RefreshAttempt
     package var answer: Answer
+    /// The client secret that the request contained.
+    package var clientSecret: ClientSecretFingerprint
 
-    package init(attempt: RefreshAttempt, answer: Answer) {
+    package init(attempt: RefreshAttempt, answer: Answer, clientSecret: ClientSecretFingerprint = .none) {
         self.attempt = attempt
         self.answer = answer
+        self.clientSecret = clientSecret
     }
 
     /// The answer, with its tokens sealed for the grant.

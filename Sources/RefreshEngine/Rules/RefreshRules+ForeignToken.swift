@@ -15,6 +15,19 @@ extension RefreshRules {
     /// grant, so any number of foreign tokens can be distinguished from a client fault.
     func decideClientOrForeignToken(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
         let since = stored.grant.reason == .invalidGrantUnconfirmed ? nil : stored.grant.suspectedSince
+        // A worker with a wrong secret would otherwise end grants that the other workers refresh.
+        guard stored.result.clientSecret == stored.health.provenClientSecret || stored.health.provenSuccessAt == nil else {
+            var decision = decideFirstRefusal(code, stored)
+            decision.alarm = Alarm(
+                kind: .clientSecretsDiffer,
+                clientID: stored.grant.clientID,
+                text: """
+                    Google answers \(code) to this worker, while refreshes with another client secret succeed: compare the client \
+                    secret files of all workers, and reload them
+                    """
+            )
+            return decision
+        }
         guard let since, stored.othersSucceeded(after: since) else {
             // The suspicion starts again and needs later successes of other grants: until then the client itself may be
             // at fault.

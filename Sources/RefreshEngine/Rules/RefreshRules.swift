@@ -85,6 +85,7 @@ package struct RefreshRules: Sendable {
         var health = context.health
         health.recordAnswer(isInvalidGrant: false, at: now)
         health.provenSuccessAt = now
+        health.provenClientSecret = context.result.clientSecret
         health.refusals = ConsecutiveRefusals()
         let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: grant.lastSuccessAt, at: now)
         // The account was disabled while the request was in flight: an answer from before that does not lift it.

@@ -68,7 +68,9 @@ struct RefreshDispatcher: Sendable {
             )
             return nil
         }
-        let client = OAuthClientCredentials(id: attempt.clientID, secret: clientSecrets[attempt.clientID])
+        let clientSecret = clientSecrets[attempt.clientID]
+        let client = OAuthClientCredentials(id: attempt.clientID, secret: clientSecret?.secret)
+        let fingerprint = clientSecret?.fingerprint ?? .none
         let sentAt = time.sinceBoot
         return RefreshSubmission(token: token, client: client) {
             // A request is not sent if its lease could run out before the answer is stored.
@@ -81,7 +83,14 @@ struct RefreshDispatcher: Sendable {
             let bring = { @Sendable (reply: RawRefreshResponse) in
                 receive(
                     PendingResult(refresh) { () throws(SealError) in
-                        try report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
+                        try report(
+                            reply,
+                            sent: token,
+                            with: fingerprint,
+                            for: attempt,
+                            at: receivedAt,
+                            latency: latency
+                        )
                     }
                 )
             }
@@ -99,6 +108,7 @@ struct RefreshDispatcher: Sendable {
     private func report(
         _ reply: RawRefreshResponse,
         sent: Secret,
+        with clientSecret: ClientSecretFingerprint,
         for attempt: RefreshAttempt,
         at receivedAt: Timestamp,
         latency: Duration
@@ -107,7 +117,8 @@ struct RefreshDispatcher: Sendable {
         return Report(
             result: RefreshResult(
                 attempt: attempt,
-                answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt)
+                answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt),
+                clientSecret: clientSecret
             ),
             status: answer.status,
             text: answer.text,

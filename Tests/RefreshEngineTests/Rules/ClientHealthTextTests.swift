@@ -39,6 +39,7 @@ struct ClientHealthTextTests {
                 pausedUntil: BootInstant(milliseconds: 99)
             ),
             provenSuccessAt: start,
+            provenClientSecret: ClientSecretFingerprint(rawValue: .max),
             outageEndedAt: start - .seconds(9)
         )
         for number in 0..<200 {
@@ -68,6 +69,7 @@ struct ClientHealthTextTests {
         #expect(read.limits == Pacer.Limits())
         #expect(read.window == health.window)
         #expect(read.provenSuccessAt == health.provenSuccessAt)
+        #expect(read.provenClientSecret == health.provenClientSecret)
         #expect(read.rate == health.rate)
         #expect(read.unconfirmedEnds == health.unconfirmedEnds)
         #expect(read.refusals == ConsecutiveRefusals() && read.failingSince == nil)

@@ -3,6 +3,7 @@ import GoogleOAuth
 import Observability
 import RefreshEngine
 import Scheduler
+import Secrets
 import Store
 import Testing
 
@@ -201,6 +202,33 @@ struct ForeignTokenTests {
         #expect(last.outcome == .reauthRequired)
         #expect(grant.state == .reauthRequired && grant.reason == .clientMismatch && grant.dueAt == nil)
         #expect(!fixture.health.breaker.isOpen)
+    }
+
+    @Test("A success with another client secret than the refused worker's never ends a grant", arguments: [true, false])
+    func otherClientSecret(isProven: Bool) throws {
+        let right = ClientSecretFingerprint(of: Secret("right"), clientID: "client")
+        let wrong = ClientSecretFingerprint(of: Secret("wrong"), clientID: "client")
+        for sent in [wrong, .none] {
+            var fixture = RulesFixture()
+            var other = try Sample.grant(2)
+            var grant = try Sample.grant(isProven: isProven)
+            for hour in 0..<30 {
+                _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, clientSecret: right)
+                fixture.advance(by: .seconds(10))
+                let refusal = RefreshResult.Answer.refused(verdict, retryAfter: nil)
+                let decision = fixture.decide(refusal, on: &grant, clientSecret: sent)
+                #expect(decision.outcome == .retrying && decision.alarm?.kind == .clientSecretsDiffer, "hour \(hour)")
+                #expect(grant.state == .retrying && grant.reason == .clientMismatchUnconfirmed)
+                fixture.advance(by: .seconds(3590))
+            }
+            // A worker with the right secret takes the grant over: its token is foreign indeed.
+            _ = fixture.decide(.refused(verdict, retryAfter: nil), on: &grant, clientSecret: right)
+            fixture.advance(by: .seconds(86_400))
+            _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, clientSecret: right)
+            fixture.advance(by: .seconds(10))
+            let last = fixture.decide(.refused(verdict, retryAfter: nil), on: &grant, clientSecret: right)
+            #expect(last.outcome == .reauthRequired && grant.reason == .clientMismatch)
+        }
     }
 
     @Test("A success from before the first refusal proves nothing, however long other failures have lasted")

@@ -1,4 +1,5 @@
 import GoogleOAuth
+import RefreshEngine
 import Secrets
 import Synchronization
 import Testing
@@ -19,5 +20,18 @@ struct ClientSecretTests {
         await fixture.runLoopIteration()
         let expected = ["first": "secret of the first", "second": "secret of the second", "public": "none"]
         #expect(sent.withLock { $0 } == expected)
+    }
+
+    @Test("is recorded by its fingerprint with the success of the client, and is not written out")
+    func fingerprint() async throws {
+        let secret = Secret("secret of the first")
+        let fixture = try RunningEngineFixture(clientSecrets: ["first": secret]) { _ in .good }
+        try await fixture.add(1...1, of: "first", overdueSince: .seconds(1))
+        try await fixture.add(2...2, of: "public", overdueSince: .seconds(1))
+        await fixture.runLoopIteration()
+        let first = try await fixture.health(of: "first")
+        #expect(first.provenClientSecret == ClientSecretFingerprint(of: secret, clientID: "first"))
+        #expect(try await fixture.health(of: "public").provenClientSecret == .none)
+        #expect(!String(decoding: first.stored, as: UTF8.self).contains("secret of"))
     }
 }

@@ -40,6 +40,10 @@ struct RunningEngineFixture {
         engine = Self.engine(over: store, vault, endpoint, time, mostInFlight, clientSecrets)
     }
 
+    func health(of client: String) async throws -> ClientHealth {
+        ClientHealth(stored: try await store.clientHealth()[client], epoch: "")
+    }
+
     /// Returns the engine of another process.
     func anotherEngine() -> RefreshEngine {
         Self.engine(over: store, vault, endpoint, time, 64, [:])

@@ -102,7 +102,8 @@ struct RulesFixture {
         on grant: inout Grant,
         claim: Int64 = RulesFixture.claim,
         leasedAs lease: Int64? = RulesFixture.claim,
-        generation: Int64? = nil
+        generation: Int64? = nil,
+        clientSecret: ClientSecretFingerprint = .none
     ) -> RefreshDecision {
         grant.setLease(
             lease.map { Lease(owner: "worker", claim: $0, epoch: "boot", until: instant + .seconds(30)) }
@@ -114,7 +115,7 @@ struct RulesFixture {
             generation: generation ?? grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
-        let result = RefreshResult(attempt: attempt, answer: answer)
+        let result = RefreshResult(attempt: attempt, answer: answer, clientSecret: clientSecret)
         let decision = rules.decide(
             DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, unit: unit)
         )

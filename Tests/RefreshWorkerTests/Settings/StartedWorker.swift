@@ -83,7 +83,7 @@ struct StartedWorker {
             return clientIDs.map { $0.joined(separator: " ") }
         case .clientSecretFile:
             let secret = await worker.engine.dispatcher.clientSecrets[configuration.clientIDs[0]]
-            return [secret?.reveal() ?? "none"]
+            return [secret?.secret.reveal() ?? "none"]
         case .tokenEndpoint: return await endpoints("refreshes")
         case .userinfoEndpoint: return await endpoints("userinfo")
         case .tokeninfoEndpoint: return await endpoints("inquiries")
