@@ -20,10 +20,11 @@ package struct CommandContext: Sendable {
     /// The name of this process in leases, in its report to other workers, and in log lines.
     package let workerName: String
 
-    package init(configuration: Configuration, inputs: ConfigurationInputs) {
+    /// `time` replaces the clock of the database, in tests.
+    package init(configuration: Configuration, inputs: ConfigurationInputs, time: (any TimeSource)? = nil) {
         current = CurrentConfiguration(configuration)
         self.inputs = inputs
-        time = Self.clock(of: configuration.database)
+        self.time = time ?? Self.clock(of: configuration.database)
         diagnostics = DiagnosticLog(
             level: configuration.logLevel,
             // This machine's clock, like all other lines in its logs.

@@ -11,8 +11,8 @@ import Store
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorFixture: Sendable {
     let root: String
-    /// Starts at the boot clock of the machine, which the commands use: a report of a worker is live for both, or for none.
-    let time = ManualTime(sinceBoot: SystemTime().sinceBoot, passing: .milliseconds(5))
+    /// The clock of the commands too: if they read the machine's, the reports of workers would expire by chance.
+    let time = ManualTime(passing: .milliseconds(5))
     let diagnostics: DiagnosticLog
 
     static func with<Result>(_ body: (OperatorFixture) async throws -> Result) async throws -> Result {
@@ -69,11 +69,11 @@ struct OperatorFixture: Sendable {
             environment: environment,
             files: .system
         )
-        return CommandContext(configuration: try Configuration(inputs), inputs: inputs)
+        return CommandContext(configuration: try Configuration(inputs), inputs: inputs, time: time)
     }
 
-    func openStore(time: (any TimeSource)? = nil) throws(StoreError) -> SQLiteStore {
-        try SQLiteStore(path: database, timeSource: time ?? self.time)
+    func openStore() throws(StoreError) -> SQLiteStore {
+        try SQLiteStore(path: database, timeSource: time)
     }
 
     func openVault() throws -> TokenVault {

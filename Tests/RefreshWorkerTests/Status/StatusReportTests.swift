@@ -185,8 +185,7 @@ struct StatusReportTests {
     func database() async throws {
         try await OperatorFixture.with { fixture in
             let key = try KeyRingFile.generate(path: fixture.keyFile)
-            // Boot time as the command reads it, so that the worker's report is current.
-            let store = try fixture.openStore(time: SystemTime())
+            let store = try fixture.openStore()
             try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
             let report = try await fixture.context([(.clientID, "configured")]).statusReport()
