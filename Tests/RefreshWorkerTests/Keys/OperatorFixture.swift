@@ -12,7 +12,7 @@ import Store
 struct OperatorFixture: Sendable {
     let root: String
     /// Starts at the boot clock of the machine, which the commands use: a report of a worker is live for both, or for none.
-    let time = ManualTime(sinceBoot: SystemTime().sinceBoot, passing: .milliseconds(5))
+    let time = ManualTime(sinceBoot: SystemTime().sinceBoot, immediateUpTo: .milliseconds(5))
     let diagnostics: DiagnosticLog
 
     static func with<Result>(_ body: (OperatorFixture) async throws -> Result) async throws -> Result {
