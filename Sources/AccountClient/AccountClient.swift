@@ -37,7 +37,7 @@ public actor AccountClient {
         baseURL: URL,
         tokens: any TokenStore,
         session: URLSession = URLSession(configuration: .ephemeral),
-        now: @escaping @Sendable () -> Date = { Date() }
+        now: @escaping @Sendable () -> Date = { Date() }  // time: allowed
     ) throws(AccountError) {
         try self.init(baseURL: baseURL, tokens: tokens, transport: Transport(session: session), now: now)
     }

@@ -10,8 +10,8 @@ package enum BootID {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 64)
-        let count = unsafe bytes.withUnsafeMutableBytes { room in
-            unsafe Glibc.read(descriptor, room.baseAddress, room.count)
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         }
         let text = String(decoding: bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
         return text.isEmpty ? nil : text

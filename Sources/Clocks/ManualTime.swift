@@ -30,19 +30,19 @@ package final class ManualTime: TimeSource {
     }
 
     private let state: Mutex<State>
-    private let longestPassing: Duration
+    private let longestImmediate: Duration
 
     /// Creates clocks that show these times.
     ///
-    /// Sleeps of at most `passing` end at once, and the clocks do not move. It is for code that gathers work for a few
-    /// milliseconds.
+    /// Sleeps of at most `immediateUpTo` end at once, and the clocks do not move. It is for code that gathers work for
+    /// a few milliseconds.
     package init(
         now: Timestamp = Timestamp(secondsSince1970: 1_800_000_000),
         sinceBoot: BootInstant = .init(milliseconds: 1_000_000),
-        passing: Duration = .zero
+        immediateUpTo longestImmediate: Duration = .zero
     ) {
         state = Mutex(State(now: now, sinceBoot: sinceBoot))
-        longestPassing = passing
+        self.longestImmediate = longestImmediate
     }
 
     package var now: Timestamp { state.withLock { $0.now } }
@@ -67,7 +67,7 @@ package final class ManualTime: TimeSource {
     }
 
     package func sleep(for span: Duration) async throws(CancellationError) {
-        guard span > longestPassing else {
+        guard span > longestImmediate else {
             await Task.yield()
             if Task.isCancelled { throw CancellationError() }
             return

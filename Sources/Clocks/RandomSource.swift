@@ -1,38 +1,7 @@
-private import Synchronization
-
 /// The source of randomness: ids, claims and back-off take it through `init`, so that a test can repeat its values.
 package protocol RandomSource: Sendable {
     /// Returns a number evenly distributed from 0 up to but not including 1.
     func nextUnit() -> Double
     /// Returns sixty-four random bits.
     func nextBits() -> UInt64
-}
-
-/// The system's random numbers.
-package struct SystemRandom: RandomSource {
-    package init() {}
-
-    package func nextUnit() -> Double { Double.random(in: 0..<1) }
-    package func nextBits() -> UInt64 { UInt64.random(in: .min ... .max) }
-}
-
-/// Random numbers that a seed reproduces (SplitMix64, https://prng.di.unimi.it/splitmix64.c).
-package final class SeededRandom: RandomSource {
-    private let state: Mutex<UInt64>
-
-    package init(seed: UInt64) {
-        state = Mutex(seed)
-    }
-
-    package func nextBits() -> UInt64 {
-        state.withLock { state in
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
-    package func nextUnit() -> Double { Double(nextBits() >> 11) * 0x1p-53 }
 }

@@ -15,12 +15,12 @@ package struct Timestamp: Hashable, Comparable, Sendable, Codable {
 
     package static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
-    package static func + (point: Timestamp, span: Duration) -> Timestamp {
-        Timestamp(milliseconds: point.milliseconds + span.wholeMilliseconds)
+    package static func + (instant: Timestamp, span: Duration) -> Timestamp {
+        Timestamp(milliseconds: instant.milliseconds + span.wholeMilliseconds)
     }
 
-    package static func - (point: Timestamp, span: Duration) -> Timestamp {
-        Timestamp(milliseconds: point.milliseconds - span.wholeMilliseconds)
+    package static func - (instant: Timestamp, span: Duration) -> Timestamp {
+        Timestamp(milliseconds: instant.milliseconds - span.wholeMilliseconds)
     }
 
     package static func - (left: Timestamp, right: Timestamp) -> Duration {

@@ -33,7 +33,7 @@ extension ParsedRefreshResponse {
     /// or shorter than announced, is truncated, or continues after its end.
     private static func recoverRotatedToken(from response: HTTPResponse) -> ParsedRefreshResponse? {
         guard response.status == 200 else { return nil }
-        let members = JSONValue.salvagedObject(in: response.body.reveal())
+        let members = JSONValue.partialObject(in: response.body.reveal())
         guard let rotated = Token.optional(members?["refresh_token"]).value else { return nil }
         return ParsedRefreshResponse(verdict: .flawed(code: "flawed_answer", rotated: rotated), status: 200)
     }

@@ -1,3 +1,5 @@
+import Secrets
+
 /// A request's headers, with the check for ambiguous ones.
 ///
 /// libmicrohttpd accepts some heads that two programs can read in two ways. Behind a proxy such a head hides a second
@@ -56,7 +58,7 @@ struct RequestHead {
         guard lengths.isEmpty || encodings.isEmpty else {
             return .malformed("Content-Length and Transfer-Encoding together")
         }
-        guard lengths.count <= 1, lengths.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Self.isDigit) }) else {
+        guard lengths.count <= 1, lengths.allSatisfy(\.isDecimalNumber) else {
             return .malformed("Content-Length is malformed")
         }
         guard !encodings.isEmpty else { return nil }

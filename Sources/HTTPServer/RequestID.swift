@@ -1,4 +1,5 @@
 internal import Clocks
+import Secrets
 
 /// The id of a request in the log and in the Request-Id header of its response.
 enum RequestID {
@@ -19,14 +20,7 @@ enum RequestID {
         let header = headers.first { name, _ in
             name.isSameHeaderName(as: "X-Request-Id") || name.isSameHeaderName(as: "Request-Id")
         }
-        guard let id = header?.value, (1...64).contains(id.utf8.count) else { return nil }
-        let isPlain = id.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
-            default: false
-            }
-        }
-        return isPlain ? id : nil
+        guard let id = header?.value, id.isPlainID else { return nil }
+        return id
     }
 }

@@ -1,6 +1,6 @@
 extension JSONValue {
     /// The maximum nesting of arrays and objects, so that untrusted text cannot exhaust the stack.
-    package static let greatestDepth = 32
+    package static let maximumDepth = 32
 
     /// Parses a whole text; text after the value is an error.
     ///
@@ -9,9 +9,7 @@ extension JSONValue {
         var parser = JSONParser(bytes: Array(text))
         return try parser.parseDocument()
     }
-}
 
-extension JSONValue {
     /// Parses an object; returns `nil` for any other text or value.
     package static func object(in text: some Collection<UInt8>) -> JSONValue? {
         guard case .success(let value) = Result(catching: { () throws(JSONError) in try parse(text) }),
@@ -19,18 +17,16 @@ extension JSONValue {
         else { return nil }
         return value
     }
-}
 
-extension JSONValue {
     /// Returns the complete members of an object whose text is truncated or continues after its end; `nil` if the text
     /// does not begin with an object.
     ///
     /// It is for a value that must not be lost together with the rest of its text. Values that may be truncated are
-    /// left out: a number counts only if another character follows it. A text with an error before its end gives
-    /// nothing.
-    package static func salvagedObject(in text: some Collection<UInt8>) -> JSONValue? {
+    /// omitted: a number counts only if another character follows it. The result is also `nil` if the text has an error
+    /// before its end.
+    package static func partialObject(in text: some Collection<UInt8>) -> JSONValue? {
         var parser = JSONParser(bytes: Array(text))
-        return parser.salvageObject().map(JSONValue.object)
+        return parser.parsePartialObject().map(JSONValue.object)
     }
 }
 
@@ -51,7 +47,7 @@ private struct JSONParser {
     }
 
     /// Parses the members of the object at the start of the text, up to the end of the object or of the text.
-    mutating func salvageObject() -> [String: JSONValue]? {
+    mutating func parsePartialObject() -> [String: JSONValue]? {
         skipSpace()
         guard take("{") else { return nil }
         skipSpace()
@@ -60,20 +56,20 @@ private struct JSONParser {
         do throws(JSONError) {
             repeat {
                 let (name, value) = try parseMember(depth: 0)
-                if case .number = value, peek == nil { break }
+                if case .number = value, nextByte == nil { break }
                 members[name] = value
                 skipSpace()
             } while take(",")
-            return peek == nil || take("}") ? members : nil
+            return nextByte == nil || take("}") ? members : nil
         } catch {
-            return endsAtFault ? members : nil
+            return failedAtEnd ? members : nil
         }
     }
 
     private mutating func parseValue(depth: Int) throws(JSONError) -> JSONValue {
-        guard depth < JSONValue.greatestDepth else { throw failure("nested too deeply") }
+        guard depth < JSONValue.maximumDepth else { throw failure("nested too deeply") }
         skipSpace()
-        switch peek {
+        switch nextByte {
         case UInt8(ascii: "{"): return try parseObject(depth: depth)
         case UInt8(ascii: "["): return try parseArray(depth: depth)
         case UInt8(ascii: "\""): return .string(try parseString())
@@ -101,7 +97,7 @@ private struct JSONParser {
 
     private mutating func parseMember(depth: Int) throws(JSONError) -> (name: String, value: JSONValue) {
         skipSpace()
-        guard peek == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
+        guard nextByte == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
         let name = try parseString()
         skipSpace()
         guard take(":") else { throw failure("a colon is missing") }
@@ -134,18 +130,18 @@ private struct JSONParser {
     private mutating func parseNumber() throws(JSONError) -> JSONValue {
         let start = position
         _ = take("-")
-        guard let first = peek, isDigit(first) else { throw failure("not a JSON value") }
+        guard let first = nextByte, isDigit(first) else { throw failure("not a JSON value") }
         skipDigits()
         if first == UInt8(ascii: "0"), position - start > (bytes[start] == first ? 1 : 2) {
             throw failure("a number begins with a zero")
         }
         if take(".") {
-            guard let digit = peek, isDigit(digit) else { throw failure("a digit is missing") }
+            guard let digit = nextByte, isDigit(digit) else { throw failure("a digit is missing") }
             skipDigits()
         }
         if take("e") || take("E") {
             _ = take("+") || take("-")
-            guard let digit = peek, isDigit(digit) else { throw failure("a digit is missing") }
+            guard let digit = nextByte, isDigit(digit) else { throw failure("a digit is missing") }
             skipDigits()
         }
         return .number(String(decoding: bytes[start..<position], as: UTF8.self))
@@ -162,7 +158,7 @@ private struct JSONParser {
             end += 1
         }
         position = end
-        guard peek == UInt8(ascii: "\"") else { return try parseEscapedString(from: start) }
+        guard nextByte == UInt8(ascii: "\"") else { return try parseEscapedString(from: start) }
         defer { position += 1 }
         return try text(bytes[start..<position])
     }
@@ -170,7 +166,7 @@ private struct JSONParser {
     /// Continues a string that began at `start` and has no escape so far.
     private mutating func parseEscapedString(from start: Int) throws(JSONError) -> String {
         var content = Array(bytes[start..<position])
-        while let byte = peek {
+        while let byte = nextByte {
             position += 1
             switch byte {
             case UInt8(ascii: "\""):
@@ -178,7 +174,7 @@ private struct JSONParser {
             case UInt8(ascii: "\\"):
                 content.append(contentsOf: try parseEscape())
             case 0..<0x20:
-                throw failure("a control character stands in a string")
+                throw failure("a string has a control character")
             default:
                 content.append(byte)
             }
@@ -192,7 +188,7 @@ private struct JSONParser {
     }
 
     private mutating func parseEscape() throws(JSONError) -> [UInt8] {
-        guard let byte = peek else { throw failure("a string is not closed") }
+        guard let byte = nextByte else { throw failure("a string is not closed") }
         position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
@@ -202,7 +198,7 @@ private struct JSONParser {
         case UInt8(ascii: "r"): return [0x0d]
         case UInt8(ascii: "t"): return [0x09]
         case UInt8(ascii: "u"): return try parseUnicodeEscape()
-        default: throw failure("an unknown escape stands in a string")
+        default: throw failure("a string has an unknown escape")
         }
     }
 
@@ -233,22 +229,22 @@ private struct JSONParser {
     }
 
     /// `true` if the parser failed because the text ended.
-    private var endsAtFault: Bool { position == bytes.count }
+    private var failedAtEnd: Bool { position == bytes.count }
 
-    private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
+    private var nextByte: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard peek == UInt8(ascii: character) else { return false }
+        guard nextByte == UInt8(ascii: character) else { return false }
         position += 1
         return true
     }
 
     private mutating func skipSpace() {
-        while let byte = peek, byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 { position += 1 }
+        while let byte = nextByte, byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 { position += 1 }
     }
 
     private mutating func skipDigits() {
-        while let byte = peek, isDigit(byte) { position += 1 }
+        while let byte = nextByte, isDigit(byte) { position += 1 }
     }
 
     private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }

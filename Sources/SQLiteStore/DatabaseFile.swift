@@ -62,7 +62,7 @@ enum DatabaseFile {
     /// it.
     static var fileClock: Int64? {
         var time = timespec()
-        guard unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time) == 0 else { return nil }
+        guard unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time) == 0 else { return nil }  // time: allowed
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 

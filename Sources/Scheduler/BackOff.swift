@@ -1,7 +1,7 @@
 /// The wait before a grant is tried again.
 ///
 /// Full jitter: the wait is a random time between zero and the cap, so that grants which failed together do not come
-/// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). With the usual caps:
+/// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). With the default caps:
 ///
 /// | failures in a row | cap    |
 /// |------------------:|-------:|
@@ -19,11 +19,11 @@ package struct BackOff: Hashable, Sendable {
     /// The shortest wait, which also limits the attempts for a token that is about to expire.
     package static let shortest: Duration = .seconds(1)
 
-    /// The time for which unknown answers are retried at the usual pace.
-    package static let patience: Duration = .seconds(24 * 60 * 60)
+    /// The time for which unknown answers are retried with the normal back-off.
+    package static let slowRetriesAfter: Duration = .seconds(24 * 60 * 60)
 
-    /// The interval after that time: the cause needs a person, and until then more attempts are useless.
-    package static let slowPace: Duration = .seconds(60 * 60)
+    /// The interval between retries after that time: more attempts are useless until a person has removed the cause.
+    package static let slowRetryInterval: Duration = .seconds(60 * 60)
 
     /// The cap after the first failure.
     package let first: Duration
@@ -44,13 +44,13 @@ package struct BackOff: Hashable, Sendable {
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
     package func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
-        let cap = Self.hold(cap(failures: failures), within: remainingLife)
+        let cap = Self.limit(cap(failures: failures), within: remainingLife)
         // 1 - unit is in (0, 1]: the cap itself can be reached and zero cannot.
         return max(cap * (1 - unit), Self.shortest)
     }
 
-    /// Returns the wait after an unknown answer: as usual for the first day, then hourly, spread over the last sixth of
-    /// the hour.
+    /// Returns the wait after an unknown answer: the normal back-off for the first day, then an hour less a random part
+    /// of its last sixth.
     ///
     /// - Parameters:
     ///   - failures: failures in a row, including the latest; fewer than one counts as one.
@@ -64,10 +64,10 @@ package struct BackOff: Hashable, Sendable {
         remainingLife: Duration?,
         unit: Double
     ) -> Duration {
-        guard failingFor >= Self.patience else {
+        guard failingFor >= Self.slowRetriesAfter else {
             return delay(failures: failures, remainingLife: remainingLife, unit: unit)
         }
-        let cap = Self.hold(Self.slowPace, within: remainingLife)
+        let cap = Self.limit(Self.slowRetryInterval, within: remainingLife)
         return max(cap - cap / 6 * unit, Self.shortest)
     }
 
@@ -88,7 +88,7 @@ package struct BackOff: Hashable, Sendable {
         return min(first * (1 << doublings), longest)
     }
 
-    private static func hold(_ cap: Duration, within remainingLife: Duration?) -> Duration {
+    private static func limit(_ cap: Duration, within remainingLife: Duration?) -> Duration {
         guard let remainingLife, remainingLife > .zero else { return cap }
         return min(cap, max(remainingLife / 3, shortest))
     }

@@ -19,7 +19,7 @@ package struct Breaker: Hashable, Sendable {
 
     /// The state, which decides what callers may send.
     package enum State: Hashable, Sendable {
-        /// All requests are allowed; counts the endpoint's failures in a row and some of the grants that met them.
+        /// All requests are allowed; counts the endpoint's failures in a row, and holds some of the affected grants.
         ///
         /// Next: `open`.
         case closed(consecutiveFailures: Int, grants: [Int64])
@@ -51,22 +51,21 @@ package struct Breaker: Hashable, Sendable {
         case wait(until: BootInstant)
     }
 
-    /// The number of endpoint failures in a row that opens the breaker, if they met enough grants.
+    /// The number of endpoint failures in a row that opens the breaker, if they affected enough grants.
     package static let failuresToOpen = 20
 
-    /// The number of different grants that must have met them: a few odd grants must not stop the others.
+    /// The number of different grants that must be affected: a few faulty grants must not stop the others.
     package static let grantsToOpen = 10
 
-    /// The number of endpoint failures in a row that may be an outage, after which failed grants may be worth another
-    /// try.
-    package static let failuresThatMatter = 5
+    /// The number of endpoint failures in a row that may be an outage, whose grants are retried at its end.
+    package static let failuresInOutage = 5
 
-    /// The shortest duration of an outage; shorter rows of failures are chance: at an error rate of a half, five in a
-    /// row are common.
+    /// The shortest duration of an outage: shorter series of failures may be random. At an error rate of a half, five
+    /// in a row are common.
     package static let shortestOutage: Duration = .seconds(10)
 
-    /// The shortest time between two ends of outages that cause immediate retries.
-    package static let pauseBetweenOutages: Duration = .seconds(30)
+    /// The shortest time between two immediate retries of all failed grants.
+    package static let shortestRetryInterval: Duration = .seconds(30)
 
     /// The wait before the first probe, doubled by each failed one.
     package static let firstProbeDelay: Duration = .seconds(1)
@@ -104,7 +103,7 @@ package struct Breaker: Hashable, Sendable {
     /// `true` if the endpoint has failed for so long that grants are in back-off because of it and not by chance.
     package var endpointIsFailing: Bool {
         switch state {
-        case .closed(let failures, _): failures >= Self.failuresThatMatter
+        case .closed(let failures, _): failures >= Self.failuresInOutage
         case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason == .endpointFailing
         }
     }

@@ -42,7 +42,7 @@ package struct DeadlineHeap: Sendable {
     package mutating func set(_ key: Int64, deadline: Timestamp) {
         let entry = Entry(deadline: deadline, key: key)
         if let node = nodes[key] {
-            settle(entry, at: node)
+            sift(entry, at: node)
         } else {
             entries.append(entry)
             siftUp(entry, from: Node(offset: entries.count - 1))
@@ -55,7 +55,7 @@ package struct DeadlineHeap: Sendable {
         guard let node = nodes.removeValue(forKey: key) else { return false }
         let last = entries.removeLast()
         if last.key != key {
-            settle(last, at: node)
+            sift(last, at: node)
         }
         return true
     }
@@ -68,7 +68,7 @@ package struct DeadlineHeap: Sendable {
     }
 
     /// Fills a hole with an entry, then moves the entry up or down to its position.
-    private mutating func settle(_ entry: Entry, at hole: Node) {
+    private mutating func sift(_ entry: Entry, at hole: Node) {
         if let parent = hole.parent, entry < entries[parent.offset] {
             siftUp(entry, from: hole)
         } else {
@@ -101,5 +101,24 @@ package struct DeadlineHeap: Sendable {
     private mutating func place(_ entry: Entry, at node: Node) {
         entries[node.offset] = entry
         nodes[entry.key] = node
+    }
+}
+
+extension DeadlineHeap {
+    /// A description of the heap's first fault, or `nil` if it is sound; O(n), for tests.
+    package var violation: String? {
+        guard nodes.count == entries.count else {
+            return "\(entries.count) entries but \(nodes.count) tracked positions"
+        }
+        for (offset, entry) in entries.enumerated() {
+            let node = Node(offset: offset)
+            guard nodes[entry.key] == node else {
+                return "key \(entry.key) is at \(offset) and tracked elsewhere"
+            }
+            if let parent = node.parent, entry < entries[parent.offset] {
+                return "the entry at \(offset) is due before its parent at \(parent.offset)"
+            }
+        }
+        return nil
     }
 }

@@ -18,9 +18,9 @@ package enum DuePolicy {
     /// revoked.
     package static let longestInterval: Duration = .seconds(90 * 60)
 
-    /// The largest share of the longest possible wait that a period may take: the rest is the delay that a late refresh
-    /// may have and still reach its grant's next home instant.
-    package static let periodShare = 0.95
+    /// The largest fraction of the longest possible wait that a period may take: the rest is the delay that a late
+    /// refresh may have and still reach its grant's next home instant.
+    package static let periodFraction = 0.95
 
     /// The shortest wait after an attempt, whatever lifetime its answer gives.
     package static let shortestWait: Duration = BackOff.shortest
@@ -91,7 +91,7 @@ package enum DuePolicy {
 
     /// Returns the time between two home instants of a grant for the longest time it can wait, in milliseconds.
     private static func period(ofWait wait: Int64) -> Int64 {
-        let most = Int64(Double(wait) * periodShare)
+        let most = Int64(Double(wait) * periodFraction)
         let step = periodSteps.first { $0 <= most / periodsPerStep } ?? 1
         return max(most / step * step, 1)
     }

@@ -1,19 +1,20 @@
 package import Clocks
 
-/// The pace of one client id: a token bucket under a ceiling that falls when the endpoint throttles.
+/// Limits the requests of one client id to this worker's pace: its equal part of the ceiling, which falls when the
+/// endpoint throttles.
 ///
-/// The bucket belongs to one process; ``Limits``, which the endpoint sets for the client, are shared through a store by
-/// all processes that use the client id.
+/// It is a token bucket. The bucket belongs to one process; ``Limits``, which the endpoint sets for the client, are
+/// shared through a store by all processes that use the client id.
 package struct Pacer: Sendable {
-    /// The bucket's capacity, in seconds of the rate: enough that a late turn of the sender loses nothing, and so
-    /// little that no second exceeds the rate by more than a fifth.
+    /// The bucket's capacity, in seconds of the pace: enough that a sender that wakes late loses no request, and so
+    /// little that no second exceeds the pace by more than a fifth.
     private static let burst = 0.2
 
-    /// The highest rate in requests per second, whatever the endpoint allows.
+    /// The highest ceiling, in requests per second: that of an endpoint that does not throttle.
     package private(set) var maxRate: Double
 
-    /// The number of workers that share the rate; each has an equal part of the ceiling.
-    package var sharers = 1
+    /// The number of workers that send requests of this client id; each has an equal part of the ceiling.
+    package var workerCount = 1
 
     /// The limits that the endpoint set: see ``Limits``.
     package var limits: Limits
@@ -28,11 +29,11 @@ package struct Pacer: Sendable {
         Self.check(maxRate)
         self.maxRate = maxRate
         limits = Limits()
-        tokens = Self.capacity(rate: maxRate)
+        tokens = Self.capacity(pace: maxRate)
     }
 
-    /// Returns this worker's part of the ceiling.
-    private func rate(at now: BootInstant) -> Double { ceiling(at: now) / Double(sharers) }
+    /// Returns this worker's part of the ceiling, in requests per second.
+    private func pace(at now: BootInstant) -> Double { ceiling(at: now) / Double(workerCount) }
 
     /// Takes up to `wanted` requests out of the bucket; returns the number taken.
     package mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
@@ -46,15 +47,15 @@ package struct Pacer: Sendable {
 
     /// Puts back requests that were taken and not sent.
     package mutating func putBack(_ count: Int, at now: BootInstant) {
-        tokens = min(tokens + Double(count), Self.capacity(rate: rate(at: now)))
+        tokens = min(tokens + Double(count), Self.capacity(pace: pace(at: now)))
     }
 
     /// Returns the wait until a request may be sent: zero if one may be sent now.
     package func nextAvailable(at now: BootInstant) -> Duration {
-        let resume = max(now, limits.standing(at: now).pausedUntil ?? now)
+        let resume = max(now, limits.plausible(at: now).pausedUntil ?? now)
         let available = tokens(at: resume)
         guard available < 1 else { return resume - now }
-        let seconds = (1 - available) / rate(at: resume)
+        let seconds = (1 - available) / pace(at: resume)
         // Rounded up to a whole millisecond, the resolution of the clock, so that a caller finds its request after the
         // wait.
         return (resume - now) + .milliseconds((seconds * 1000).rounded(.up))
@@ -77,18 +78,18 @@ package struct Pacer: Sendable {
         refilledAt.map { $0.isBeyond(.zero, after: now) ? now : $0 }
     }
 
-    /// Returns the content of the bucket: it fills at the ceiling's rate, but not during a pause.
+    /// Returns the content of the bucket: it fills at the pace, but not during a pause.
     private func tokens(at now: BootInstant) -> Double {
-        let rate = rate(at: now)
-        let capacity = Self.capacity(rate: rate)
+        let pace = pace(at: now)
+        let capacity = Self.capacity(pace: pace)
         guard let refilledAt = lastRefill(at: now) else { return min(tokens, capacity) }
-        let filledFrom = max(refilledAt, limits.standing(at: now).pausedUntil ?? refilledAt)
+        let filledFrom = max(refilledAt, limits.plausible(at: now).pausedUntil ?? refilledAt)
         guard now > filledFrom else { return min(tokens, capacity) }
-        // A billionth compensates for rounding: n thousandths at a rate of 1000 / n are one request.
-        return min(tokens + (now - filledFrom).inSeconds * rate + 1e-9, capacity)
+        // A billionth compensates for rounding: n thousandths at a pace of 1000 / n are one request.
+        return min(tokens + (now - filledFrom).inSeconds * pace + 1e-9, capacity)
     }
 
-    private static func capacity(rate: Double) -> Double { max(1, rate * burst) }
+    private static func capacity(pace: Double) -> Double { max(1, pace * burst) }
 
     private static func check(_ rate: Double) {
         precondition(rate > 0 && rate.isFinite, "a rate of \(rate) requests a second")

@@ -44,14 +44,14 @@ enum AtomicFile {
         _ content: Secret,
         to temporary: String,
         permissions: UInt32,
-        thenName: () throws(SystemCallError) -> Void
+        publish: () throws(SystemCallError) -> Void
     ) throws(SystemCallError) {
         let file = try OpenFile(path: temporary, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
         do throws(SystemCallError) {
             try file.setPermissions(permissions)
             try file.write(content)
             try file.synchronize()
-            try thenName()
+            try publish()
         } catch {
             // The first failure is reported, even if the removal fails too.
             unsafe unlink(temporary)

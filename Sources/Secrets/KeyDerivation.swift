@@ -12,8 +12,8 @@ struct KeyDerivation: Sendable {
     init(from secret: Secret, salt: [UInt8]) {
         let extractor = MessageKey(Secret(utf8: salt))
         key = MessageKey(
-            Secret(capacity: Self.keyLength) { room in
-                secret.withBytes { extractor.authenticate($0, into: &room) }
+            Secret(capacity: Self.keyLength) { buffer in
+                secret.withBytes { extractor.authenticate($0, into: &buffer) }
                 return Self.keyLength
             }
         )
@@ -26,11 +26,11 @@ struct KeyDerivation: Sendable {
     ) throws(Failure) -> Result {
         var block = InlineArray<32, UInt8>(repeating: 0)
         var span = block.mutableSpan
-        var room = unsafe span.mutableBytes
-        defer { LibCrypto.wipe(&room) }
+        var buffer = unsafe span.mutableBytes
+        defer { LibCrypto.wipe(&buffer) }
         // The counter of the first and only block ends the message (section 2.3).
         let message = purpose + [1]
-        unsafe key.authenticate(message.span.bytes, into: &room)
-        return try body(room.bytes)
+        unsafe key.authenticate(message.span.bytes, into: &buffer)
+        return try body(buffer.bytes)
     }
 }

@@ -23,8 +23,8 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
     static func random() throws(SealError) -> KeyID {
         var number: UInt32 = 0
         try unsafe withUnsafeMutableBytes(of: &number) { (bytes) throws(SealError) in
-            var room = unsafe bytes.mutableBytes
-            try LibCrypto.fillRandomly(&room, in: 0..<room.byteCount)
+            var buffer = unsafe bytes.mutableBytes
+            try LibCrypto.fillRandomly(&buffer, in: 0..<buffer.byteCount)
         }
         return KeyID(number: number)
     }

@@ -3,8 +3,8 @@
 /// The first active key seals; every key can open what it sealed.
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
-/// section 8.3). Each place has its own derived key, so a grant that is sealed 29 times a day takes 400,000 years to
-/// reach that number, regardless of the number of grants (docs/keys.md).
+/// section 8.3). Each row and column has its own derived key, so a grant that is sealed 29 times a day takes
+/// 400,000 years to reach that number, regardless of the number of grants (docs/keys.md).
 package struct KeyRing: Sendable {
     /// The keys in the order of the ring's file, including pending ones.
     package let keys: [SealingKey]
@@ -27,16 +27,16 @@ package struct KeyRing: Sendable {
     package var keyIDs: [KeyID] { keys.map(\.id) }
 
     /// Returns the keys of another ring that this one lacks, or has with different bits under the same id.
-    package func lacking(from other: KeyRing) -> [KeyID] {
-        let missing = other.keys.filter { theirs in
-            !keys.contains { $0.id == theirs.id && $0.material == theirs.material }
+    package func missingKeys(of other: KeyRing) -> [KeyID] {
+        let missing = other.keys.filter { key in
+            !keys.contains { $0.id == key.id && $0.material == key.material }
         }
         return missing.map(\.id)
     }
 
     /// `true` if the other ring has the same keys in the same order and roles.
     package func isSame(as other: KeyRing) -> Bool {
-        keyIDs == other.keyIDs && keys.map(\.role) == other.keys.map(\.role) && lacking(from: other).isEmpty
+        keyIDs == other.keyIDs && keys.map(\.role) == other.keys.map(\.role) && missingKeys(of: other).isEmpty
     }
 
     package func seal(_ secret: Secret, for context: SealContext) throws(SealError) -> SealedSecret {
@@ -68,13 +68,13 @@ package struct KeyRing: Sendable {
     package func open(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
         guard let key = keys.first(where: { $0.id == sealed.keyID }) else { throw .unknownKey(sealed.keyID) }
         let layout = SealedSecret.Layout(byteCount: sealed.bytes.count)
-        return try Secret(capacity: layout.ciphertext.count) { (room) throws(SealError) in
+        return try Secret(capacity: layout.ciphertext.count) { (buffer) throws(SealError) in
             let bytes = unsafe sealed.bytes.span.bytes
             let cipher = try key.opener(of: sealed.version, nonce: bytes.extracting(layout.nonce), for: context)
-            try cipher.transform(bytes.extracting(layout.ciphertext), into: &room, at: 0)
-            let isWhole = try cipher.isVerified(by: bytes.extracting(layout.tag))
-            guard isWhole else { throw .damaged(sealed.keyID) }
-            return room.byteCount
+            try cipher.transform(bytes.extracting(layout.ciphertext), into: &buffer, at: 0)
+            let isIntact = try cipher.isVerified(by: bytes.extracting(layout.tag))
+            guard isIntact else { throw .damaged(sealed.keyID) }
+            return buffer.byteCount
         }
     }
 }
@@ -82,7 +82,7 @@ package struct KeyRing: Sendable {
 extension SealingKey {
     /// Writes nonce, ciphertext and tag after the header.
     ///
-    /// The tag covers only the secret: the place and the id of the ring's key determine the derived key already.
+    /// The tag covers only the secret: the derived key depends on the row, the column and the id of the ring's key.
     fileprivate func fill(
         _ bytes: inout [UInt8],
         with secret: Secret,
@@ -90,18 +90,18 @@ extension SealingKey {
     ) throws(SealError) {
         let layout = SealedSecret.Layout(byteCount: bytes.count)
         var span = bytes.mutableSpan
-        var room = unsafe span.mutableBytes
-        try LibCrypto.fillRandomly(&room, in: layout.nonce)
+        var buffer = unsafe span.mutableBytes
+        try LibCrypto.fillRandomly(&buffer, in: layout.nonce)
         let cipher = try derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
-            try CipherContext(.seal, key: key, nonce: room.bytes.extracting(layout.nonce))
+            try CipherContext(.seal, key: key, nonce: buffer.bytes.extracting(layout.nonce))
         }
         try secret.withBytes { (message) throws(SealError) in
-            try cipher.transform(message, into: &room, at: layout.ciphertext.lowerBound)
+            try cipher.transform(message, into: &buffer, at: layout.ciphertext.lowerBound)
         }
-        try cipher.writeTag(into: &room, at: layout.tag.lowerBound)
+        try cipher.writeTag(into: &buffer, at: layout.tag.lowerBound)
     }
 
-    /// Returns a cipher context that is ready to decrypt a value of this place.
+    /// Returns a cipher context that is ready to decrypt a value of this row and column.
     fileprivate func opener(
         of version: SealedSecret.Version,
         nonce: RawSpan,

@@ -3,7 +3,7 @@ private import Glibc
 
 /// The key ring on disk: comments (`#`) and one key per line.
 ///
-/// The first key without a mark seals.
+/// The first key without "pending" or "retired" seals.
 ///
 ///     # a comment
 ///     9f86d081 q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
@@ -25,8 +25,8 @@ package enum KeyRingFile {
         credentialsDirectory: String? = nil
     ) throws(KeyRingFileError) -> KeyRing {
         let file = try open(path, namedBy: path)
-        let status = try naming(path) { () throws(SystemCallError) in try file.status() }
-        let isCredential = credentialsDirectory.map { lies(path, in: $0) } ?? false
+        let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
+        let isCredential = credentialsDirectory.map { isInside(path, in: $0) } ?? false
         try check(status, isCredential: isCredential, path: path)
         return try document(in: file, path: path).ring
     }
@@ -99,9 +99,9 @@ extension KeyRingFile {
         _ path: String,
         _ change: (inout KeyRingDocument) throws(KeyRingDocument.Fault) -> Void
     ) throws(KeyRingFileError) {
-        let target = try naming(path) { () throws(SystemCallError) in try AtomicFile.resolve(path) }
+        let target = try addingPath(path) { () throws(SystemCallError) in try AtomicFile.resolve(path) }
         let file = try openLocked(target, namedBy: path)
-        let status = try naming(path) { () throws(SystemCallError) in try file.status() }
+        let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
         try check(status, isCredential: false, path: path)
         var document = try document(in: file, path: path)
         do throws(KeyRingDocument.Fault) {
@@ -113,7 +113,7 @@ extension KeyRingFile {
         guard text.count <= sizeLimit else {
             throw KeyRingFileError(path: path, reason: .tooLarge(limit: sizeLimit))
         }
-        try naming(path) { () throws(SystemCallError) in
+        try addingPath(path) { () throws(SystemCallError) in
             try AtomicFile.replace(path: target, content: text, permissions: status.permissions)
         }
     }
@@ -122,7 +122,7 @@ extension KeyRingFile {
     private static func openLocked(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
         while true {
             let file = try open(target, namedBy: path)
-            let isCurrent = try naming(path) { () throws(SystemCallError) in
+            let isCurrent = try addingPath(path) { () throws(SystemCallError) in
                 try file.lock()
                 let current = try OpenFile(path: target, flags: O_RDONLY | O_NONBLOCK).status()
                 return try file.status().isSameFile(as: current)
@@ -132,14 +132,14 @@ extension KeyRingFile {
     }
 
     /// Returns `true` if the path is inside the folder and has no `..` in it.
-    private static func lies(_ path: String, in folder: String) -> Bool {
+    private static func isInside(_ path: String, in folder: String) -> Bool {
         let prefix = folder.hasSuffix("/") ? folder : folder + "/"
         return path.hasPrefix(prefix) && !path.split(separator: "/").contains("..")
     }
 
     /// Opens without blocking on a pipe, which is then refused because it is not a regular file.
     private static func open(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
-        try naming(path) { () throws(SystemCallError) in
+        try addingPath(path) { () throws(SystemCallError) in
             try OpenFile(path: target, flags: O_RDONLY | O_NONBLOCK)
         }
     }
@@ -178,7 +178,7 @@ extension KeyRingFile {
     }
 
     /// Runs calls on an existing file, and adds its path to their errors.
-    private static func naming<Result: ~Copyable>(
+    private static func addingPath<Result: ~Copyable>(
         _ path: String,
         _ body: () throws(SystemCallError) -> Result
     ) throws(KeyRingFileError) -> Result {

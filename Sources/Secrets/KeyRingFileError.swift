@@ -40,20 +40,20 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
     }
 
     package var description: String {
-        guard let line else { return "key file \(path) \(complaint)" }
-        return "key file \(path), line \(line): \(complaint)"
+        guard let line else { return "key file \(path) \(detail)" }
+        return "key file \(path), line \(line): \(detail)"
     }
 
-    private var complaint: String {
+    private var detail: String {
         switch reason {
         case .missing:
             "does not exist: run: refresh-worker keys generate --key-file \(path)"
         case .folderMissing:
-            "cannot be made, because its folder does not exist: make the folder first"
+            "cannot be created, because its folder does not exist: create the folder first"
         case .alreadyExists:
-            "exists already and is left as it is: remove it only if nothing is sealed with its keys"
+            "exists already and was not changed: remove it only if no stored token is sealed with its keys"
         case .notAllowed:
-            "is closed to this user: run as the user who owns it"
+            "is not readable by this user: run the command as the file's owner"
         case .notRegular:
             "is not a regular file: give the path of a file that `refresh-worker keys generate` made"
         case .openToOthers(let mode):
@@ -65,13 +65,13 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         case .malformedLine(let expectation):
             "\(expectation): fix the line, or restore the file from a backup"
         case .duplicateKey(let id):
-            "key \(id) is there already: remove one of the two lines"
+            "key \(id) is in the file twice: remove one of the two lines"
         case .noSealingKey:
             "has no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
         case .unknownKey(let id):
             "has no key \(id): run: refresh-worker keys list"
         case .sealingKey(let id):
-            "cannot lose key \(id), which seals: promote another key first"
+            "still seals with key \(id): promote another key first"
         case .system(let error):
             "cannot be used: \(error)"
         case .sealing(let error):

@@ -30,9 +30,9 @@ enum LibCrypto {
     }
 
     /// Fills a part of the buffer from the library's random generator, which the system seeds.
-    static func fillRandomly(_ room: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
+    static func fillRandomly(_ buffer: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
         OpenSSL.prepare()
-        let result = unsafe room.withUnsafeMutableBytes { bytes in
+        let result = unsafe buffer.withUnsafeMutableBytes { bytes in
             let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[range])
             return unsafe RAND_bytes(part.assumingMemoryBound(to: UInt8.self).baseAddress, Int32(part.count))
         }
@@ -40,7 +40,7 @@ enum LibCrypto {
     }
 
     /// Overwrites bytes in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
-    static func wipe(_ room: inout MutableRawSpan) {
-        unsafe room.withUnsafeMutableBytes { bytes in unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
+    static func wipe(_ buffer: inout MutableRawSpan) {
+        unsafe buffer.withUnsafeMutableBytes { bytes in unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
     }
 }

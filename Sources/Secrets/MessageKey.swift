@@ -16,12 +16,12 @@ package struct MessageKey: Sendable {
         // Longer keys are hashed first, shorter ones are padded with zeroes.
         let isLong = secret.count > Self.blockLength
         let key = isLong ? Secret(utf8: Digest.sha256(secret.bytes)) : secret
-        states = Secret(capacity: 2 * Self.stateLength) { room in
+        states = Secret(capacity: 2 * Self.stateLength) { buffer in
             key.withBytes { key in
-                Self.begin(&room, place: 0, key: key, pad: 0x36)
-                Self.begin(&room, place: 1, key: key, pad: 0x5c)
+                Self.begin(&buffer, index: 0, key: key, pad: 0x36)
+                Self.begin(&buffer, index: 1, key: key, pad: 0x5c)
             }
-            return room.byteCount
+            return buffer.byteCount
         }
     }
 
@@ -31,23 +31,23 @@ package struct MessageKey: Sendable {
     package func authenticate(_ message: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Self.codeLength)
         var span = code.mutableSpan
-        var room = unsafe span.mutableBytes
-        unsafe authenticate(message.span.bytes, into: &room)
+        var buffer = unsafe span.mutableBytes
+        unsafe authenticate(message.span.bytes, into: &buffer)
         return code
     }
 
     /// Writes the message's authentication code into the first 32 bytes of the buffer.
-    func authenticate(_ message: RawSpan, into room: inout MutableRawSpan) {
-        precondition(room.byteCount >= Self.codeLength)
+    func authenticate(_ message: RawSpan, into buffer: inout MutableRawSpan) {
+        precondition(buffer.byteCount >= Self.codeLength)
         let result = states.withBytes { states in
-            unsafe room.withUnsafeMutableBytes { room in
+            unsafe buffer.withUnsafeMutableBytes { buffer in
                 unsafe states.withUnsafeBytes { states in
                     unsafe message.withUnsafeBytes { message in
                         unsafe ccrypto_hmac_sha256(
                             states.baseAddress,
                             message.baseAddress,
                             message.count,
-                            room.baseAddress
+                            buffer.baseAddress
                         )
                     }
                 }
@@ -57,19 +57,19 @@ package struct MessageKey: Sendable {
         guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("HMAC failed") }
     }
 
-    private static func begin(_ room: inout MutableRawSpan, place: Int32, key: RawSpan, pad: UInt8) {
+    private static func begin(_ buffer: inout MutableRawSpan, index stateIndex: Int32, key: RawSpan, pad: UInt8) {
         // The block is wiped like every secret, because it contains the key.
         let block = Secret(capacity: blockLength) { block in
-            for index in 0..<blockLength {
-                let byte = index < key.byteCount ? key.byte(at: index) : 0
-                block.storeBytes(of: byte ^ pad, toByteOffset: index, as: UInt8.self)
+            for offset in 0..<blockLength {
+                let byte = offset < key.byteCount ? key.byte(at: offset) : 0
+                block.storeBytes(of: byte ^ pad, toByteOffset: offset, as: UInt8.self)
             }
             return blockLength
         }
         let result = block.withBytes { block in
-            unsafe room.withUnsafeMutableBytes { room in
+            unsafe buffer.withUnsafeMutableBytes { buffer in
                 unsafe block.withUnsafeBytes { block in
-                    unsafe ccrypto_sha256_begin(room.baseAddress, place, block.baseAddress)
+                    unsafe ccrypto_sha256_begin(buffer.baseAddress, stateIndex, block.baseAddress)
                 }
             }
         }

@@ -58,10 +58,10 @@ struct OpenFile: ~Copyable {
     /// Reads a descriptor that the caller owns to its end; `nil` if the content is longer than the limit.
     static func read(descriptor: Int32, limit: Int) throws(SystemCallError) -> Secret? {
         // One byte beyond the limit distinguishes content that fills it from content that continues.
-        let whole = try Secret(capacity: limit + 1) { (room) throws(SystemCallError) in
+        let whole = try Secret(capacity: limit + 1) { (buffer) throws(SystemCallError) in
             var filled = 0
-            while filled < room.byteCount {
-                let count = try unsafe room.withUnsafeMutableBytes { (bytes) throws(SystemCallError) in
+            while filled < buffer.byteCount {
+                let count = try unsafe buffer.withUnsafeMutableBytes { (bytes) throws(SystemCallError) in
                     let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
                     return try systemCall("read") { unsafe Glibc.read(descriptor, rest.baseAddress, rest.count) }
                 }

@@ -7,10 +7,10 @@ private import Synchronization
 package final class ReloadableKeyRing: Sendable {
     private struct State {
         var ring: KeyRing
-        var doubts: Set<KeyID> = []
-        var lost: Set<KeyID> = []
-        var refusal: String?
-        var standsBy: String?
+        var missingKeys: Set<KeyID> = []
+        var lostKeys: Set<KeyID> = []
+        var rejection: String?
+        var standbyReason: String?
     }
 
     /// The ring's name for messages.
@@ -33,10 +33,10 @@ package final class ReloadableKeyRing: Sendable {
     /// thrown.
     @discardableResult
     package func reload() throws -> KeyRing? {
-        let fresh = try load()
+        let loaded = try load()
         return state.withLock { state in
-            guard fresh.lacking(from: state.ring).isEmpty else { return fresh }
-            state.ring = fresh
+            guard loaded.missingKeys(of: state.ring).isEmpty else { return loaded }
+            state.ring = loaded
             return nil
         }
     }
@@ -68,41 +68,41 @@ package final class ReloadableKeyRing: Sendable {
 /// The state of this ring compared with those of other workers, for the code that refreshes and seals.
 extension ReloadableKeyRing {
     /// The reason why the file is not adopted; `nil` if it is.
-    package var refusal: String? {
-        get { state.withLock { $0.refusal } }
-        set { state.withLock { $0.refusal = newValue } }
+    package var rejection: String? {
+        get { state.withLock { $0.rejection } }
+        set { state.withLock { $0.rejection = newValue } }
     }
 
     /// The reason why this process is in standby: its ring lacks a key with which other workers seal.
     ///
     /// `nil` if the ring does not lack a key.
-    package var standsBy: String? {
-        get { state.withLock { $0.standsBy } }
-        set { state.withLock { $0.standsBy = newValue } }
+    package var standbyReason: String? {
+        get { state.withLock { $0.standbyReason } }
+        set { state.withLock { $0.standbyReason = newValue } }
     }
 
     /// `true` unless the ring lacks, or may lack, a key with which other workers seal.
-    package var isComplete: Bool { state.withLock { $0.standsBy == nil && $0.doubts.isEmpty } }
+    package var isComplete: Bool { state.withLock { $0.standbyReason == nil && $0.missingKeys.isEmpty } }
 
-    /// The keys that sealed values name and the ring lacks, and that other workers may or may not hold.
-    package var doubts: Set<KeyID> { state.withLock { $0.doubts } }
+    /// The keys that sealed values name and the ring lacks, until a comparison with the other workers' rings.
+    package var missingKeys: Set<KeyID> { state.withLock { $0.missingKeys } }
 
     /// Records a key that the ring lacks.
     ///
-    /// Returns `false` if the key is known to be missing on every worker.
-    package func doubt(_ id: KeyID) -> Bool {
+    /// Returns `false` if the key is missing on every worker.
+    package func reportMissing(_ id: KeyID) -> Bool {
         state.withLock { state in
-            guard !state.lost.contains(id) else { return false }
-            state.doubts.insert(id)
+            guard !state.lostKeys.contains(id) else { return false }
+            state.missingKeys.insert(id)
             return true
         }
     }
 
-    /// Clears all doubts; `lost` are the keys that no worker has.
-    package func settleDoubts(lost: Set<KeyID>) {
+    /// Clears the missing keys; `lost` are those that no worker has.
+    package func resolveMissingKeys(lost: Set<KeyID>) {
         state.withLock { state in
-            state.doubts = []
-            state.lost.formUnion(lost)
+            state.missingKeys = []
+            state.lostKeys.formUnion(lost)
         }
     }
 }

@@ -1,8 +1,7 @@
-/// The place that a sealed value belongs to.
+/// The row and column that a sealed value belongs to.
 ///
-/// A value is refused in any other place.
-///
-/// An attacker with write access to the database therefore cannot move one user's token into another user's row.
+/// A value is refused in any other row or column. An attacker with write access to the database therefore
+/// cannot move one user's token into another user's row.
 package struct SealContext: Hashable, Sendable {
     /// The immutable id of the row.
     package let owner: [UInt8]
@@ -36,7 +35,7 @@ package struct SealContext: Hashable, Sendable {
         return bytes
     }
 
-    /// The HKDF purpose from which version 2 derives the key of this place.
+    /// The HKDF purpose from which version 2 derives the key of this row and column.
     ///
     /// Up to 54 bytes of it fit into one block of the hash.
     var derivationPurpose: [UInt8] {

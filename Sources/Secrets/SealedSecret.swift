@@ -10,7 +10,7 @@
 /// | 16 | tag |
 ///
 /// Both versions are AES-256-GCM. Version 1, which is only read, seals with the ring's key directly, and its tag covers
-/// the place of the value. Version 2 seals with a key that is derived from the ring's key for this one place.
+/// the row and column of the value. Version 2 seals with a key that is derived from the ring's key for them.
 package struct SealedSecret: Hashable, Sendable {
     /// The offsets of the parts in a value of a given length.
     struct Layout {

@@ -4,8 +4,8 @@ private import Clocks
 /// The text form of a key in the ring's file: `<id> <base64 of its 32 bytes> [pending | retired <seconds since 1970>]`.
 extension SealingKey {
     private static let base64Length = 44
-    private static let pendingMark = Array("pending".utf8)
-    private static let retiredMark = Array("retired".utf8)
+    private static let pendingWord = Array("pending".utf8)
+    private static let retiredWord = Array("retired".utf8)
     /// Seconds since 1970 have ten digits until the year 2286.
     private static let dateLength = 10
 
@@ -16,7 +16,7 @@ extension SealingKey {
         case wordCount = "the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]"
         case id = "the key's id is not eight lowercase hexadecimal digits"
         case material = "the key is not the base64 of 32 bytes"
-        case mark = "only the word \"pending\", or \"retired\" and seconds since 1970, may follow the key"
+        case role = "only the word \"pending\", or \"retired\" and seconds since 1970, may follow the key"
     }
 
     /// Reads a key from the words of a line, given as ranges.
@@ -28,22 +28,22 @@ extension SealingKey {
     }
 
     private static func role(of words: ArraySlice<Range<Int>>, in line: RawSpan) throws(LineFault) -> Role {
-        guard let mark = words.first else { return .active }
+        guard let word = words.first else { return .active }
         switch words.count {
         case 1:
-            guard line.bytes(in: mark, ifCount: pendingMark.count) == pendingMark else { throw .mark }
+            guard line.bytes(in: word, ifCount: pendingWord.count) == pendingWord else { throw .role }
             return .pending
         default:
             let date = line.bytes(in: words[words.startIndex + 1], ifCount: dateLength)
             let digits = String(decoding: date, as: UTF8.self)
-            guard line.bytes(in: mark, ifCount: retiredMark.count) == retiredMark, digits.isDecimalNumber,
+            guard line.bytes(in: word, ifCount: retiredWord.count) == retiredWord, digits.isDecimalNumber,
                 let seconds = Int64(digits)
-            else { throw .mark }
+            else { throw .role }
             return .retired(since: Timestamp(secondsSince1970: seconds))
         }
     }
 
-    private var mark: String {
+    private var roleText: String {
         switch role {
         case .active: ""
         case .pending: " pending"
@@ -53,17 +53,17 @@ extension SealingKey {
 
     /// The line of the key, without a newline.
     var line: Secret {
-        Secret(concatenating: [Secret("\(id) "), Self.base64(of: material), Secret(mark)])
+        Secret(concatenating: [Secret("\(id) "), Self.base64(of: material), Secret(roleText)])
     }
 
     private static func base64(of material: Secret) -> Secret {
         // The library writes a zero byte after the text.
-        Secret(capacity: base64Length + 1) { room in
-            unsafe room.withUnsafeMutableBytes { room in
+        Secret(capacity: base64Length + 1) { buffer in
+            unsafe buffer.withUnsafeMutableBytes { buffer in
                 material.withBytes { span in
                     unsafe span.withUnsafeBytes { bytes in
                         let written = unsafe EVP_EncodeBlock(
-                            room.assumingMemoryBound(to: UInt8.self).baseAddress,
+                            buffer.assumingMemoryBound(to: UInt8.self).baseAddress,
                             bytes.assumingMemoryBound(to: UInt8.self).baseAddress,
                             Int32(bytes.count)
                         )
@@ -78,11 +78,11 @@ extension SealingKey {
         guard text.byteCount == base64Length else { return nil }
         // The library counts the padding as a byte, so the result has 33.
         let decodedLength = CipherContext.keyLength + 1
-        let material = Secret(capacity: decodedLength) { room in
-            unsafe room.withUnsafeMutableBytes { room in
+        let material = Secret(capacity: decodedLength) { buffer in
+            unsafe buffer.withUnsafeMutableBytes { buffer in
                 unsafe text.withUnsafeBytes { bytes in
                     let written = unsafe EVP_DecodeBlock(
-                        room.assumingMemoryBound(to: UInt8.self).baseAddress,
+                        buffer.assumingMemoryBound(to: UInt8.self).baseAddress,
                         bytes.assumingMemoryBound(to: UInt8.self).baseAddress,
                         Int32(bytes.count)
                     )
@@ -90,7 +90,7 @@ extension SealingKey {
                 }
             }
         }
-        // The library tolerates blanks, padding and stray bits. Only the canonical encoding is accepted.
+        // The library tolerates blanks, padding and leftover bits. Only the canonical encoding is accepted.
         guard material.count == CipherContext.keyLength, base64(of: material) == Secret(copying: text) else {
             return nil
         }
@@ -99,7 +99,8 @@ extension SealingKey {
 }
 
 extension RawSpan {
-    /// Copies a word of the expected length; returns an empty array otherwise, so that a misplaced key is not copied.
+    /// Copies a word of the expected length; returns an empty array otherwise, so that a key in the wrong
+    /// position is not copied.
     fileprivate func bytes(in range: Range<Int>, ifCount count: Int) -> [UInt8] {
         guard range.count == count else { return [] }
         var bytes: [UInt8] = []

@@ -17,7 +17,7 @@ package struct SealingKey: Sendable {
     package let role: Role
 
     let material: Secret
-    /// Derives the key of each place.
+    /// Derives the key of each row and column.
     let derivation: KeyDerivation
 
     init(id: KeyID, material: Secret, role: Role) {
@@ -30,9 +30,9 @@ package struct SealingKey: Sendable {
 
     /// Generates a key with a new id.
     package static func random(isPending: Bool = false) throws(SealError) -> SealingKey {
-        let material = try Secret(capacity: CipherContext.keyLength) { (room) throws(SealError) in
-            try LibCrypto.fillRandomly(&room, in: 0..<room.byteCount)
-            return room.byteCount
+        let material = try Secret(capacity: CipherContext.keyLength) { (buffer) throws(SealError) in
+            try LibCrypto.fillRandomly(&buffer, in: 0..<buffer.byteCount)
+            return buffer.byteCount
         }
         return SealingKey(id: try .random(), material: material, role: isPending ? .pending : .active)
     }

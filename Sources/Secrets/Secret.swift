@@ -13,28 +13,28 @@ package struct Secret: Sendable {
     }
 
     package init(utf8 bytes: some Collection<UInt8>) {
-        self.init(capacity: bytes.count) { room in
-            unsafe room.withUnsafeMutableBytes { target in unsafe target.copyBytes(from: bytes) }
-            return room.byteCount
+        self.init(capacity: bytes.count) { buffer in
+            unsafe buffer.withUnsafeMutableBytes { target in unsafe target.copyBytes(from: bytes) }
+            return buffer.byteCount
         }
     }
 
     init(copying span: RawSpan) {
-        self.init(capacity: span.byteCount) { room in
-            unsafe room.withUnsafeMutableBytes { target in
+        self.init(capacity: span.byteCount) { buffer in
+            unsafe buffer.withUnsafeMutableBytes { target in
                 unsafe span.withUnsafeBytes { source in unsafe target.copyMemory(from: source) }
             }
-            return room.byteCount
+            return buffer.byteCount
         }
     }
 
     init(concatenating parts: [Secret]) {
-        self.init(capacity: parts.reduce(0) { $0 + $1.count }) { room in
+        self.init(capacity: parts.reduce(0) { $0 + $1.count }) { buffer in
             var end = 0
             for part in parts {
                 part.withBytes { span in
                     for offset in 0..<span.byteCount {
-                        room.storeBytes(of: span.byte(at: offset), toByteOffset: end + offset, as: UInt8.self)
+                        buffer.storeBytes(of: span.byte(at: offset), toByteOffset: end + offset, as: UInt8.self)
                     }
                 }
                 end += part.count
@@ -85,4 +85,13 @@ extension Secret: Equatable {
             }
         }
     }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "<secret>" }
+
+    package var debugDescription: String { description }
+
+    /// Empty, because `dump` and other users of mirrors would bypass the descriptions.
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -16,16 +16,16 @@ final class SecretStorage: @unchecked Sendable {
         capacity: Int,
         fill: (inout MutableRawSpan) throws(Failure) -> Int
     ) throws(Failure) {
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
-        unsafe room.initializeMemory(as: UInt8.self, repeating: 0)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
+        unsafe buffer.initializeMemory(as: UInt8.self, repeating: 0)
         do throws(Failure) {
-            var span = unsafe room.mutableBytes
+            var span = unsafe buffer.mutableBytes
             let filled = try fill(&span)
-            precondition((0...capacity).contains(filled), "a secret was filled beyond its room")
-            unsafe buffer = unsafe room
+            precondition((0...capacity).contains(filled), "a secret was filled beyond its capacity")
+            unsafe self.buffer = unsafe buffer
             count = filled
         } catch {
-            unsafe Self.release(room)
+            unsafe Self.release(buffer)
             throw error
         }
     }
@@ -42,8 +42,8 @@ final class SecretStorage: @unchecked Sendable {
     }
 
     /// Overwrites in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
-    private static func release(_ room: UnsafeMutableRawBufferPointer) {
-        unsafe OPENSSL_cleanse(room.baseAddress, room.count)
-        unsafe room.deallocate()
+    private static func release(_ buffer: UnsafeMutableRawBufferPointer) {
+        unsafe OPENSSL_cleanse(buffer.baseAddress, buffer.count)
+        unsafe buffer.deallocate()
     }
 }

@@ -12,7 +12,7 @@ package struct TokenVault: Sendable {
     /// Throws while the ring lacks a key with which other workers seal: new tokens must not be sealed with an older
     /// one.
     package func checkMaySeal() throws(StoreError) {
-        if let reason = ring.standsBy { throw StoreError(.refused, reason) }
+        if let reason = ring.standbyReason { throw StoreError(.refused, reason) }
     }
 
     /// Seals a refresh token, with the end of its own lifetime if that is known.

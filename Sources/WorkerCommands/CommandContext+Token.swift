@@ -38,7 +38,7 @@ extension CommandContext {
             do {
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)
             } catch {
-                guard !vault.ring.doubts.isEmpty else { throw error }
+                guard !vault.ring.missingKeys.isEmpty else { throw error }
                 // A second report finds out whether another worker has the unknown key.
                 try await presence.report()
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)

@@ -46,7 +46,7 @@ struct FuzzTests {
             if status == 200 {
                 // A well-formed refresh token is returned if the answer parses, is truncated,
                 // or continues after its end.
-                let object = JSONValue.object(in: bytes) ?? JSONValue.salvagedObject(in: bytes)
+                let object = JSONValue.object(in: bytes) ?? JSONValue.partialObject(in: bytes)
                 let rotated = object?["refresh_token"]?.string
                 #expect(answer.verdict.rotated == rotated.flatMap { Token.isWellFormed($0) ? $0 : nil }, comment)
             }

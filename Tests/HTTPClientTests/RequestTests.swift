@@ -81,7 +81,7 @@ struct RequestTests {
             try await group.waitForAll()
         }
         #expect(server.received.count == 200)
-        #expect(server.mostAtOnce == connections)
+        #expect(server.peakRequests == connections)
         #expect(client.counters.completed == 200)
     }
 

@@ -31,7 +31,7 @@ struct DeadlineTests {
         try await withServer(time: time, handler: Self.echo) { server in
             let client = try RawClient(port: server.port)
             await client.send(text)
-            try await poll(until: { server.clients.kinds == [kind] }, meanwhile: server.clients.checkAll)
+            try await poll(until: { server.clients.kinds == [kind] }, step: server.clients.checkAll)
             time.advance(by: .milliseconds(seconds * 1000 - 1))
             server.clients.checkAll()
             #expect(server.clients.kinds == [kind])

@@ -56,7 +56,7 @@ struct FuzzTests {
                 group.addTask {
                     try await poll(
                         until: { running.count.withLock { $0 } == 0 },
-                        meanwhile: {
+                        step: {
                             time.advance(by: .milliseconds(200))
                             server.clients.checkAll()
                         }
@@ -82,7 +82,7 @@ struct FuzzTests {
             client.hangUp()
             try await poll(
                 until: { server.openRequests == 0 && server.openConnections == 0 },
-                meanwhile: {
+                step: {
                     time.advance(by: .seconds(1))
                     server.clients.checkAll()
                 }

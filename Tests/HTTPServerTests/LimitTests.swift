@@ -234,7 +234,7 @@ struct LimitTests {
                 // already.
                 try await poll(
                     until: { client.hasEnded },
-                    meanwhile: {
+                    step: {
                         time.advance(by: .seconds(1))
                         server.clients.checkAll()
                     }

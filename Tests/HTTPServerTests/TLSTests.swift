@@ -103,7 +103,7 @@ struct TLSTests {
         try await withServer(.init(certificate: try certificate()), time: time, handler: Self.respond) { server in
             let client = try RawClient(port: server.port)
             await client.send(partialHello)
-            try await poll(until: { server.clients.kinds == [.head] }, meanwhile: server.clients.checkAll)
+            try await poll(until: { server.clients.kinds == [.head] }, step: server.clients.checkAll)
             // An occasional byte does not keep the connection alive.
             await client.send([0x00])
             time.advance(by: .milliseconds(9_999))

@@ -2,7 +2,8 @@ import Clocks
 import JSON
 import Testing
 
-@Suite("JSON") struct JSONParserTests {
+@Suite("The JSON parser")
+struct JSONParserTests {
     @Test(
         "reads each kind of value",
         arguments: [
@@ -48,7 +49,7 @@ import Testing
     }
 
     @Test(
-        "salvages the complete members of an object that is truncated or has trailing text",
+        "returns the complete members of an object that is truncated or has trailing text",
         arguments: [
             ("", nil), ("[1]", nil), ("\"a\"", nil), ("{", [:]), ("{}", [:]), (#"{"a"#, [:]), (#"{"a":"b"#, [:]),
             (#"{"a":"b""#, ["a": .string("b")]), (#" {"a":"b","c":{"d":1"#, ["a": .string("b")]),
@@ -58,8 +59,8 @@ import Testing
             (#"{"a":"b","c":"\u00"#, ["a": .string("b")]), (#"{"a":"b","c":tru"#, ["a": .string("b")]),
         ] as [(String, [String: JSONValue]?)]
     )
-    func salvages(text: String, members: [String: JSONValue]?) {
-        #expect(JSONValue.salvagedObject(in: text.utf8)?.object == members)
+    func partialObjects(text: String, members: [String: JSONValue]?) {
+        #expect(JSONValue.partialObject(in: text.utf8)?.object == members)
     }
 
     @Test("survives damaged texts", arguments: 0..<200 as Range<UInt64>)

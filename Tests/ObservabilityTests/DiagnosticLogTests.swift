@@ -9,9 +9,9 @@ struct DiagnosticLogTests {
 
     @Test("shows time, level, message and fields")
     func plain() {
-        let probe = DiagnosticProbe(time: time)
-        probe.log.notice("grants scanned", ["due": "12", "file": "a b.db"])
-        #expect(probe.lines() == [#"2026-11-21T03:00:59Z notice grants scanned due=12 file="a b.db""#])
+        let capture = DiagnosticCapture(time: time)
+        capture.log.notice("grants scanned", ["due": "12", "file": "a b.db"])
+        #expect(capture.lines() == [#"2026-11-21T03:00:59Z notice grants scanned due=12 file="a b.db""#])
     }
 
     @Test(
@@ -38,10 +38,10 @@ struct DiagnosticLogTests {
 
     @Test("shows the lines that its level allows, and the level can be changed", arguments: LogLevel.allCases)
     func levels(level: LogLevel) {
-        let probe = DiagnosticProbe(level: .error)
-        probe.log.level = level
-        for each in LogLevel.allCases { probe.log.log(each, "x") }
-        #expect(probe.lines().count == LogLevel.allCases.filter { $0 <= level }.count)
+        let capture = DiagnosticCapture(level: .error)
+        capture.log.level = level
+        for each in LogLevel.allCases { capture.log.log(each, "x") }
+        #expect(capture.lines().count == LogLevel.allCases.filter { $0 <= level }.count)
     }
 
     @Test("reads a level by its name", arguments: zip(["error", "debug", "loud"], [LogLevel.error, .debug, nil]))
@@ -51,15 +51,15 @@ struct DiagnosticLogTests {
 
     @Test("never evaluates the fields of a line that is not shown")
     func lazy() {
-        let probe = DiagnosticProbe(level: .info)
+        let capture = DiagnosticCapture(level: .info)
         var made = 0
         func costly() -> String {
             made += 1
             return "x"
         }
-        probe.log.debug("x", ["v": costly()])
+        capture.log.debug("x", ["v": costly()])
         #expect(made == 0)
-        probe.log.info("x", ["v": costly()])
+        capture.log.info("x", ["v": costly()])
         #expect(made == 1)
     }
 
@@ -71,35 +71,35 @@ struct DiagnosticLogTests {
         ]
     )
     func escapes(value: String, expected: String) {
-        let probe = DiagnosticProbe(time: time)
-        probe.log.error("x", ["v": value])
-        #expect(probe.lines() == ["2026-11-21T03:00:59Z error x v=\(expected)"])
+        let capture = DiagnosticCapture(time: time)
+        capture.log.error("x", ["v": value])
+        #expect(capture.lines() == ["2026-11-21T03:00:59Z error x v=\(expected)"])
     }
 
     @Test("limits the length of values and lines")
     func caps() {
-        let probe = DiagnosticProbe(time: time)
+        let capture = DiagnosticCapture(time: time)
         let long = String(repeating: "v", count: 1_000_000)
-        probe.log.error("x", ["v": long])
-        #expect(probe.lines().first?.utf8.count == "2026-11-21T03:00:59Z error x v=".utf8.count + 512)
+        capture.log.error("x", ["v": long])
+        #expect(capture.lines().first?.utf8.count == "2026-11-21T03:00:59Z error x v=".utf8.count + 512)
         let controls = String(repeating: "\u{1}", count: 512)
-        probe.log.error("x", ["a": controls, "b": controls, "c": controls])
-        let line = probe.lines().first ?? ""
+        capture.log.error("x", ["a": controls, "b": controls, "c": controls])
+        let line = capture.lines().first ?? ""
         #expect(line.utf8.count == 4_000)
         #expect(line.hasSuffix("…"))
     }
 
     @Test("continues without a stalled reader, and reports the number of lost lines", .timeLimit(.minutes(10)))
     func stalls() {
-        let probe = DiagnosticProbe(time: time)
-        #expect(probe.pipe.shrink(toPages: 2) == 8192)
+        let capture = DiagnosticCapture(time: time)
+        #expect(capture.pipe.shrink(toPages: 2) == 8192)
         for _ in 0..<500 {
-            probe.log.info("a line of a certain length", ["v": "0123456789012345678901234567890123456789"])
+            capture.log.info("a line of a certain length", ["v": "0123456789012345678901234567890123456789"])
         }
-        let before = probe.lines()
+        let before = capture.lines()
         #expect(!before.isEmpty)
-        probe.log.info("back")
-        let after = probe.lines()
+        capture.log.info("back")
+        let after = capture.lines()
         #expect(
             after == [
                 "2026-11-21T03:00:59Z warning diagnostics were lost lines=\(500 - before.count)",

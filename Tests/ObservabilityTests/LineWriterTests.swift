@@ -8,7 +8,7 @@ import Testing
 struct LineWriterTests {
     private let folder: TemporaryFolder
     private let time = ManualTime()
-    private let diagnostics = DiagnosticProbe()
+    private let diagnostics = DiagnosticCapture()
 
     init() throws {
         folder = try TemporaryFolder()
@@ -101,9 +101,9 @@ struct LineWriterTests {
             #expect(await writer.flush(within: .seconds(120)))
         }
         #expect(try numbers(try folder.text("e/log")) == [0, 1, 2])
-        let told = diagnostics.lines()
-        #expect(told.count == 1)
-        #expect(told.first?.contains("a file of lines cannot be reopened") == true)
+        let reported = diagnostics.lines()
+        #expect(reported.count == 1)
+        #expect(reported.first?.contains("a file of lines cannot be reopened") == true)
     }
 
     @Test("continues at the new end when the file is copied and truncated")
@@ -137,10 +137,10 @@ struct LineWriterTests {
         for number in 0..<5 { writer.write(numbered(number)) }
         #expect(await writer.flush(within: .seconds(120)))
         #expect(writer.droppedLines == 5)
-        let told = diagnostics.lines()
-        #expect(told.count == 1)
+        let reported = diagnostics.lines()
+        #expect(reported.count == 1)
         #expect(
-            told.first?.hasSuffix(#"error lines are being lost reason="write /dev/full: No space left on device""#)
+            reported.first?.hasSuffix(#"error lines are being lost reason="write /dev/full: No space left on device""#)
                 == true
         )
     }
@@ -175,17 +175,17 @@ struct LineWriterTests {
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 1_000, rlim_max: 1_000)
             let folder = try TemporaryFolder()
-            let probe = DiagnosticProbe()
-            let writer = try LineWriter(to: .file(folder.path("log")), time: ManualTime(), diagnostics: probe.log)
+            let capture = DiagnosticCapture()
+            let writer = try LineWriter(to: .file(folder.path("log")), time: ManualTime(), diagnostics: capture.log)
             try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
             for number in 0..<4 { writer.write(numbered(number, padding: 300)) }
             writer.write(numbered(4))
             #expect(await writer.flush(within: .seconds(120)))
             #expect(try numbers(try folder.text("log")) == [0, 1, 2, 4])
             #expect(writer.droppedLines == 1)
-            let told = probe.lines()
-            #expect(told.count == 2)
-            #expect(told.last?.hasSuffix("notice lines are written again lost=1") == true)
+            let reported = capture.lines()
+            #expect(reported.count == 2)
+            #expect(reported.last?.hasSuffix("notice lines are written again lost=1") == true)
         }
     }
 
@@ -227,9 +227,9 @@ struct LineWriterTests {
         #expect(found.count == 100 - dropped)
         #expect(found == found.sorted())
         #expect(writer.droppedLines == dropped)
-        let told = diagnostics.lines()
-        #expect(told.count == 1)
-        #expect(told.first?.contains("because their reader is slow waiting=20") == true)
+        let reported = diagnostics.lines()
+        #expect(reported.count == 1)
+        #expect(reported.first?.contains("because their reader is slow waiting=20") == true)
         close(pipe.reader)
     }
 

@@ -6,7 +6,7 @@ import Testing
 @Suite("The metrics for Prometheus")
 struct PrometheusTests {
     static func report(
-        _ counters: LifetimeCounters = IntervalCounters(time: ManualTime()).running,
+        _ counters: LifetimeCounters = IntervalCounters(time: ManualTime()).lifetime,
         grants: PrometheusReport.Grants? = nil,
         clients: [PrometheusReport.Client] = [],
         certificateExpiresAt: Timestamp? = nil,
@@ -28,16 +28,16 @@ struct PrometheusTests {
     static var full: PrometheusReport {
         let counters = IntervalCounters(time: ManualTime())
         counters.record(MetricsSamples.full)
-        counters.running.recordVend(outcome: "served", duration: .milliseconds(1))
-        counters.running.recordVend(outcome: "served", duration: .milliseconds(40))
-        counters.running.recordVend(outcome: "not_found", duration: .seconds(60))
-        counters.running.recordRequest(route: "/v1/grants/{user_id}/token", status: 200)
-        counters.running.recordRequest(route: "/v1/grants/{user_id}/token", status: 201)
-        counters.running.recordRequest(route: "/metrics", status: 503)
-        counters.running.recordNotice(outcome: "delivered")
-        counters.running.recordSecurityEvent(kind: "token-revoked")
+        counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(1))
+        counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(40))
+        counters.lifetime.recordVend(outcome: "not_found", duration: .seconds(60))
+        counters.lifetime.recordRequest(route: "/v1/grants/{user_id}/token", status: 200)
+        counters.lifetime.recordRequest(route: "/v1/grants/{user_id}/token", status: 201)
+        counters.lifetime.recordRequest(route: "/metrics", status: 503)
+        counters.lifetime.recordNotice(outcome: "delivered")
+        counters.lifetime.recordSecurityEvent(kind: "token-revoked")
         return report(
-            counters.running,
+            counters.lifetime,
             grants: PrometheusReport.Grants(
                 byState: [(state: "active", count: 5), (state: "disconnected", count: 0)],
                 due: 7,

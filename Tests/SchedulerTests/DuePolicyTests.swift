@@ -92,8 +92,8 @@ struct DuePolicyTests {
         let phase = random.nextUnit()
         var due = Self.obtained
         var homes: Set<Int64> = []
-        for turn in 0..<200 {
-            let late = Duration.milliseconds(Int64(random.nextBits() % (turn % 10 == 0 ? 20_000_000 : 60_000)))
+        for round in 0..<200 {
+            let late = Duration.milliseconds(Int64(random.nextBits() % (round % 10 == 0 ? 20_000_000 : 60_000)))
             let lifetime = Duration.seconds(3598 + Int64(random.nextBits() % 3))
             due = DuePolicy.due(obtainedAt: due + late, expiresAt: due + late + lifetime, phase: phase)
             homes.insert(due.milliseconds % 3_000_000)

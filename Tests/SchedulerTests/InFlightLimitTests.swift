@@ -11,18 +11,18 @@ struct InFlightLimitTests {
         return (wanted.rounded(.up)...(wanted * 1.126).rounded(.up)).contains(Double(limit))
     }
 
-    @Test("Without measurements the floor applies, and the ceiling always does")
+    @Test("Without measurements the minimum applies, and the maximum always does")
     func bounds() {
-        var limit = InFlightLimit(ceiling: 512)
+        var limit = InFlightLimit(maximum: 512)
         #expect(limit.limit(at: 100_000) == 64)
-        limit.learn(.milliseconds(1), at: start)
+        limit.record(.milliseconds(1), at: start)
         #expect(limit.limit(at: 3_400) == 64)
-        limit.learn(.milliseconds(100), at: start + .seconds(60))
-        limit.learn(.milliseconds(100), at: start + .seconds(60))
+        limit.record(.milliseconds(100), at: start + .seconds(60))
+        limit.record(.milliseconds(100), at: start + .seconds(60))
         #expect(limit.limit(at: 200) == 64)
-        limit.learn(.seconds(500), at: start + .seconds(120))
+        limit.record(.seconds(500), at: start + .seconds(120))
         #expect(limit.limit(at: 3_400) == 512)
-        #expect(InFlightLimit(ceiling: 1).limit(at: 100) == 1)
+        #expect(InFlightLimit(maximum: 1).limit(at: 100) == 1)
     }
 
     @Test(
@@ -31,36 +31,36 @@ struct InFlightLimitTests {
     )
     func latencies(latency: Duration) {
         let rate = 1_000 / latency.inSeconds
-        var limit = InFlightLimit(ceiling: 10_000)
-        limit.learn(latency, at: start)
+        var limit = InFlightLimit(maximum: 10_000)
+        limit.record(latency, at: start)
         #expect(isTwice(latency, at: rate, limit.limit(at: rate)), "\(limit.limit(at: rate))")
     }
 
     @Test("A few immediate answers, one in sixty or in five, do not lower the latency", arguments: [60, 5])
     func quickOnes(every interval: Int) {
-        var limit = InFlightLimit(ceiling: 4_096)
+        var limit = InFlightLimit(maximum: 4_096)
         for number in 1...600 {
-            limit.learn(number.isMultiple(of: interval) ? .milliseconds(1) : .milliseconds(500), at: start)
+            limit.record(number.isMultiple(of: interval) ? .milliseconds(1) : .milliseconds(500), at: start)
         }
         #expect(isTwice(.milliseconds(500), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
     }
 
     @Test("Queued answers, two in three, do not raise it")
     func slowOnes() {
-        var limit = InFlightLimit(ceiling: 4_096)
+        var limit = InFlightLimit(maximum: 4_096)
         for number in 1...600 {
-            limit.learn(number.isMultiple(of: 3) ? .milliseconds(100) : .milliseconds(1_500), at: start)
+            limit.record(number.isMultiple(of: 3) ? .milliseconds(100) : .milliseconds(1_500), at: start)
         }
         #expect(isTwice(.milliseconds(100), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
     }
 
     @Test("An endpoint that became slower is detected after a while")
     func forgets() {
-        var limit = InFlightLimit(ceiling: 512)
-        for _ in 1...1000 { limit.learn(.milliseconds(1), at: start) }
-        for second in 1...9 { limit.learn(.milliseconds(100), at: start + .seconds(second)) }
+        var limit = InFlightLimit(maximum: 512)
+        for _ in 1...1000 { limit.record(.milliseconds(1), at: start) }
+        for second in 1...9 { limit.record(.milliseconds(100), at: start + .seconds(second)) }
         #expect(limit.limit(at: 2_000) == 64)
-        for second in 10...20 { limit.learn(.milliseconds(100), at: start + .seconds(second)) }
+        for second in 10...20 { limit.record(.milliseconds(100), at: start + .seconds(second)) }
         #expect(isTwice(.milliseconds(100), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
     }
 }

@@ -34,9 +34,9 @@ struct ManualTimeTests {
         await #expect(throws: CancellationError.self) { try await late.value }
     }
 
-    @Test("of no span, or of one that passes, ends at once and leaves the clocks")
-    func passes() async throws {
-        let time = ManualTime(passing: .milliseconds(5))
+    @Test("of zero, or up to the limit, ends at once and does not move the clocks")
+    func immediate() async throws {
+        let time = ManualTime(immediateUpTo: .milliseconds(5))
         let before = time.sinceBoot
         for span in [Duration.zero, .milliseconds(-1), .milliseconds(5)] { try await time.sleep(for: span) }
         #expect(time.sinceBoot == before)

@@ -38,7 +38,7 @@ struct PacerTests {
     }
 
     @Test("A caller that waits as long as it must finds a request, at any rate", arguments: 1...40)
-    func waitingAsTold(seed: Int) {
+    func waitingAsRequired(seed: Int) {
         let random = SeededRandom(seed: UInt64(seed))
         let rate = 0.01 + random.nextUnit() * 300
         var pacer = Pacer(maxRate: rate)
@@ -134,7 +134,7 @@ struct PacerTests {
         #expect(pacer.ceiling(at: Self.after(100_000)) == 200)
     }
 
-    @Test("Retry-After is obeyed, and recovery begins at its end")
+    @Test("Retry-After is respected, and recovery begins at its end")
     func retryAfter() {
         var pacer = Pacer(maxRate: 200)
         #expect(pacer.throttled(retryAfter: .seconds(30), at: Self.start) == true)
@@ -175,10 +175,10 @@ struct PacerTests {
 
     @Test("A pause and a cut that are further ahead than possible, after the clock was set back, are over")
     func clockSetBack() {
-        var told = Pacer(maxRate: 200)
-        _ = told.throttled(retryAfter: .seconds(30), at: Self.start)
+        var throttled = Pacer(maxRate: 200)
+        _ = throttled.throttled(retryAfter: .seconds(30), at: Self.start)
         var pacer = Pacer(maxRate: 200)
-        pacer.limits = told.limits
+        pacer.limits = throttled.limits
         // Half an hour earlier the pause could still be true; the cut could not.
         let earlier = Self.after(-1800)
         #expect(pacer.isPaused(at: earlier))
@@ -245,19 +245,19 @@ struct PacerTests {
         "Workers that share a rate get equal parts of it, and of the ceiling when the endpoint has throttled",
         arguments: 1...5
     )
-    func sharing(sharers: Int) {
+    func sharing(workerCount: Int) {
         let start = BootInstant(milliseconds: 1_000_000)
         var limits = Pacer.Limits()
         for isThrottled in [false, true] {
             if isThrottled {
-                var told = Pacer(maxRate: 300)
-                _ = told.throttled(retryAfter: nil, at: start)
-                limits = told.limits
+                var throttled = Pacer(maxRate: 300)
+                _ = throttled.throttled(retryAfter: nil, at: start)
+                limits = throttled.limits
             }
             var sent = 0
-            for _ in 0..<sharers {
+            for _ in 0..<workerCount {
                 var pacer = Pacer(maxRate: 300)
-                pacer.sharers = sharers
+                pacer.workerCount = workerCount
                 pacer.limits = limits
                 // The bucket is emptied first, so that only the requests that the rate allows are counted.
                 _ = pacer.take(upTo: 1_000, at: start)
@@ -265,7 +265,7 @@ struct PacerTests {
             }
             // Two seconds; a ceiling that was halved has regained a hundredth of the rate by their end.
             let expected = isThrottled ? 302.0 : 600
-            #expect(abs(Double(sent) - expected) <= Double(sharers) + 3, "\(sent)")
+            #expect(abs(Double(sent) - expected) <= Double(workerCount) + 3, "\(sent)")
         }
     }
 }

@@ -106,20 +106,20 @@ struct WakeTimerTests {
     }
 
     /// Ends a stream when it is released.
-    private final class Remains: Sendable {
+    private final class ReleaseObserver: Sendable {
         let continuation: AsyncStream<Void>.Continuation
         init(_ continuation: AsyncStream<Void>.Continuation) { self.continuation = continuation }
-        func touch() { continuation.yield() }
+        func use() { continuation.yield() }
         deinit { continuation.finish() }
     }
 
     @Test("A released timer releases its closure")
-    func dropped() async {
+    func released() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         var timer: WakeTimer?
         do {
-            let remains = Remains(continuation)
-            timer = WakeTimer(timeSource: ManualTime(), longestSleep: .seconds(3600)) { remains.touch() }
+            let observer = ReleaseObserver(continuation)
+            timer = WakeTimer(timeSource: ManualTime(), longestSleep: .seconds(3600)) { observer.use() }
         }
         #expect(timer != nil)
         timer = nil

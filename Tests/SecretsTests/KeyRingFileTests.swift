@@ -38,7 +38,8 @@ struct KeyRingFileTests {
     @Test("may have comments, empty lines, blanks and the line ends of another system")
     func lenient() throws {
         let folder = try TemporaryFolder()
-        let text = "# first\r\n\r\n  \t0000000a\t\(Lines.zeroes)  pending \r\n   # second\n0000000b \(Lines.counting)"
+        let text =
+            "# first\r\n\r\n  \t0000000a\t\(KeyText.zeroes)  pending \r\n   # second\n0000000b \(KeyText.counting)"
         let ring = try KeyRingFile.load(path: folder.write(text))
         #expect(ring.keyIDs.map(\.description) == ["0000000a", "0000000b"])
         #expect(ring.sealingKeyID.description == "0000000b")
@@ -56,24 +57,29 @@ struct KeyRingFileTests {
     static let badTexts = [
         BadText(name: "empty", text: "", complaint: "has no key that seals"),
         BadText(name: "comments", text: "# a\n\n# b\n", complaint: "has no key that seals"),
-        BadText(name: "pending only", text: "0000000a \(Lines.zeroes) pending", complaint: "has no key that seals"),
+        BadText(name: "pending only", text: "0000000a \(KeyText.zeroes) pending", complaint: "has no key that seals"),
         BadText(
             name: "one word",
-            text: "# a\n\(Lines.zeroes)\n",
+            text: "# a\n\(KeyText.zeroes)\n",
             line: 2,
             complaint: "the line is not: <id> <base64 key>"
         ),
         BadText(
             name: "four words",
-            text: "0000000a \(Lines.zeroes) pending pending",
+            text: "0000000a \(KeyText.zeroes) pending pending",
             line: 1,
             complaint: "only the word \"pending\", or \"retired\" and seconds"
         ),
-        BadText(name: "capital id", text: "0000000A \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
-        BadText(name: "long id", text: "0000000aa \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
+        BadText(
+            name: "capital id",
+            text: "0000000A \(KeyText.zeroes)",
+            line: 1,
+            complaint: "the key's id is not eight"
+        ),
+        BadText(name: "long id", text: "0000000aa \(KeyText.zeroes)", line: 1, complaint: "the key's id is not eight"),
         BadText(
             name: "words swapped",
-            text: "\(Lines.zeroes) 0000000a",
+            text: "\(KeyText.zeroes) 0000000a",
             line: 1,
             complaint: "the key's id is not eight"
         ),
@@ -104,27 +110,27 @@ struct KeyRingFileTests {
         ),
         BadText(
             name: "five words",
-            text: "0000000a \(Lines.zeroes) retired 1795342272 again",
+            text: "0000000a \(KeyText.zeroes) retired 1795342272 again",
             line: 1,
             complaint: "the line is not: <id> <base64 key>"
         ),
         BadText(
             name: "unknown mark",
-            text: "0000000a \(Lines.zeroes) retired",
+            text: "0000000a \(KeyText.zeroes) retired",
             line: 1,
             complaint: "only the word \"pending\", or \"retired\" and seconds"
         ),
         BadText(
             name: "key after key",
-            text: "0000000a \(Lines.zeroes) \(Lines.counting)",
+            text: "0000000a \(KeyText.zeroes) \(KeyText.counting)",
             line: 1,
             complaint: "only the word \"pending\", or \"retired\" and seconds"
         ),
         BadText(
             name: "duplicate",
-            text: "0000000a \(Lines.zeroes)\n#\n0000000a \(Lines.counting)\n",
+            text: "0000000a \(KeyText.zeroes)\n#\n0000000a \(KeyText.counting)\n",
             line: 3,
-            complaint: "key 0000000a is there already"
+            complaint: "key 0000000a is in the file twice"
         ),
     ]
 
@@ -167,7 +173,7 @@ struct KeyRingFileTests {
     @Test("that others can read or write is refused", arguments: [0o640, 0o604, 0o660, 0o644, 0o602, 0o601, 0o440])
     func openToOthers(mode: Int) throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: mode)
+        let path = try folder.write("0000000a \(KeyText.zeroes)\n", mode: mode)
         let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: path) })
         #expect(error.reason == .openToOthers(mode: UInt32(mode)))
         let octal = "0" + String(mode, radix: 8)
@@ -181,7 +187,7 @@ struct KeyRingFileTests {
     )
     func credential(mode: Int, isAccepted: Bool) throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: mode)
+        let path = try folder.write("0000000a \(KeyText.zeroes)\n", mode: mode)
         for directory in [folder.path, folder.path + "/"] {
             if isAccepted {
                 #expect(try KeyRingFile.load(path: path, credentialsDirectory: directory).keyIDs.count == 1)
@@ -196,7 +202,7 @@ struct KeyRingFileTests {
     @Test("is not a credential only because its path begins like the credentials directory")
     func notACredential() throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: 0o440)
+        let path = try folder.write("0000000a \(KeyText.zeroes)\n", mode: 0o440)
         let beginning = String(path.dropLast())
         #expect(throws: fault(path, .openToOthers(mode: 0o440))) {
             try KeyRingFile.load(path: path, credentialsDirectory: beginning)
@@ -211,7 +217,7 @@ struct KeyRingFileTests {
     @Test("of another user is refused", .enabled(if: geteuid() == 0, "only root can give a file away"))
     func foreignOwner() throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("0000000a \(Lines.zeroes)\n")
+        let path = try folder.write("0000000a \(KeyText.zeroes)\n")
         try #require(chown(path, 4321, 4321) == 0)
         #expect(throws: fault(path, .foreignOwner(owner: 4321, user: 0))) { try KeyRingFile.load(path: path) }
         #expect(throws: fault(path, .foreignOwner(owner: 4321, user: 0))) {
@@ -222,7 +228,7 @@ struct KeyRingFileTests {
     @Test("that this user may not open is refused", .enabled(if: geteuid() != 0, "root may open any file"))
     func notAllowed() throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: 0)
+        let path = try folder.write("0000000a \(KeyText.zeroes)\n", mode: 0)
         #expect(throws: fault(path, .notAllowed)) { try KeyRingFile.load(path: path) }
     }
 
@@ -230,7 +236,7 @@ struct KeyRingFileTests {
     func randomDamage(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let folder = try TemporaryFolder()
-        let whole = Array("# keys\n0000000a \(Lines.zeroes)\n0000000b \(Lines.counting) pending\n".utf8)
+        let whole = Array("# keys\n0000000a \(KeyText.zeroes)\n0000000b \(KeyText.counting) pending\n".utf8)
         let letters = Array(" \n\r\t#=09afzA+/pending\u{0}".utf8) + [0x80, 0xff]
         var outcomes: Set<Bool> = []
         for _ in 0..<200 {

@@ -43,7 +43,7 @@ struct KeyRingTests {
     )
     func knownValue(hexadecimal: String, context: SealContext, secret: String) throws {
         let folder = try TemporaryFolder()
-        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)\n"))
+        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(KeyText.counting)\n"))
         let bytes = try #require(Hexadecimal.decode(hexadecimal))
         #expect(try ring.open(SealedSecret(bytes: bytes), for: context).reveal() == secret)
     }
@@ -57,7 +57,7 @@ struct KeyRingTests {
     @Test("is not opened as the other version", arguments: [1, 2] as [UInt8])
     func otherVersion(version: UInt8) throws {
         let folder = try TemporaryFolder()
-        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)\n"))
+        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(KeyText.counting)\n"))
         let context = SealContext(owner: -81_985_529_216_486_896, column: "refresh_token")
         let first =
             "010830303131616166666465666768696a6b6c6d6e6f7934f107548238f1490c729abf031898"
@@ -90,15 +90,15 @@ struct KeyRingTests {
     func wrongKey() throws {
         let ring = try KeyRing(keys: [.random()])
         let sealed = try ring.seal(Self.token, for: Self.context)
-        let stranger = try KeyRing(keys: [.random()])
-        #expect(throws: SealError.unknownKey(ring.sealingKeyID)) { try stranger.open(sealed, for: Self.context) }
+        let otherRing = try KeyRing(keys: [.random()])
+        #expect(throws: SealError.unknownKey(ring.sealingKeyID)) { try otherRing.open(sealed, for: Self.context) }
     }
 
     @Test("fails with another key of the same id")
     func sameName() throws {
         let folder = try TemporaryFolder()
-        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)", to: "one"))
-        let other = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.zeroes)", to: "two"))
+        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(KeyText.counting)", to: "one"))
+        let other = try KeyRingFile.load(path: folder.write("0011aaff \(KeyText.zeroes)", to: "two"))
         let sealed = try ring.seal(Self.token, for: Self.context)
         #expect(throws: SealError.damaged(ring.sealingKeyID)) { try other.open(sealed, for: Self.context) }
     }

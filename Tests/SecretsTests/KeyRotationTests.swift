@@ -49,11 +49,11 @@ struct KeyRotationTests {
         let path = folder.file("keys")
         let sealing = try KeyRingFile.generate(path: path)
         _ = try KeyRingFile.addPending(path: path)
-        let stranger = try SealingKey.random().id
+        let unknownID = try SealingKey.random().id
         let before = try folder.text()
         #expect(throws: fault(path, .sealingKey(sealing))) { try KeyRingFile.remove(sealing, path: path) }
-        #expect(throws: fault(path, .unknownKey(stranger))) { try KeyRingFile.remove(stranger, path: path) }
-        #expect(throws: fault(path, .unknownKey(stranger))) { try KeyRingFile.promote(stranger, path: path) }
+        #expect(throws: fault(path, .unknownKey(unknownID))) { try KeyRingFile.remove(unknownID, path: path) }
+        #expect(throws: fault(path, .unknownKey(unknownID))) { try KeyRingFile.promote(unknownID, path: path) }
         #expect(try folder.text() == before)
         #expect(try folder.names == ["keys"])
     }
@@ -61,14 +61,14 @@ struct KeyRotationTests {
     @Test("keeps comments, the file's mode and a link to it")
     func keeps() throws {
         let folder = try TemporaryFolder()
-        let text = "# ours\n\n0000000a \(Lines.zeroes)\n# between\n0000000b \(Lines.counting) pending\n"
+        let text = "# ours\n\n0000000a \(KeyText.zeroes)\n# between\n0000000b \(KeyText.counting) pending\n"
         _ = try folder.write(text, to: "real", mode: 0o400)
         let link = folder.file("keys")
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "real")
         try KeyRingFile.promote(#require(KeyID("0000000b")), path: link)
         #expect(
             try folder.text(of: "real")
-                == "# ours\n\n0000000b \(Lines.counting)\n0000000a \(Lines.zeroes)\n# between\n"
+                == "# ours\n\n0000000b \(KeyText.counting)\n0000000a \(KeyText.zeroes)\n# between\n"
         )
         #expect(try folder.mode(of: "real") == 0o400)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "real")
@@ -88,7 +88,7 @@ struct KeyRotationTests {
     @Test("stops before the file grows beyond the limit for loading")
     func size() throws {
         let folder = try TemporaryFolder()
-        let line = "0000000a \(Lines.zeroes)\n"
+        let line = "0000000a \(KeyText.zeroes)\n"
         let text = "#" + String(repeating: "x", count: 65536 - line.utf8.count - 2) + "\n" + line
         let path = try folder.write(text)
         #expect(try KeyRingFile.load(path: path).keyIDs.count == 1)

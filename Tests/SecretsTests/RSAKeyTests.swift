@@ -57,8 +57,8 @@ struct RSAKeyTests {
         let publicKey = try RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
         #expect(try publicKey.verifies(signature: read.sign(Self.message), of: Self.message))
         #expect(numbers.exponent == [1, 0, 1])
-        let stranger = try RSAPublicKey(modulus: Self.modulus, exponent: Self.exponent)
-        #expect(try !stranger.verifies(signature: read.sign(Self.message), of: Self.message))
+        let other = try RSAPublicKey(modulus: Self.modulus, exponent: Self.exponent)
+        #expect(try !other.verifies(signature: read.sign(Self.message), of: Self.message))
     }
 
     @Test(

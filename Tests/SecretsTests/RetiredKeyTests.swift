@@ -25,16 +25,16 @@ struct RetiredKeyTests {
     @Test("never seals, even as the first line of a file that was copied")
     func firstLine() throws {
         let folder = try TemporaryFolder()
-        let text = "0000000a \(Lines.zeroes) retired 1795342272\n0000000b \(Lines.counting)\n"
+        let text = "0000000a \(KeyText.zeroes) retired 1795342272\n0000000b \(KeyText.counting)\n"
         #expect(try KeyRingFile.load(path: folder.write(text)).sealingKeyID == KeyID("0000000b"))
-        let alone = try folder.write("0000000a \(Lines.zeroes) retired 1795342272\n", to: "alone")
+        let alone = try folder.write("0000000a \(KeyText.zeroes) retired 1795342272\n", to: "alone")
         #expect(throws: fault(alone, .noSealingKey)) { try KeyRingFile.load(path: alone) }
     }
 
     @Test("keeps its time when it is retired again, unless that is in the future")
     func again() throws {
         let folder = try TemporaryFolder()
-        let text = "0000000b \(Lines.counting)\n0000000a \(Lines.zeroes) retired 1795342272\n"
+        let text = "0000000b \(KeyText.counting)\n0000000a \(KeyText.zeroes) retired 1795342272\n"
         let path = try folder.write(text)
         let id = try #require(KeyID("0000000a"))
         try KeyRingFile.retire(id, at: Self.now + .seconds(100), path: path)
@@ -57,7 +57,7 @@ struct RetiredKeyTests {
     )
     func badMark(mark: String) throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("0000000b \(Lines.counting)\n0000000a \(Lines.zeroes) \(mark)\n")
+        let path = try folder.write("0000000b \(KeyText.counting)\n0000000a \(KeyText.zeroes) \(mark)\n")
         #expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: path) }
     }
 }

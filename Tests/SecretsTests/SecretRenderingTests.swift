@@ -97,11 +97,11 @@ struct SecretRenderingTests {
     @Test("No rendering of a key ring or a sealed value shows a key or the bytes")
     func keyRing() throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("0011aaff \(Lines.counting)\n")
+        let path = try folder.write("0011aaff \(KeyText.counting)\n")
         let ring = try KeyRingFile.load(path: path)
         let sealed = try ring.seal(Secret(Self.token), for: SealContext(owner: 1, column: "token"))
         for (way, text) in renderings(of: (ring, sealed)) {
-            #expect(!text.contains(Lines.counting), "\(way) shows the key")
+            #expect(!text.contains(KeyText.counting), "\(way) shows the key")
             #expect(!text.contains("4, 5, 6, 7, 8"), "\(way) shows the key's bytes")
             #expect(!text.contains("- 17\n"), "\(way) shows bytes")
         }

@@ -32,8 +32,8 @@ struct SignedTokenTests {
         #expect(token.keyID == nil)
         #expect(token.claims["iss"]?.string == "joe")
         #expect(try token.verifies(with: Self.standardKey()))
-        let stranger = try RSAPrivateKey.generate().publicNumbers()
-        #expect(try !token.verifies(with: RSAPublicKey(modulus: stranger.modulus, exponent: stranger.exponent)))
+        let other = try RSAPrivateKey.generate().publicNumbers()
+        #expect(try !token.verifies(with: RSAPublicKey(modulus: other.modulus, exponent: other.exponent)))
     }
 
     @Test("is rejected when its claims were changed")

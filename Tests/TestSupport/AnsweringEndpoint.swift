@@ -11,15 +11,15 @@ package protocol AnsweringEndpoint: TokenEndpoint {
 }
 
 extension AnsweringEndpoint {
-    package nonisolated func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] {
-        questions.map { question in
+    package nonisolated func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void] {
+        submissions.map { submission in
             let task = Task {
                 let answer = await refresh(
-                    question.token,
-                    client: question.client,
-                    mayStillSend: question.mayStillSend
+                    submission.token,
+                    client: submission.client,
+                    mayStillSend: submission.mayStillSend
                 )
-                question.receive(.answer(answer))
+                submission.receive(.answer(answer))
             }
             return { task.cancel() }
         }

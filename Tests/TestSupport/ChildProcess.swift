@@ -8,9 +8,9 @@ import Glibc
 /// `/proc/self/fd`, which AddressSanitizer reports.
 package final class ChildProcess {
     package struct Failure: Error {
-        let what: String
+        let message: String
 
-        package init(what: String) { self.what = what }
+        package init(message: String) { self.message = message }
     }
 
     private let identifier: Int32
@@ -18,7 +18,7 @@ package final class ChildProcess {
 
     package init(_ program: String, _ arguments: [String]) throws {
         var pipe: [Int32] = [0, 0]
-        guard Glibc.pipe(&pipe) == 0 else { throw Failure(what: "pipe failed with errno \(errno)") }
+        guard Glibc.pipe(&pipe) == 0 else { throw Failure(message: "pipe failed with errno \(errno)") }
         defer { close(pipe[1]) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -31,7 +31,7 @@ package final class ChildProcess {
         defer { for word in words { free(word) } }
         var child = pid_t()
         let result = posix_spawn(&child, program, &actions, nil, &words, environ)
-        guard result == 0 else { throw Failure(what: "\(program) was not started: errno \(result)") }
+        guard result == 0 else { throw Failure(message: "\(program) was not started: errno \(result)") }
         identifier = child
         output = pipe[0]
     }
@@ -46,7 +46,7 @@ package final class ChildProcess {
     package func waitForLine(with text: String) throws -> String {
         var read = ""
         while !(read.contains(text) && read.hasSuffix("\n")) {
-            guard let more = readOutput() else { throw Failure(what: read) }
+            guard let more = readOutput() else { throw Failure(message: read) }
             read += more
         }
         let output = dup(output)
@@ -64,7 +64,7 @@ package final class ChildProcess {
         var read = ""
         while let more = readOutput() { read += more }
         var status: Int32 = 0
-        guard waitpid(identifier, &status, 0) == identifier, status == 0 else { throw Failure(what: read) }
+        guard waitpid(identifier, &status, 0) == identifier, status == 0 else { throw Failure(message: read) }
         return read
     }
 

@@ -1,12 +1,12 @@
 import Clocks
 
-/// Returns when a condition holds that another thread, another process or the kernel brings about without an event.
+/// Returns when a condition holds that another thread, another process or the kernel causes without an event.
 ///
-/// It looks every millisecond, and lets `step` act between two looks. The suite's time limit ends a wait in vain. Code
-/// with an event, such as a sleep on ``ManualTime``, is awaited by that event instead.
+/// It checks every millisecond, and calls `step` between two checks. The suite's time limit ends a wait for a condition
+/// that never holds. If there is an event, such as a sleep on ``ManualTime``, wait for it instead.
 package func poll(
     until condition: () async throws -> Bool,
-    meanwhile step: () -> Void = {}
+    step: () -> Void = {}
 ) async throws {
     while try await !condition() {
         step()

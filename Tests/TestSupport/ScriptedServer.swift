@@ -25,7 +25,7 @@ package final class ScriptedServer: Sendable {
         var connections: Set<Int32> = []
         var accepted = 0
         var open = 0
-        var mostAtOnce = 0
+        var peakRequests = 0
         var closedByClient = 0
         var received: [Received] = []
         var waiters: [(isMet: @Sendable (Self) -> Bool, caller: CheckedContinuation<Void, Never>)] = []
@@ -48,7 +48,7 @@ package final class ScriptedServer: Sendable {
     package var received: [Received] { state.withLock { $0.received } }
     package var accepted: Int { state.withLock { $0.accepted } }
     /// The maximum number of requests that had arrived and were not yet answered.
-    package var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
+    package var peakRequests: Int { state.withLock { $0.peakRequests } }
 
     package func waitForRequests(_ count: Int) async { await wait { $0.received.count >= count } }
     package func waitForConnections(_ count: Int) async { await wait { $0.accepted >= count } }
@@ -99,7 +99,7 @@ package final class ScriptedServer: Sendable {
                 number = state.received.count + 1
                 state.received.append(Received(number: number, head: head, body: body))
                 state.open += 1
-                state.mostAtOnce = max(state.mostAtOnce, state.open)
+                state.peakRequests = max(state.peakRequests, state.open)
             }
             let steps = script(Received(number: number, head: head, body: body))
             change { $0.open -= 1 }

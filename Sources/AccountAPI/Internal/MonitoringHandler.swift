@@ -71,7 +71,7 @@ package struct MonitoringHandler: Sendable {
         let storing = await engine.storingFailsFor
         let isStoring = storing.map { $0 <= Self.longestWait } ?? true
         let ring = engine.keyRing
-        let isReady = phase == .serving && databaseTrouble == nil && isStoring && ring.standsBy == nil
+        let isReady = phase == .serving && databaseTrouble == nil && isStoring && ring.standbyReason == nil
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
@@ -84,7 +84,7 @@ package struct MonitoringHandler: Sendable {
                 checks.field("results", isStoring ? "ok" : "waiting")
                 checks.field(
                     "key_ring",
-                    ring.standsBy != nil ? "lacks_keys" : ring.refusal != nil ? "file_refused" : "ok"
+                    ring.standbyReason != nil ? "lacks_keys" : ring.rejection != nil ? "file_refused" : "ok"
                 )
             }
             line.object("database") { object in

@@ -16,7 +16,7 @@ package struct ServiceCredential: Sendable {
 
     /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
     package init?(forService name: String, random: any RandomSource) {
-        guard Self.isName(name) else { return nil }
+        guard name.isPlainID else { return nil }
         var bytes: [UInt8] = []
         for _ in 0..<4 {
             let bits = random.nextBits()
@@ -32,17 +32,5 @@ package struct ServiceCredential: Sendable {
         line.array("scopes") { $0.element("*") }
         line.array("users") { $0.element("*") }
         entry = line.text
-    }
-
-    static func isName(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
     }
 }

@@ -52,7 +52,7 @@ extension ServiceList {
 
     private static func service(_ entry: JSONValue, at place: String) throws(ServicesFileError) -> ([UInt8], Service) {
         let members = try members(of: entry, ["name", "credential_sha256", "scopes", "users"], at: place)
-        guard let name = members["name"]?.string, ServiceCredential.isName(name) else {
+        guard let name = members["name"]?.string, name.isPlainID else {
             throw ServicesFileError(place: "\(place).name", problem: ServiceCredential.nameRule)
         }
         guard let digits = members["credential_sha256"]?.string, let hash = Hexadecimal.decode(digits),

@@ -32,7 +32,7 @@ struct DiagnosticLine {
 
     var bytes: [UInt8] { Array(text.capped(at: Self.lineLimit).utf8) + [UInt8(ascii: "\n")] }
 
-    /// Returns the value, quoted if a reader could not tell where it ends.
+    /// Returns the value, quoted if its end would be ambiguous.
     private static func rendered(_ value: String) -> String {
         let needsQuotes = value.isEmpty || value.unicodeScalars.contains { " \"=\\".unicodeScalars.contains($0) }
         return needsQuotes ? "\"\(escaped(value, quoted: true))\"" : escaped(value)

@@ -6,8 +6,8 @@ private import Synchronization
 ///
 /// Messages are fixed strings, so they cannot contain a secret; variable parts go into fields, which are escaped and
 /// shortened. A line is written on the caller's thread, because the last lines before an exit matter most. If the
-/// reader has stalled, a line waits at most a tenth of a second, and the lines after it do not wait at all. These are
-/// lost and counted; a later line reports their number once the reader has recovered.
+/// reader has stalled, a line waits at most a tenth of a second, and the lines after it do not wait at all. These lines
+/// are lost and counted; a later line reports their number once the reader has recovered.
 package final class DiagnosticLog: Sendable {
     private struct State {
         var level: LogLevel
@@ -15,7 +15,7 @@ package final class DiagnosticLog: Sendable {
         var lost = 0
     }
 
-    private static let patience: Int32 = 100
+    private static let writeTimeout: Int32 = 100
 
     private let state: Mutex<State>
     private let time: any TimeSource
@@ -77,7 +77,7 @@ package final class DiagnosticLog: Sendable {
         guard level <= self.level else { return }
         var line = DiagnosticLine(style: style, at: time.now, level: level, message: message)
         for (key, value) in fields() { line.add(key, value) }
-        // One thread at a time, so that the space that `poll` found is still free for this thread's line.
+        // One thread at a time, so that the space that `poll` readyCount is still free for this thread's line.
         state.withLock { state in
             if state.lost > 0, isWritable(within: 0) {
                 let message: StaticString = "diagnostics were lost"
@@ -85,16 +85,16 @@ package final class DiagnosticLog: Sendable {
                 report.add("lines", state.lost.description)
                 if write(report.bytes) { state.lost = 0 }
             }
-            state.isStalled = !isWritable(within: state.isStalled ? 0 : Self.patience)
+            state.isStalled = !isWritable(within: state.isStalled ? 0 : Self.writeTimeout)
             if state.isStalled || !write(line.bytes) { state.lost += 1 }
         }
     }
 
     private func isWritable(within milliseconds: Int32) -> Bool {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        var found = unsafe poll(&request, 1, milliseconds)
-        while found < 0, errno == EINTR { found = unsafe poll(&request, 1, milliseconds) }
-        return found == 1
+        var readyCount = unsafe poll(&request, 1, milliseconds)
+        while readyCount < 0, errno == EINTR { readyCount = unsafe poll(&request, 1, milliseconds) }
+        return readyCount == 1
     }
 
     private func write(_ bytes: [UInt8]) -> Bool {

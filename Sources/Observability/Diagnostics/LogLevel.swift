@@ -4,7 +4,7 @@ package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     case error
     /// Something went wrong; the worker continues and may recover on its own.
     case warning
-    /// Normal, and worth knowing unasked.
+    /// Normal, but significant.
     case notice
     /// The worker's regular actions.
     case info

@@ -9,7 +9,7 @@ struct LineFile: ~Copyable {
     let path: String?
     let identity: FileIdentity?
     /// `true` if the next line must begin with a line break, because the file ends in an incomplete line.
-    private(set) var endsInHalfLine: Bool
+    private(set) var endsInPartialLine: Bool
 
     init(_ destination: LineDestination) throws(LineFileError) {
         switch destination {
@@ -23,7 +23,7 @@ struct LineFile: ~Copyable {
         isOwned = false
         path = nil
         identity = FileIdentity(descriptor: number)
-        endsInHalfLine = false
+        endsInPartialLine = false
     }
 
     /// Opens a file for appending, or creates it.
@@ -37,7 +37,7 @@ struct LineFile: ~Copyable {
         isOwned = true
         self.path = path
         identity = FileIdentity(descriptor: number)
-        endsInHalfLine = Self.endsInHalfLine(path, identity)
+        endsInPartialLine = Self.endsInPartialLine(path, identity)
     }
 
     deinit {
@@ -49,7 +49,7 @@ struct LineFile: ~Copyable {
     /// A line that cannot be written completely is removed if possible. Otherwise the next line begins with a line
     /// break, so that only one line is lost, never two.
     mutating func append(_ line: [UInt8]) throws(LineFileError) {
-        let bytes = (endsInHalfLine ? [UInt8(ascii: "\n")] : []) + line + [UInt8(ascii: "\n")]
+        let bytes = (endsInPartialLine ? [UInt8(ascii: "\n")] : []) + line + [UInt8(ascii: "\n")]
         var written = 0
         while written < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { buffer in
@@ -63,17 +63,17 @@ struct LineFile: ~Copyable {
             let code = count == 0 ? EIO : errno
             switch code {
             case EINTR: continue
-            case EAGAIN: awaitRoom()
+            case EAGAIN: waitUntilWritable()
             default:
-                if written > 0, !takeBack(written) { endsInHalfLine = true }
+                if written > 0, !removeLast(written) { endsInPartialLine = true }
                 throw LineFileError(call: "write", path: path, code: code)
             }
         }
-        endsInHalfLine = false
+        endsInPartialLine = false
     }
 
     /// Waits until the reader of a pipe has read, or has gone.
-    private func awaitRoom() {
+    private func waitUntilWritable() {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         unsafe poll(&request, 1, -1)
     }
@@ -83,7 +83,7 @@ struct LineFile: ~Copyable {
     /// After an append, the descriptor's offset is the end of the appended bytes
     /// (https://pubs.opengroup.org/onlinepubs/9799919799/functions/write.html). A longer file therefore holds bytes
     /// that another process wrote since then, which must stay.
-    private func takeBack(_ count: Int) -> Bool {
+    private func removeLast(_ count: Int) -> Bool {
         let end = lseek(descriptor, 0, SEEK_CUR)
         guard let now = FileIdentity(descriptor: descriptor), now.isRegular, end >= count, now.size == Int64(end) else {
             return false
@@ -95,7 +95,7 @@ struct LineFile: ~Copyable {
     ///
     /// A file that is writable but not readable counts as incomplete, because an empty line costs less than a damaged
     /// line.
-    private static func endsInHalfLine(_ path: String, _ identity: FileIdentity?) -> Bool {
+    private static func endsInPartialLine(_ path: String, _ identity: FileIdentity?) -> Bool {
         guard let identity, identity.isRegular, identity.size > 0 else { return false }
         let reader = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard reader >= 0 else { return true }

@@ -1,6 +1,6 @@
 private import Glibc
 
-/// The system's refusal to open a file for lines or to write one.
+/// A failed call that opens or writes a file of lines.
 package struct LineFileError: Error, CustomStringConvertible {
     /// The call that failed, such as `open`.
     package let call: String

@@ -6,9 +6,9 @@ struct LineOutput: ~Copyable {
     private let time: any TimeSource
     private let diagnostics: DiagnosticLog
     private var file: LineFile
-    private var lastLook: BootInstant
+    private var lastCheck: BootInstant
     private var lost = 0
-    private var hasToldOfReopening = false
+    private var hasReportedReopening = false
 
     init(
         _ destination: LineDestination,
@@ -19,7 +19,7 @@ struct LineOutput: ~Copyable {
         self.time = time
         self.diagnostics = diagnostics
         file = try LineFile(destination)
-        lastLook = time.sinceBoot
+        lastCheck = time.sinceBoot
     }
 
     /// Writes a line; returns `false` if it is lost.
@@ -46,22 +46,22 @@ struct LineOutput: ~Copyable {
     /// If that fails, lines continue to go into the file that is open.
     mutating func reopen() {
         guard case .file = destination else { return }
-        lastLook = time.sinceBoot
+        lastCheck = time.sinceBoot
         do {
             file = try LineFile(destination)
-            hasToldOfReopening = false
+            hasReportedReopening = false
         } catch {
-            if !hasToldOfReopening {
+            if !hasReportedReopening {
                 diagnostics.error("a file of lines cannot be reopened", ["reason": error.description])
             }
-            hasToldOfReopening = true
+            hasReportedReopening = true
         }
     }
 
     /// Checks, at most once a second, if the file was moved or removed.
     private mutating func followName() {
-        guard case .file(let path) = destination, time.sinceBoot - lastLook >= .seconds(1) else { return }
-        lastLook = time.sinceBoot
+        guard case .file(let path) = destination, time.sinceBoot - lastCheck >= .seconds(1) else { return }
+        lastCheck = time.sinceBoot
         if FileIdentity(path: path) != file.identity { reopen() }
     }
 }

@@ -14,7 +14,7 @@ private import Synchronization
 package final class LineWriter: LineSink {
     private struct Backlog {
         var lines: [[UInt8]] = []
-        /// The number of lines not yet written, including those that the drain has taken.
+        /// The number of lines not yet written, including those that are being written.
         var count = 0
         var isDraining = false
         /// The number of requested reopenings that are not done yet.
@@ -26,14 +26,14 @@ package final class LineWriter: LineSink {
     }
 
     /// The time for which lines are collected: waking the queue for each line costs more than writing it.
-    private static let gathering = DispatchTimeInterval.milliseconds(2)
-    /// The number of lines after which their places in the queue are released.
-    private static let tallied = 32
+    private static let collectionDelay = DispatchTimeInterval.milliseconds(2)
+    /// The number of lines that are written before their places in the queue are released.
+    private static let batchSize = 32
 
     private let capacity: Int
     private let diagnostics: DiagnosticLog
     private let backlog = Mutex(Backlog())
-    /// Only taken on the queue, so callers never wait for this lock while a `write` hangs.
+    /// Only taken on the queue, so callers never wait for this lock while a `write` stalls.
     private let output: Mutex<LineOutput>
     private let queue = DispatchQueue(label: "refresh-worker.lines")
 
@@ -66,7 +66,7 @@ package final class LineWriter: LineSink {
             backlog.count += 1
             if !backlog.isDraining {
                 backlog.isDraining = true
-                queue.asyncAfter(deadline: .now() + Self.gathering) { self.drain() }
+                queue.asyncAfter(deadline: .now() + Self.collectionDelay) { self.drain() }
             }
             return (!backlog.isFailing, false)
         }
@@ -84,7 +84,7 @@ package final class LineWriter: LineSink {
             return backlog.lines
         }
         queue.async {
-            self.put(before)
+            self.writeBatches(before)
             self.output.withLock { $0.reopen() }
             self.backlog.withLock { $0.reopenings -= 1 }
             self.drain()
@@ -94,24 +94,24 @@ package final class LineWriter: LineSink {
     /// Waits until all earlier lines are written or lost; returns `false` if `limit` runs out first.
     package func flush(within limit: Duration = .seconds(5)) async -> Bool {
         await withCheckedContinuation { continuation in
-            let answer = FirstAnswer(continuation)
+            let result = FirstResult(continuation)
             queue.async {
                 self.drain()
-                answer.give(true)
+                result.resume(with: true)
             }
             let deadline = DispatchTime.now() + .milliseconds(Int(limit.wholeMilliseconds))
-            DispatchQueue.global().asyncAfter(deadline: deadline) { answer.give(false) }
+            DispatchQueue.global().asyncAfter(deadline: deadline) { result.resume(with: false) }
         }
     }
 
     private func drain() {
-        while let lines = nextLines() { put(lines) }
+        while let lines = nextLines() { writeBatches(lines) }
     }
 
-    private func put(_ lines: [[UInt8]]) {
+    private func writeBatches(_ lines: [[UInt8]]) {
         var rest = lines[...]
         while !rest.isEmpty {
-            let outcomes = output.withLock { output in rest.prefix(Self.tallied).map { output.write($0) } }
+            let outcomes = output.withLock { output in rest.prefix(Self.batchSize).map { output.write($0) } }
             rest = rest.dropFirst(outcomes.count)
             backlog.withLock { backlog in
                 backlog.count -= outcomes.count
@@ -136,16 +136,16 @@ package final class LineWriter: LineSink {
 }
 
 /// Resumes a waiting task with the first of two results.
-private final class FirstAnswer: Sendable {
+private final class FirstResult: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 
     init(_ continuation: CheckedContinuation<Bool, Never>) {
         self.continuation = Mutex(continuation)
     }
 
-    func give(_ answer: Bool) {
+    func resume(with result: Bool) {
         continuation.withLock { continuation in
-            continuation?.resume(returning: answer)
+            continuation?.resume(returning: result)
             continuation = nil
         }
     }

@@ -1,6 +1,6 @@
 package import Clocks
 
-/// The worker's record of its actions, for programs: one JSON object per line.
+/// The log of the worker's actions for programs: one JSON object per line.
 package struct MetricsLog: Sendable {
     private let sink: any LineSink
     private let worker: String

@@ -15,9 +15,9 @@ package struct PrometheusText: Sendable {
     /// Writes a family with one sample per set of label values; omits a family without samples.
     package mutating func family(_ family: PrometheusFamily, _ samples: [(labels: [String], value: Double)]) {
         guard !samples.isEmpty else { return }
-        head(family)
+        writeHead(family)
         for sample in samples {
-            line(family.name, zip(family.labels, sample.labels), sample.value)
+            writeLine(family.name, zip(family.labels, sample.labels), sample.value)
         }
     }
 
@@ -28,33 +28,33 @@ package struct PrometheusText: Sendable {
 
     /// Writes a histogram: the number of values up to each bound, their sum and their count.
     package mutating func family(_ family: PrometheusFamily, _ histogram: DurationBuckets) {
-        head(family)
+        writeHead(family)
         var total = 0
         for (bound, count) in zip(DurationBuckets.bounds, histogram.counts) {
             total += count
-            line("\(family.name)_bucket", [("le", Self.spelling(of: bound.inSeconds))], Double(total))
+            writeLine("\(family.name)_bucket", [("le", Self.format(bound.inSeconds))], Double(total))
         }
-        line("\(family.name)_bucket", [("le", "+Inf")], Double(histogram.count))
-        line("\(family.name)_sum", [], histogram.sum.inSeconds)
-        line("\(family.name)_count", [], Double(histogram.count))
+        writeLine("\(family.name)_bucket", [("le", "+Inf")], Double(histogram.count))
+        writeLine("\(family.name)_sum", [], histogram.sum.inSeconds)
+        writeLine("\(family.name)_count", [], Double(histogram.count))
     }
 
-    private mutating func head(_ family: PrometheusFamily) {
+    private mutating func writeHead(_ family: PrometheusFamily) {
         append("# HELP \(family.name) ")
         append(family.help, escapingQuotes: false)
         append("\n# TYPE \(family.name) \(family.kind.rawValue)\n")
     }
 
-    private mutating func line(_ name: String, _ labels: some Sequence<(String, String)>, _ value: Double) {
+    private mutating func writeLine(_ name: String, _ labels: some Sequence<(String, String)>, _ value: Double) {
         append(name)
-        var mark = "{"
+        var separator = "{"
         for (label, value) in labels {
-            append("\(mark)\(label)=\"")
+            append("\(separator)\(label)=\"")
             append(value, escapingQuotes: true)
             append("\"")
-            mark = ","
+            separator = ","
         }
-        append("\(mark == "," ? "}" : "") \(Self.spelling(of: value))\n")
+        append("\(separator == "," ? "}" : "") \(Self.format(value))\n")
     }
 
     private mutating func append(_ text: String) {
@@ -74,7 +74,7 @@ package struct PrometheusText: Sendable {
     }
 
     /// Formats a number so that Go's `ParseFloat` can read it; whole numbers have no fraction.
-    private static func spelling(of value: Double) -> String {
+    private static func format(_ value: Double) -> String {
         guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
         guard let whole = Int64(exactly: value) else { return value.description }
         return whole.description

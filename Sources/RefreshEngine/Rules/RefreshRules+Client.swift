@@ -64,7 +64,7 @@ extension RefreshRules {
         guard before.breaker.endpointIsFailing, !after.breaker.endpointIsFailing else { return false }
         let failedFor = before.failingSince.map { context.instant - $0 } ?? .zero
         let endedLately =
-            before.outageEndedAt.map { $0 <= context.now && context.now - $0 < Breaker.pauseBetweenOutages } ?? false
+            before.outageEndedAt.map { $0 <= context.now && context.now - $0 < Breaker.shortestRetryInterval } ?? false
         return failedFor >= Breaker.shortestOutage && !endedLately
     }
 

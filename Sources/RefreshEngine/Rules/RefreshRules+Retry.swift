@@ -17,7 +17,7 @@ extension RefreshRules {
         var grant = context.grant
         if grant.state == .suspended {
             // A failed probe brings no news: the grant stays suspended and shows as disconnected.
-            grant.postpone(until: now + max(BackOff.slowPace, notBefore ?? .zero), at: now)
+            grant.postpone(until: now + max(BackOff.slowRetryInterval, notBefore ?? .zero), at: now)
             return RefreshDecision(.retrying, grant: grant, health: context.health)
         }
         let delay = isUnderstood ? backOffDelay(context) : backOffDelayForUnknown(context)

@@ -130,7 +130,7 @@ struct RefreshDispatcher: Sendable {
     ///
     /// If another worker may have its key, the lease is given back and the grant stays as it is.
     private func unopened(_ attempt: RefreshAttempt, _ error: SealError) -> Report {
-        guard case .unknownKey(let id) = error, vault.ring.doubt(id) else { return .unreadable(attempt, error) }
+        guard case .unknownKey(let id) = error, vault.ring.reportMissing(id) else { return .unreadable(attempt, error) }
         let verdict = RefreshVerdict.notSent(code: "unknown_key")
         return Report(
             result: RefreshResult(attempt: attempt, answer: .refused(verdict, retryAfter: nil)),

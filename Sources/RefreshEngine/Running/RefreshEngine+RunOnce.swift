@@ -116,7 +116,7 @@ extension RefreshEngine {
     ///
     /// It waits for the pace, and returns 0 if the breaker is open, the run is stopping or the time is up.
     private func allowance(of client: String, wanting count: Int, until end: BootInstant) async -> Int {
-        while keyRing.standsBy == nil {
+        while keyRing.standbyReason == nil {
             switch state.permitPass(count, of: client, until: end, under: conditions) {
             case .send(let allowed): return allowed
             case .askForProbe: return await beginProbe(client) ? 1 : 0

@@ -14,9 +14,9 @@ struct ClientGate: Sendable {
     /// reached.
     var cursor: DueEntry?
 
-    init(maxRate: Double, sharers: Int, health: ClientHealth) {
+    init(maxRate: Double, workerCount: Int, health: ClientHealth) {
         pacer = Pacer(maxRate: maxRate)
-        pacer.sharers = sharers
+        pacer.workerCount = workerCount
         pacer.limits = health.limits
         self.health = health
     }

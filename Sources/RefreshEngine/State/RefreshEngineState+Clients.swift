@@ -40,7 +40,7 @@ extension RefreshEngineState {
         guard gates[client] == nil else { return }
         gates[client] = ClientGate(
             maxRate: configuration.maxRate,
-            sharers: share.count,
+            workerCount: share.count,
             health: ClientHealth(epoch: sharedClock.epoch)
         )
     }

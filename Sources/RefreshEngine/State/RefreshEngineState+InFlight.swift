@@ -57,7 +57,7 @@ extension RefreshEngineState {
             let id = refresh.grant.id
             assert(isStopping || slots[id]?.refresh === refresh, "a refresh was delivered twice")
             if let report = finished.report, case .granted = report.result.answer, let latency = report.latency {
-                inFlightLimit.learn(latency, at: conditions.instant)
+                inFlightLimit.record(latency, at: conditions.instant)
             }
             if let committed = finished.committed, let report = finished.report {
                 actions.append(.logRefresh(committed, refresh, report))

@@ -34,7 +34,7 @@ struct RefreshEngineState: Sendable {
         self.configuration = configuration
         nextScan = instant
         claimBackOff = ClaimBackOff(at: instant)
-        inFlightLimit = InFlightLimit(ceiling: configuration.mostInFlight)
+        inFlightLimit = InFlightLimit(maximum: configuration.mostInFlight)
     }
 
     /// The facts outside of the engine that decisions depend on.
@@ -66,7 +66,7 @@ struct RefreshEngineState: Sendable {
     private mutating func sharePace() {
         for client in gates.keys {
             gates[client]?.pacer.changeMaxRate(configuration.maxRate)
-            gates[client]?.pacer.sharers = share.count
+            gates[client]?.pacer.workerCount = share.count
         }
     }
 

@@ -45,9 +45,9 @@ struct MemoryFile: ~Copyable {
 
     /// Returns all data that was written and not yet read.
     func content() -> Secret {
-        Secret(capacity: unsafe BIO_ctrl_pending(file)) { room in
-            let count = unsafe room.withUnsafeMutableBytes { room in
-                unsafe BIO_read(file, room.baseAddress, Int32(room.count))
+        Secret(capacity: unsafe BIO_ctrl_pending(file)) { buffer in
+            let count = unsafe buffer.withUnsafeMutableBytes { buffer in
+                unsafe BIO_read(file, buffer.baseAddress, Int32(buffer.count))
             }
             return max(0, Int(count))
         }

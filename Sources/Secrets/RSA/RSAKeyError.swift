@@ -13,9 +13,9 @@ package enum RSAKeyError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .unreadable: "it is not an unencrypted private key in PEM"
-        case .otherKind: "it is not a key of RSA"
+        case .otherKind: "it is not an RSA key"
         case .size(let bits):
-            "it has \(bits) bits, where \(RSAPublicKey.sizes.lowerBound) to \(RSAPublicKey.sizes.upperBound) are wanted"
+            "it has \(bits) bits, not \(RSAPublicKey.sizes.lowerBound) to \(RSAPublicKey.sizes.upperBound)"
         case .exponent: "its exponent is not an odd number from 3 to 2^32"
         case .evenModulus: "its modulus is even"
         case .libraryFailure(let call): "\(call) failed"

@@ -30,7 +30,7 @@ struct CompactToken {
     ///
     /// The verifier chooses the algorithm, never the token: this rejects `none`, and a public key used as a shared
     /// secret (RFC 8725, section 3.1). Critical extensions are not supported (RFC 7515, section 4.1.11).
-    func demand(algorithm: String) throws(TokenRefusal) {
+    func require(algorithm: String) throws(TokenRefusal) {
         guard header["alg"] == .string(algorithm), header["crit"] == nil else { throw .unsupportedAlgorithm }
     }
 

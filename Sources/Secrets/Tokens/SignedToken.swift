@@ -17,7 +17,7 @@ package struct SignedToken: Sendable {
     /// Parses the text; `limit` is in bytes.
     package init(_ text: String, limit: Int) throws(TokenRefusal) {
         let token = try CompactToken(text, limit: limit)
-        try token.demand(algorithm: "RS256")
+        try token.require(algorithm: "RS256")
         claims = try token.claims()
         keyID = token.header["kid"]?.string
         signedBytes = token.signedBytes

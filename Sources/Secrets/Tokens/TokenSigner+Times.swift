@@ -7,8 +7,8 @@ extension TokenSigner {
     /// The tolerated lead of `iat`.
     ///
     /// It is larger than `leeway` because only `nbf` forbids use (RFC 7519, section 4.1.5): if a clock that was
-    /// somewhat ahead is corrected, users whose tokens it made must not be signed out. A larger lead means a forgery or
-    /// a broken clock, and such a token would outlive its lifetime.
+    /// somewhat ahead is corrected, users whose tokens it made must not be signed out. A larger lead means a forged
+    /// token or a broken clock, and such a token would outlive its lifetime.
     private static let issueLeeway = Duration.seconds(3600)
 
     /// Returns `true` if the claims are valid at this time.

@@ -4,8 +4,8 @@ package import JSON
 /// Makes and checks the app's own tokens: JSON Web Tokens with HS256 (RFC 7519, RFC 7518 section 3.2).
 package struct TokenSigner: Sendable {
     /// The length of the hash, which is the shortest allowed key (RFC 7518, section 3.2).
-    package static let leastSecretLength = 32
-    static let greatestTokenLength = 8192
+    package static let minimumSecretLength = 32
+    static let maximumTokenLength = 8192
     private static let algorithm = "HS256"
 
     private let signingKey: MessageKey
@@ -14,7 +14,7 @@ package struct TokenSigner: Sendable {
     /// Takes one secret, or two during a rotation: the first one signs, and both are accepted.
     package init(secrets: [Secret]) throws(TokenSignerError) {
         guard let first = secrets.first, secrets.count <= 2 else { throw .secretCount(secrets.count) }
-        for (index, secret) in secrets.enumerated() where secret.count < Self.leastSecretLength {
+        for (index, secret) in secrets.enumerated() where secret.count < Self.minimumSecretLength {
             throw .shortSecret(position: index + 1, byteCount: secret.count)
         }
         signingKey = MessageKey(first)
@@ -43,8 +43,8 @@ package struct TokenSigner: Sendable {
     ///
     /// Until the signature is verified, only the header is read.
     package func signedClaims(of token: String) throws(TokenRefusal) -> JSONValue {
-        let token = try CompactToken(token, limit: Self.greatestTokenLength)
-        try token.demand(algorithm: Self.algorithm)
+        let token = try CompactToken(token, limit: Self.maximumTokenLength)
+        try token.require(algorithm: Self.algorithm)
         guard Self.isKnownType(token.header["typ"]) else { throw .unsupportedAlgorithm }
         guard isSigned(token) else { throw .badSignature }
         return try token.claims()

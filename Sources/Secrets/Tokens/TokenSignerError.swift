@@ -12,7 +12,7 @@ package enum TokenSignerError: Error, Hashable, Sendable, CustomStringConvertibl
             "one secret signs tokens, or two while one is being rotated, not \(count)"
         case .shortSecret(let position, let byteCount):
             "secret \(position) has \(byteCount) bytes: a secret that signs tokens has at least "
-                + "\(TokenSigner.leastSecretLength)"
+                + "\(TokenSigner.minimumSecretLength)"
         }
     }
 }

@@ -141,7 +141,7 @@ extension Doctor {
         let words =
             span < .seconds(2)
             ? "agrees with this machine's"
-            : "\(span.forPeople) \(difference < .zero ? "behind" : "ahead of") this machine's"
+            : "\(span.inTwoUnits) \(difference < .zero ? "behind" : "ahead of") this machine's"
         return .ok("database clock", "\(words); stored times go by it")
     }
 }

@@ -94,7 +94,7 @@ struct KeyRotation: Sendable {
         // one.
         try await BlockingCallQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
         try await heartbeat.report()
-        if let refusal = vault.ring.refusal { throw CommandFailure(.configuration, refusal) }
+        if let refusal = vault.ring.rejection { throw CommandFailure(.configuration, refusal) }
         return RotationState(
             keys: KeyRingSummary(vault.ring.current),
             workers: try await store.liveWorkers(),

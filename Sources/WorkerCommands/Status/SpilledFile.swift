@@ -31,7 +31,7 @@ struct SpilledFile: Equatable, Sendable {
     /// Describes the file and the command that stores its results.
     func sentence(at now: Timestamp) -> String {
         let content = results.map { $0 == 1 ? "1 result" : "\($0) results" } ?? "results that cannot be counted"
-        let age = (now - writtenAt).forPeople
+        let age = (now - writtenAt).inTwoUnits
         let command = "refresh-worker results recover \(path.shellWord)"
         return isSetAside
             ? "\(content) in \(path) could not all be stored, \(age) ago: fix what the log says of the file, then run: \(command)"

@@ -25,7 +25,7 @@ extension StatusReport {
 
     private var workerConcerns: [String] {
         guard workers.isEmpty, let lateness, lateness > Self.tolerableLatenessWithoutWorker else { return [] }
-        let waited = lateness.forPeople
+        let waited = lateness.inTwoUnits
         return ["no worker is running, and the oldest of \(statistics.due) due grants has waited \(waited): start it"]
     }
 
@@ -41,7 +41,7 @@ extension StatusReport {
     private var grantConcerns: [String] {
         var concerns: [String] = []
         if !workers.isEmpty, let lateness, lateness > Self.tolerableLateness {
-            concerns.append("the oldest due grant has waited \(lateness.forPeople)")
+            concerns.append("the oldest due grant has waited \(lateness.inTwoUnits)")
         }
         if statistics.refreshTokensEnding > 0 {
             concerns.append("refresh tokens that end within three days: \(statistics.refreshTokensEnding)")
@@ -65,23 +65,10 @@ extension StatusReport.Client {
             concerns.append("a wave of invalid_grant for client \(name): each is confirmed before it is acted on")
         }
         if let pause {
-            concerns.append("the endpoint asked client \(name) to pause for \(pause.forPeople) more")
+            concerns.append("the endpoint asked client \(name) to pause for \(pause.inTwoUnits) more")
         } else if isSlowed {
             concerns.append("the endpoint throttled client \(name), which recovers by itself")
         }
         return concerns
-    }
-}
-
-extension Duration {
-    /// The span in its two largest units, such as `3 h 20 min`.
-    var forPeople: String {
-        let seconds = Int64(inSeconds)
-        let units: [(name: String, seconds: Int64)] = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)]
-        guard let first = units.firstIndex(where: { seconds >= $0.seconds }) else { return "0 s" }
-        let whole = "\(seconds / units[first].seconds) \(units[first].name)"
-        let rest = seconds % units[first].seconds
-        guard first + 1 < units.count, rest >= units[first + 1].seconds else { return whole }
-        return "\(whole) \(rest / units[first + 1].seconds) \(units[first + 1].name)"
     }
 }

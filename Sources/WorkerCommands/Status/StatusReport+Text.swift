@@ -32,7 +32,7 @@ extension StatusReport {
             statistics.byState[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }
         }
         let detail = states.isEmpty ? "" : ": " + states.joined(separator: ", ")
-        let waited = lateness.map { ", the oldest for \($0.forPeople)" } ?? ""
+        let waited = lateness.map { ", the oldest for \($0.inTwoUnits)" } ?? ""
         return [
             Self.line("at", at.iso8601Seconds),
             Self.line("grants", "\(statistics.grants)\(detail)"),
@@ -75,9 +75,9 @@ extension StatusReport {
 extension StatusReport.Client {
     fileprivate var sentence: String {
         let reason = breakerReason.map { " (\($0))" } ?? ""
-        let probe = nextProbe.map { ", next probe in \($0.forPeople)" } ?? ""
+        let probe = nextProbe.map { ", next probe in \($0.inTwoUnits)" } ?? ""
         let rate = (ceiling * 10).rounded() / 10
-        let pace = pause.map { "paused for \($0.forPeople)" } ?? "at most \(rate) requests a second"
+        let pace = pause.map { "paused for \($0.inTwoUnits)" } ?? "at most \(rate) requests a second"
         let wave = isWave ? ", in a wave of invalid_grant" : ""
         let slowed = isSlowed ? ", slowed" : ""
         return "\(DisplayedText(id)): breaker \(breaker.rawValue)\(reason)\(probe), \(pace)\(slowed)\(wave)"

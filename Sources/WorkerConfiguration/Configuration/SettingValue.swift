@@ -2,6 +2,7 @@ import AccountAPI
 import Clocks
 import HTTPClient
 import Observability
+import Secrets
 
 /// Parses the text of a setting into its value, or explains the mistake.
 package enum SettingValue {
@@ -97,8 +98,7 @@ package enum SettingValue {
 
     /// Parses a whole number within a range.
     static func count(_ text: String, in range: ClosedRange<Int>, of unit: String = "") throws(Refusal) -> Int {
-        let isPlain = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
-        guard isPlain, let number = Int(text), range.contains(number) else {
+        guard text.isDecimalNumber, let number = Int(text), range.contains(number) else {
             throw Refusal(
                 message: """
                     \(DisplayedText(text)) is not a whole number\(unit) from \(range.lowerBound) to \(range.upperBound)

@@ -32,10 +32,10 @@ final class KeyRingMonitor: Sendable {
         storedChecks = StoredKeyChecks(store)
     }
 
-    /// Adopts the ring in the file, or sets the reason against it in ``ReloadableKeyRing/refusal``.
+    /// Adopts the ring in the file, or sets the reason against it in ``ReloadableKeyRing/rejection``.
     func reloadFile() async throws {
         guard let candidate = try ring.reload() else {
-            ring.refusal = nil
+            ring.rejection = nil
             return
         }
         guard state.withLock({ $0.fitting != nil }) else { return ring.adopt(candidate) }
@@ -47,10 +47,10 @@ final class KeyRingMonitor: Sendable {
         let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
         let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || isTimeToCount()))
         guard case .fits = fit else {
-            ring.refusal = "\(sentence(fit)). The worker continues with the keys in memory; do not restart it before"
+            ring.rejection = "\(sentence(fit)). The worker continues with the keys in memory; do not restart it before"
             return
         }
-        ring.refusal = nil
+        ring.rejection = nil
         ring.adopt(candidate)
     }
 
@@ -60,7 +60,7 @@ final class KeyRingMonitor: Sendable {
     func check() async throws -> String? {
         let current = ring.current
         let (isFirst, hasFitted) = state.withLock { ($0.fitting == nil, $0.fitting?.isSame(as: current) ?? false) }
-        guard !hasFitted || ring.standsBy != nil else { return nil }
+        guard !hasFitted || ring.standbyReason != nil else { return nil }
         var fit = try await compareWithList(current, mayCount: isFirst || isTimeToCount())
         if fit == .fits {
             try await storedChecks.add(current.sealingKeyID, of: current)
@@ -82,16 +82,16 @@ final class KeyRingMonitor: Sendable {
     func compare(with reports: [WorkerReport]) async throws -> String? {
         let ownKeyIDs = Set(ring.current.keyIDs)
         let others = reports.filter { $0.id != worker }
-        let doubts = ring.doubts.subtracting(ownKeyIDs)
+        let doubts = ring.missingKeys.subtracting(ownKeyIDs)
         let sealing = Set(others.map(\.sealingKeyID)).subtracting(ownKeyIDs)
         guard !doubts.isEmpty || !sealing.isEmpty else {
-            ring.settleDoubts(lost: [])
+            ring.resolveMissingKeys(lost: [])
             return nil
         }
         // A key that is not in the list does not seal any stored token, even if a worker reports it.
         let existing = try await storedChecks.keyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
         let missing = doubts.union(sealing).intersection(existing)
-        ring.settleDoubts(lost: doubts.subtracting(existing))
+        ring.resolveMissingKeys(lost: doubts.subtracting(existing))
         guard !missing.isEmpty else { return nil }
         return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
     }

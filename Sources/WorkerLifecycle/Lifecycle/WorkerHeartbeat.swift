@@ -53,7 +53,7 @@ package struct WorkerHeartbeat: Sendable {
                 ["error": "\(error)"]
             )
         }
-        if let refusal = ring.refusal { raise(.keyRingRefused, refusal) }
+        if let refusal = ring.rejection { raise(.keyRingRefused, refusal) }
         var obstacle = try await keyRingMonitor.check()
         try standBy(obstacle)
         var reports = try await report(isStandingBy: obstacle != nil)
@@ -80,8 +80,8 @@ package struct WorkerHeartbeat: Sendable {
 
     /// Stops or resumes refreshing, according to the key ring.
     private func standBy(_ obstacle: String?) throws {
-        let previous = ring.standsBy
-        ring.standsBy = obstacle
+        let previous = ring.standbyReason
+        ring.standbyReason = obstacle
         if let obstacle {
             guard log != nil else { throw CommandFailure(.configuration, obstacle) }
             raise(.keyRingLacksKeys, obstacle)

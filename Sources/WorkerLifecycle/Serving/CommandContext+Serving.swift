@@ -72,11 +72,11 @@ extension CommandContext {
             throw CommandFailure(.configuration, "--notice-secret-file is needed to sign notices")
         }
         let secret = try CommandContext.readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
-        guard secret.count >= TokenSigner.leastSecretLength else {
+        guard secret.count >= TokenSigner.minimumSecretLength else {
             throw CommandFailure(
                 .configuration,
                 """
-                --notice-secret-file: \(path) holds \(secret.count) bytes, and at least \(TokenSigner.leastSecretLength) are \
+                --notice-secret-file: \(path) holds \(secret.count) bytes, and at least \(TokenSigner.minimumSecretLength) are \
                 needed: run: openssl rand -base64 48 >\(path)
                 """
             )
@@ -99,7 +99,7 @@ extension CommandContext {
             key: try openNoticeKey(),
             workerName: workerName,
             metrics: metrics,
-            counters: counters.running,
+            counters: counters.lifetime,
             diagnostics: diagnostics,
             time: time,
             random: random

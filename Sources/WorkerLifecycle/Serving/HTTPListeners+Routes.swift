@@ -21,7 +21,7 @@ extension HTTPListeners {
             read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
             store: worker.store,
             metrics: worker.metrics,
-            counters: worker.counters.running,
+            counters: worker.counters.lifetime,
             log: worker.log,
             time: context.time,
             onChange: { [engine = worker.engine] in await engine.storeChanged() }
@@ -85,7 +85,7 @@ extension HTTPListeners {
             ),
             services: services,
             metrics: worker.metrics,
-            counters: worker.counters.running,
+            counters: worker.counters.lifetime,
             diagnostics: context.diagnostics,
             time: context.time
         )
@@ -111,7 +111,7 @@ extension HTTPListeners {
             store: worker.store,
             database: worker.database,
             engine: worker.engine,
-            counters: worker.counters.running,
+            counters: worker.counters.lifetime,
             metrics: worker.metrics,
             phase: phase,
             time: context.time,
@@ -130,7 +130,7 @@ extension HTTPListeners {
         _ worker: RunningWorker
     ) throws -> HTTPServer {
         let diagnostics = worker.context.diagnostics
-        let counters = worker.counters.running
+        let counters = worker.counters.lifetime
         do throws(HTTPServerError) {
             return try HTTPServer(
                 configuration: configuration,

@@ -74,7 +74,7 @@ struct InternalRoutesTests {
             store: fixture.store,
             database: DatabaseReadiness(store: fixture.store, time: fixture.time),
             engine: fixture.engine,
-            counters: fixture.counters.running,
+            counters: fixture.counters.lifetime,
             metrics: fixture.metrics,
             phase: fixture.phase,
             time: fixture.time,

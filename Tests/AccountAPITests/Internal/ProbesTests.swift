@@ -20,7 +20,7 @@ struct ProbesTests {
             store: fixture.store,
             database: database,
             engine: fixture.engine,
-            counters: fixture.counters.running,
+            counters: fixture.counters.lifetime,
             metrics: fixture.metrics,
             phase: fixture.phase,
             time: fixture.time,

@@ -15,7 +15,7 @@ struct PromptTokenTests {
         let answer = try #require(fixture.askPromptly([("scope", VendingFixture.gmail)]))
         #expect(answer.status == 200 && answer.token == "stored")
         #expect(fixture.audit.vends.map { $0["grant"]?.string } == [id.description])
-        #expect(fixture.counters.running.counts.vends == ["served": 1])
+        #expect(fixture.counters.lifetime.counts.vends == ["served": 1])
         let other = await fixture.ask([("scope", VendingFixture.gmail)])
         #expect(other.body == answer.body)
         #expect(other.headers.map(\.value) == answer.headers.map(\.value))
@@ -50,7 +50,7 @@ struct PromptTokenTests {
         try await fixture.readPromptly()
         fixture.time.advance(by: .seconds(age))
         #expect(fixture.askPromptly(query, credential: credential) == nil)
-        #expect(fixture.audit.vends.isEmpty && fixture.counters.running.counts.vends.isEmpty)
+        #expect(fixture.audit.vends.isEmpty && fixture.counters.lifetime.counts.vends.isEmpty)
     }
 
     @Test("A grant that cannot be read immediately, or is disconnected, is left to the slow path")

@@ -27,7 +27,7 @@ struct TokenDeskTests {
         #expect(line["service"]?.string == "full" && line["outcome"]?.string == "served")
         #expect(line["grant"]?.string == id.description && line["scopes"]?.string == VendingFixture.gmail)
         #expect(line["forced"]?.bool == false)
-        #expect(fixture.counters.running.counts.vends == ["served": 1])
+        #expect(fixture.counters.lifetime.counts.vends == ["served": 1])
     }
 
     @Test("A token that expires too soon is refreshed, and the audit shows it")
@@ -89,7 +89,7 @@ struct TokenDeskTests {
         #expect(answer.error == "401 unauthorized")
         #expect(answer.header("WWW-Authenticate") == "Bearer")
         #expect(fixture.audit.vends.isEmpty)
-        #expect(fixture.counters.running.counts.vends == ["unauthorized": 1])
+        #expect(fixture.counters.lifetime.counts.vends == ["unauthorized": 1])
     }
 
     @Test(
@@ -223,7 +223,7 @@ struct TokenDeskTests {
         let answer = await fixture.ask()
         #expect(answer.error == "503 audit_unavailable" && answer.token == nil)
         #expect(answer.header("Retry-After") == "5")
-        #expect(fixture.counters.running.counts.vends == ["audit_unavailable": 1])
+        #expect(fixture.counters.lifetime.counts.vends == ["audit_unavailable": 1])
     }
 
     @Test("A caller that got a 401 gets another token once, and must wait before the next")

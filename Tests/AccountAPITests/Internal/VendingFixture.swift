@@ -92,7 +92,7 @@ struct VendingFixture {
         ]}
         """
 
-    let time = ManualTime(passing: .milliseconds(5))
+    let time = ManualTime(immediateUpTo: .milliseconds(5))
     let endpoint = VendEndpoint()
     let audit = AuditLines()
     let store: InMemoryStore
@@ -131,7 +131,7 @@ struct VendingFixture {
             ),
             services: ServiceDirectory(try ServiceList(reading: Self.services.utf8)),
             metrics: metrics,
-            counters: counters.running,
+            counters: counters.lifetime,
             diagnostics: diagnostics,
             time: time
         )

@@ -17,7 +17,7 @@ import Testing
 final class SecurityEventFixture: Sendable {
     static let account = "117"
 
-    let time = ManualTime(passing: .milliseconds(5))
+    let time = ManualTime(immediateUpTo: .milliseconds(5))
     let store: InMemoryStore
     let vault: TokenVault
     let lines = EventLines()
@@ -62,7 +62,7 @@ final class SecurityEventFixture: Sendable {
             read: { [self] _ throws(SecurityEventRefusal) in try posted.withLock { $0 }.get() },
             store: store,
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
-            counters: counters.running,
+            counters: counters.lifetime,
             log: log,
             time: time,
             onChange: { await engine.storeChanged() }

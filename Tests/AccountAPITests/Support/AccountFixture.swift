@@ -30,7 +30,7 @@ struct AccountFixture {
 
     static let googleDeadline: Duration = .seconds(10)
 
-    let time = ManualTime(passing: .milliseconds(5))
+    let time = ManualTime(immediateUpTo: .milliseconds(5))
     let random = SeededRandom(seed: 7)
     let google = FakeGoogle()
     let store: InMemoryStore
@@ -93,7 +93,7 @@ struct AccountFixture {
             read: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
             store: store,
             metrics: metrics,
-            counters: counters.running,
+            counters: counters.lifetime,
             log: log,
             time: time,
             onChange: {}
@@ -102,7 +102,7 @@ struct AccountFixture {
             store: store,
             database: DatabaseReadiness(store: store, time: time),
             engine: engine,
-            counters: counters.running,
+            counters: counters.lifetime,
             metrics: metrics,
             phase: ServingPhase(),
             time: time,

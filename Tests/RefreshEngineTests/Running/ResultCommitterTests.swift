@@ -10,7 +10,7 @@ import Testing
 /// Results that cannot be stored wait and are counted; others do not wait for them.
 @Suite(.timeLimit(.minutes(10)))
 struct ResultCommitterTests {
-    private let time = ManualTime(passing: .milliseconds(5))
+    private let time = ManualTime(immediateUpTo: .milliseconds(5))
 
     private func arrival(
         _ number: Int64,

@@ -28,8 +28,8 @@ struct UnknownKeyTests {
         await fixture.runLoopIteration()
         #expect(sent.withLock { $0 } == 0, "a worker that may lack a key refreshed")
 
-        fixture.vault.ring.settleDoubts(lost: [])
-        fixture.vault.ring.standsBy = "the ring lacks a key"
+        fixture.vault.ring.resolveMissingKeys(lost: [])
+        fixture.vault.ring.standbyReason = "the ring lacks a key"
         fixture.time.advance(by: .seconds(2))
         await fixture.runLoopIteration()
         #expect(sent.withLock { $0 } == 0, "a worker that stands by refreshed")
@@ -42,7 +42,7 @@ struct UnknownKeyTests {
         let other = try otherVault()
         try await fixture.add(1...1, of: "client", overdueSince: .seconds(60), sealedBy: other)
         try await fixture.add(2...2, of: "client", overdueSince: .seconds(60))
-        fixture.vault.ring.settleDoubts(lost: [other.ring.current.sealingKeyID])
+        fixture.vault.ring.resolveMissingKeys(lost: [other.ring.current.sealingKeyID])
         await fixture.runLoopIteration()
         let grant = try #require(try await fixture.grant(1))
         #expect(try #require(grant.dueAt) > fixture.time.now)

@@ -32,7 +32,7 @@ final class CapturedLines: LineSink {
 struct EngineFixture {
     static let clientID = "client"
 
-    let time = ManualTime(passing: .milliseconds(5))
+    let time = ManualTime(immediateUpTo: .milliseconds(5))
     let random: SeededRandom
     let lines = CapturedLines()
     let google: FakeGoogle

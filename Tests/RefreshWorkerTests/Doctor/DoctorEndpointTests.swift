@@ -88,7 +88,7 @@ private enum OpenSSL {
             let text = try process.waitForLine(with: "ACCEPT")
             let line = text.split(separator: "\n").first { $0.hasPrefix("ACCEPT") } ?? ""
             guard let port = line.split(separator: ":").last.flatMap({ Int($0) }) else {
-                throw ChildProcess.Failure(what: "no port in \(text)")
+                throw ChildProcess.Failure(message: "no port in \(text)")
             }
             self.port = port
         }

@@ -28,14 +28,14 @@ struct KeyRingMonitorTests {
             for _ in 0..<3 {
                 try await worker.report()
                 #expect(worker.vault.ring.current.sealingKeyID == right)
-                #expect(worker.vault.ring.refusal?.contains("continues with the keys in memory") == true)
+                #expect(worker.vault.ring.rejection?.contains("continues with the keys in memory") == true)
                 #expect(worker.vault.ring.isComplete)
             }
             #expect(worker.alarms == ["key_ring_refused"])
             try FileManager.default.removeItem(atPath: fixture.keyFile)
             try FileManager.default.moveItem(atPath: fixture.path("kept"), toPath: fixture.keyFile)
             try await worker.report()
-            #expect(worker.vault.ring.refusal == nil)
+            #expect(worker.vault.ring.rejection == nil)
             await worker.store.close()
         }
     }
@@ -66,7 +66,7 @@ struct KeyRingMonitorTests {
             try await worker.store.transact { try $0.update(last) }
             for _ in 0..<14 { try await worker.report() }
             #expect(worker.vault.ring.current.keyIDs == [new])
-            #expect(worker.vault.ring.refusal == nil)
+            #expect(worker.vault.ring.rejection == nil)
             await worker.store.close()
         }
     }
@@ -164,11 +164,11 @@ struct KeyRingMonitorTests {
             let worker = try await Worker(fixture)
             try await worker.report()
             let unknown = try SealingKey.random().id
-            #expect(worker.vault.ring.doubt(unknown))
+            #expect(worker.vault.ring.reportMissing(unknown))
             #expect(!worker.vault.ring.isComplete)
             try await worker.report()
             #expect(worker.vault.ring.isComplete)
-            #expect(!worker.vault.ring.doubt(unknown), "the key that no worker has is not settled as lost")
+            #expect(!worker.vault.ring.reportMissing(unknown), "the key that no worker has is not settled as lost")
             await worker.store.close()
         }
     }

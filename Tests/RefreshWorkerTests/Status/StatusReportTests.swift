@@ -208,7 +208,7 @@ struct StatusReportTests {
         ]
     )
     func spans(span: Duration, text: String) {
-        #expect(span.forPeople == text)
+        #expect(span.inTwoUnits == text)
     }
 
     @Test(

@@ -39,7 +39,7 @@ struct SecretsManagerImportTests {
         #expect(lists.map { $0["NextToken"]?.string } == [nil, "100", "200"])
         let filter = JSONValue.object(["Key": .string("name"), "Values": .array([.string("gmail/user/")])])
         #expect(lists.allSatisfy { $0["Filters"] == .array([filter]) })
-        #expect(fixture.server.mostAtOnce <= SecretsManagerReader.concurrency)
+        #expect(fixture.server.peakRequests <= SecretsManagerReader.concurrency)
     }
 
     @Test("stores the secret's content")

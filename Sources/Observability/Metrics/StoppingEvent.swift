@@ -1,0 +1,26 @@
+package import JSON
+
+/// The worker takes no new work, and finishes or releases its current work.
+package struct StoppingEvent: MetricsEvent {
+    package static let name = "stopping"
+
+    package static let fields: [MetricsField] = [
+        .always("reason", .string, "what it stops for, as in `SIGTERM`"),
+        .always("in_flight", .integer, "requests sent and not yet answered"),
+    ]
+
+    /// The reason for the stop.
+    package var reason: String
+    /// Requests sent and not yet answered.
+    package var inFlight: Int
+
+    package init(reason: String, inFlight: Int) {
+        self.reason = reason
+        self.inFlight = inFlight
+    }
+
+    package func write(into line: inout JSONLine) {
+        line.text("reason", reason, limit: TextLimit.name)
+        line.field("in_flight", inFlight)
+    }
+}
