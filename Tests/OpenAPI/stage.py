@@ -37,7 +37,7 @@ class Stage:
             vended_user=vended,
             access_token=grants[0]["access_token"],
             scopes=grants[1]["scope"].split(),
-            seen=str(home.place.folder / "seen"),
+            seen=str(home.fixture.folder / "seen"),
         )
 
     @classmethod
