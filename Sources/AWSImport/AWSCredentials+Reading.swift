@@ -71,7 +71,8 @@ extension AWSCredentials {
             let line = rawLine.trimmingBlanks()
             if line.hasPrefix("["), line.hasSuffix("]") {
                 isInProfile = line.dropFirst().dropLast().trimmingBlanks() == profile
-            } else if isInProfile, let equalsSign = line.firstIndex(of: "="), !line.hasPrefix("#"), !line.hasPrefix(";") {
+            } else if isInProfile, let equalsSign = line.firstIndex(of: "="), !line.hasPrefix("#"), !line.hasPrefix(";")
+            {
                 let name = line[..<equalsSign].trimmingBlanks().lowercased()
                 values[name] = Secret(utf8: line[line.index(after: equalsSign)...].trimmingBlanks().utf8)
             }

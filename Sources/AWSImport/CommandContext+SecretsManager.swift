@@ -37,7 +37,12 @@ extension CommandContext {
         }
         let reader = SecretsManagerReader(client: client, prefix: options.prefix, clientIDs: [clientID], time: time)
         let store = try await openStore(forDryRun: options.isDryRun)
-        let heartbeat = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
         try await heartbeat.report()
         let reporting = Task { await heartbeat.run(by: time) {} }
         let outcome = await importGrants(options, secrets: reader, into: store, vault: vault)

@@ -139,7 +139,10 @@ extension SecretsManagerFault {
                 "\(service) cannot decrypt a secret (\(code)): the credentials need kms:Decrypt for its key"
             )
         case .temporary:
-            return CommandFailure(.leftForLater, "\(service) throttles requests or is failing (\(code)): try again later")
+            return CommandFailure(
+                .leftForLater,
+                "\(service) throttles requests or is failing (\(code)): try again later"
+            )
         case .unreachable(let kind):
             let isPermanent = kind == .certificate || kind == .invalidURL
             return CommandFailure(

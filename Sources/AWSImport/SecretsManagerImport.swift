@@ -100,7 +100,8 @@ struct SecretsManagerImport {
             detail("\(user): \(writer.isDryRun ? "would be " : "")replaced")
         case .kept:
             tally.grants.kept += 1
-            let reason = writer.existing == .keep ? "is stored already" : "is stored already, and the secret is not newer"
+            let reason =
+                writer.existing == .keep ? "is stored already" : "is stored already, and the secret is not newer"
             detail("\(user) \(reason): kept")
         case .keptEnded:
             tally.grants.kept += 1

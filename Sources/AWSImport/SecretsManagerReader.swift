@@ -66,7 +66,8 @@ struct SecretsManagerReader: Sendable {
     /// A secret that may not be read is a bad record like any other. If all of them are denied, the credentials are
     /// wrong, and the fault is thrown; pass `allowsAllDenied` if other secrets could be read before.
     func grants(of secrets: [UserSecret], allowsAllDenied: Bool) async throws -> [ReadResult] {
-        let results = try await withThrowingTaskGroup(of: (Int, Result<ReadResult, SecretsManagerFault>).self) { group in
+        let results = try await withThrowingTaskGroup(of: (Int, Result<ReadResult, SecretsManagerFault>).self) {
+            group in
             var results: [Result<ReadResult, SecretsManagerFault>?] = Array(repeating: nil, count: secrets.count)
             var started = 0
             while started < min(Self.concurrency, secrets.count) {

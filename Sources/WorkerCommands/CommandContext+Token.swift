@@ -24,7 +24,12 @@ extension CommandContext {
             spill: spill,
             clientSecrets: try Self.clientSecrets(of: configuration)
         )
-        let heartbeat = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
             try await time.sleep(for: Self.vendTimeout)

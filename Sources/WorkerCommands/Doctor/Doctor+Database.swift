@@ -59,7 +59,9 @@ extension Doctor {
             }
             guard FileStatus.mayWrite(folder) else {
                 let advice = "let the worker's user write there"
-                return (.fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written: \(advice)"), false)
+                return (
+                    .fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written: \(advice)"), false
+                )
             }
             let isEmpty = status.size == 0
             guard isEmpty || DatabaseHeader.read(path) != nil else {
@@ -145,7 +147,8 @@ extension Doctor {
         do {
             let ring = try context.openVault().ring.current
             let diagnosis = Self.check(subject, keyRing: KeyRingSummary(ring), keysInUse: keysInUse)
-            guard diagnosis.severity == .ok, case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
+            guard diagnosis.severity == .ok,
+                case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
             else { return diagnosis }
             return .fault(
                 subject,

@@ -143,7 +143,10 @@ extension Doctor {
             return .ok(subject, "\(address) is free")
         } catch {
             guard !error.isAddressInUse else { return .ok(subject, "\(address) is in use: by the worker, if it runs") }
-            return .fault(subject, "\(error): name an address of this machine, and a port that the worker's user may open")
+            return .fault(
+                subject,
+                "\(error): name an address of this machine, and a port that the worker's user may open"
+            )
         }
     }
 

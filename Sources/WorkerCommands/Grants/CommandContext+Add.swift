@@ -23,7 +23,12 @@ extension CommandContext {
             at: time.now
         )
         let store = try await openStore()
-        let heartbeat = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
         try await heartbeat.report()
         let writer = ImportedGrantWriter(
             store: store,

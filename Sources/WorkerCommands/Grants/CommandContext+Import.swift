@@ -9,7 +9,12 @@ extension CommandContext {
         let vault = try openVault()
         let file = try InputFile(path: path)
         let store = try await openStore(forDryRun: isDryRun)
-        let heartbeat = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
         try await heartbeat.report()
         let reporting = Task { await heartbeat.run(by: time) {} }
         let progress = ImportProgress(output: .error, time: time)

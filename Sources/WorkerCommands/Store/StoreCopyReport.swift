@@ -11,7 +11,8 @@ enum StoreCopyReport {
         case .waiting(let rest):
             "waiting for leases of workers that do not answer, \(Int(rest.inSeconds.rounded(.up))) s"
         case .copied(let kind, let count, let all): "copied \(count) of \(all) \(kind.plural)\(percentage(count, all))"
-        case .compared(let kind, let count, let all): "compared \(count) of \(all) \(kind.plural)\(percentage(count, all))"
+        case .compared(let kind, let count, let all):
+            "compared \(count) of \(all) \(kind.plural)\(percentage(count, all))"
         }
     }
 

@@ -152,7 +152,7 @@ struct DoctorServingTests {
     }
 
     @Test("an impossible address is a fault, one in use may be the worker's own")
-    func places() async throws {
+    func listeners() async throws {
         try await OperatorFixture.with { fixture in
             let server = try ScriptedServer { _ in [] }
             defer { server.stop() }
@@ -166,8 +166,8 @@ struct DoctorServingTests {
 
             try fixture.write("", to: "file")
             for (path, severity) in [("file", Diagnosis.Severity.fault), ("none/socket", .warning)] {
-                let place = "unix:\(fixture.path(path))"
-                let found = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, place)])
+                let location = "unix:\(fixture.path(path))"
+                let found = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, location)])
                 #expect(found.first { $0.subject == "internal listener" }?.severity == severity, "\(found)")
             }
         }

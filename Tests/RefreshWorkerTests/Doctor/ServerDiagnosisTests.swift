@@ -87,7 +87,9 @@ struct ServerDiagnosisTests {
         ]
     )
     func connection(url: String, severity: Diagnosis.Severity) throws {
-        let diagnosis = try #require(try Self.check(Self.facts(), at: url).first { $0.subject == "database connection" })
+        let diagnosis = try #require(
+            try Self.check(Self.facts(), at: url).first { $0.subject == "database connection" }
+        )
         #expect(diagnosis.severity == severity, "\(diagnosis)")
     }
 

@@ -37,7 +37,9 @@ struct GrantShowingTests {
     @Test("shows tokens and control characters only in an export")
     func noToken() async throws {
         let hostile = "u\u{202e}\u{9b}2J"
-        try await fixture.importText(try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"]))
+        try await fixture.importText(
+            try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"])
+        )
         let grant = try await fixture.grant("hostile")
         let now = fixture.time.now
         let history = try await fixture.store.events(of: grant.id, atMost: 10)

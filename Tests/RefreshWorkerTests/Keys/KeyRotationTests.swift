@@ -19,7 +19,11 @@ struct KeyRotationTests {
             let follows = Mutex(0)
             let outcome = try await fixture.rotate { number in
                 // The worker writes with its own ring and reads the file again only occasionally.
-                try await fixture.base.insert(1000 + number...1000 + number, sealedBy: lagging.vault, into: lagging.store)
+                try await fixture.base.insert(
+                    1000 + number...1000 + number,
+                    sealedBy: lagging.vault,
+                    into: lagging.store
+                )
                 if number.isMultiple(of: 3) {
                     try lagging.vault.ring.reload()
                     follows.withLock { $0 += 1 }
