@@ -14,7 +14,9 @@ enum GrantWarning: String, Sendable {
         guard grant.state.isConnected else { return [] }
         guard let refreshToken = grant.refreshToken else { return [.noRefreshToken] }
         var warnings: [GrantWarning] = []
-        if let end = refreshToken.expiresAt, end < now + GrantStatistics.warningBeforeEnd { warnings.append(.refreshTokenEnds) }
+        if let end = refreshToken.expiresAt, end < now + GrantStatistics.warningBeforeEnd {
+            warnings.append(.refreshTokenEnds)
+        }
         if (grant.lastSuccessAt ?? grant.createdAt) < now - GrantStatistics.idleBeforeWarning { warnings.append(.idle) }
         return warnings
     }
