@@ -97,7 +97,7 @@ def scenario(fixture):
     try:
         documented()
         routes(authority, nginx)
-        journeys(fixture, accounts, authority, nginx)
+        user_flows(fixture, accounts, authority, nginx)
         budgets(authority, nginx)
     finally:
         nginx.stop()
@@ -109,9 +109,9 @@ def scenario(fixture):
 def documented():
     """docs/serving.md quotes the table unchanged."""
     pattern = r'map "\$request_method \$uri".*?\n *\}'
-    documented = re.search(pattern, (ROOT / "docs" / "serving.md").read_text(), re.DOTALL)[0]
+    quoted = re.search(pattern, (ROOT / "docs" / "serving.md").read_text(), re.DOTALL)[0]
     used = re.search(pattern, (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.DOTALL)[0]
-    assert documented.split() == used.split(), "docs/serving.md shows the table of deploy/nginx"
+    assert quoted.split() == used.split(), "docs/serving.md shows the table of deploy/nginx"
 
 
 def came_from_former(answer):
@@ -149,7 +149,7 @@ def routes(authority, nginx):
         assert seen["headers"]["X-Forwarded-For"] == "127.0.0.1", "the former backend sees the client's address"
 
 
-def journeys(fixture, accounts, authority, nginx):
+def user_flows(fixture, accounts, authority, nginx):
     """Both apps work through nginx as they do without it."""
     accounts.public = Phone(nginx.port, authority, "127.0.0.9")
     grant = fixture.sandbox.create(email="ada@gmail.com")[0]

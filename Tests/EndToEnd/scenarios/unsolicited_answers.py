@@ -85,7 +85,7 @@ def certificate(folder):
 def scenario(fixture):
     fixture.generate_keys()
     tls, authority = certificate(fixture.folder)
-    lines = []
+    results = []
     for kind in ["plain", "tls"]:
         for way in WAYS:
             users = [f"{kind}-{way.split()[0]}-{number}" for number in range(USERS)]
@@ -116,5 +116,5 @@ def scenario(fixture):
             assert set(endpoint.answered) >= set(users), f"{kind}, {way}: every user is asked for"
             wrong = {user: stored[user] for user in users if stored[user] != f"at-of-{user}"}
             assert not wrong, f"{kind}, {way}: no user has another user's token"
-            lines.append(f"{kind}, {way}: {endpoint.connections} connections")
-    return "; ".join(lines)
+            results.append(f"{kind}, {way}: {endpoint.connections} connections")
+    return "; ".join(results)
