@@ -4,7 +4,7 @@ import WorkerConfiguration
 import WorkerLifecycle
 
 extension AWSCredentials {
-    /// The names that Amazon's own programs use; upper case in the environment
+    /// The names that Amazon's own programs use; environment variables have them in upper case
     /// (https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-envvars.html).
     private enum Name {
         static let keyID = "aws_access_key_id"
@@ -20,8 +20,8 @@ extension AWSCredentials {
             for name in [Name.keyID, Name.secretKey, Name.sessionToken] {
                 values[name] = environment[name.uppercased()].map { Secret($0) }
             }
-            return try make(
-                of: values,
+            return try credentials(
+                from: values,
                 missing: """
                     AWS credentials are missing: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN \
                     with temporary ones), or name a file of them with --aws-credentials-file
@@ -33,8 +33,8 @@ extension AWSCredentials {
         let source = "\(DisplayedText(path))"
         let flag = "--aws-credentials-file"
         let file = try CommandContext.readPrivate(path, for: flag, unreadable: .inputUnreadable)
-        return try make(
-            of: values(in: file.reveal(), profile: profile),
+        return try credentials(
+            from: values(in: file.reveal(), profile: profile),
             missing: """
                 --aws-credentials-file: \(source) has no \(Name.keyID) and \(Name.secretKey) for the profile \
                 \(DisplayedText(profile)); name another with \(Name.profile)
@@ -43,20 +43,20 @@ extension AWSCredentials {
         )
     }
 
-    private static func make(
-        of values: [String: Secret],
+    private static func credentials(
+        from values: [String: Secret],
         missing: String,
         source: String
     ) throws(CommandFailure) -> AWSCredentials {
-        let given = values.filter { !$0.value.isEmpty }
-        guard let keyID = given[Name.keyID], let secretKey = given[Name.secretKey] else {
+        let present = values.filter { !$0.value.isEmpty }
+        guard let keyID = present[Name.keyID], let secretKey = present[Name.secretKey] else {
             throw CommandFailure(.configuration, missing)
         }
-        let credentials = AWSCredentials(keyID: keyID, secretKey: secretKey, sessionToken: given[Name.sessionToken])
+        let credentials = AWSCredentials(keyID: keyID, secretKey: secretKey, sessionToken: present[Name.sessionToken])
         guard credentials.isWellFormed else {
             throw CommandFailure(
                 .configuration,
-                "the AWS credentials in \(source) contain blanks or other characters that Amazon's never have"
+                "the AWS credentials in \(source) contain blanks or other characters that AWS credentials never contain"
             )
         }
         return credentials
@@ -71,9 +71,10 @@ extension AWSCredentials {
             let line = rawLine.trimmingBlanks()
             if line.hasPrefix("["), line.hasSuffix("]") {
                 isInProfile = line.dropFirst().dropLast().trimmingBlanks() == profile
-            } else if isInProfile, let sign = line.firstIndex(of: "="), !line.hasPrefix("#"), !line.hasPrefix(";") {
-                let name = line[..<sign].trimmingBlanks().lowercased()
-                values[name] = Secret(utf8: line[line.index(after: sign)...].trimmingBlanks().utf8)
+            } else if isInProfile, let equalsSign = line.firstIndex(of: "="), !line.hasPrefix("#"), !line.hasPrefix(";")
+            {
+                let name = line[..<equalsSign].trimmingBlanks().lowercased()
+                values[name] = Secret(utf8: line[line.index(after: equalsSign)...].trimmingBlanks().utf8)
             }
         }
         return values

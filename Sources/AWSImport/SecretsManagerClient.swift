@@ -13,13 +13,13 @@ struct SecretsManagerClient: Sendable {
     }
 
     /// A secret as a list shows it.
-    struct Listed: Equatable, Sendable {
+    struct ListedSecret: Equatable, Sendable {
         let name: String
         let isMarkedDeleted: Bool
     }
 
     struct Page: Equatable, Sendable {
-        let secrets: [Listed]
+        let secrets: [ListedSecret]
         /// The token for the request of the next page; `nil` after the last one.
         let nextToken: String?
     }
@@ -32,11 +32,11 @@ struct SecretsManagerClient: Sendable {
         let storedAt: Timestamp?
     }
 
-    /// The limit of an answer: room for a page of a hundred secrets with all their tags and versions, or for the
+    /// The limit of an answer: enough for a page of a hundred secrets with all their tags and versions, or for the
     /// longest value.
-    static let longestAnswer = 4 << 20
+    static let responseLimit = 4 << 20
     /// The number of tries of one call before the import ends; with the waits between them about two minutes.
-    static let greatestTries = 9
+    static let maximumTries = 9
     private static let pageSize = 100
     private static let latestInstant = 253_402_300_799.0
 
@@ -75,13 +75,13 @@ struct SecretsManagerClient: Sendable {
         }
         if let token { body.field("NextToken", token) }
         let answer = try await call(.list, body)
-        guard let list = answer["SecretList"]?.array else { throw foreign(.list, "no SecretList") }
-        let secrets = list.compactMap { entry -> Listed? in
+        guard let list = answer["SecretList"]?.array else { throw unexpected(.list, "no SecretList") }
+        let secrets = list.compactMap { entry -> ListedSecret? in
             guard let name = entry["Name"]?.string else { return nil }
-            return Listed(name: name, isMarkedDeleted: (entry["DeletedDate"] ?? .null) != .null)
+            return ListedSecret(name: name, isMarkedDeleted: (entry["DeletedDate"] ?? .null) != .null)
         }
         let next = answer["NextToken"]?.string.flatMap { $0.isEmpty ? nil : $0 }
-        guard next == nil || next != token else { throw foreign(.list, "the same page again") }
+        guard next == nil || next != token else { throw unexpected(.list, "the same page again") }
         return Page(secrets: secrets, nextToken: next)
     }
 
@@ -89,7 +89,7 @@ struct SecretsManagerClient: Sendable {
         var body = JSONLine()
         body.field("SecretId", name)
         let answer = try await call(.read, body)
-        guard answer["Name"]?.string != nil else { throw foreign(.read, "no Name") }
+        guard answer["Name"]?.string != nil else { throw unexpected(.read, "no Name") }
         return Value(text: answer["SecretString"]?.string, storedAt: Self.instant(answer["CreatedDate"]))
     }
 
@@ -107,7 +107,7 @@ struct SecretsManagerClient: Sendable {
                 return try await attempt(operation, body)
             } catch {
                 failures += 1
-                guard error.mayPass, failures < Self.greatestTries else { throw error }
+                guard error.isTemporary, failures < Self.maximumTries else { throw error }
                 try await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
             }
         }
@@ -143,7 +143,7 @@ struct SecretsManagerClient: Sendable {
                 operation: operation
             )
         }
-        guard let members else { throw foreign(operation, "not JSON") }
+        guard let members else { throw unexpected(operation, "not JSON") }
         return members
     }
 
@@ -165,7 +165,7 @@ struct SecretsManagerClient: Sendable {
         return String(text[start.upperBound..<end.lowerBound])
     }
 
-    private func foreign(_ operation: Operation, _ what: String) -> SecretsManagerFault {
-        SecretsManagerFault(.foreign, code: what, operation: operation)
+    private func unexpected(_ operation: Operation, _ what: String) -> SecretsManagerFault {
+        SecretsManagerFault(.unexpectedAnswer, code: what, operation: operation)
     }
 }

@@ -9,7 +9,7 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
     enum Kind: Equatable, Sendable {
         /// The secret does not exist.
         case missing
-        /// The secret is marked for deletion and can no longer be read.
+        /// The secret is marked for deletion and cannot be read.
         case markedDeleted
         case denied
         case unknownKey
@@ -19,10 +19,10 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
         case clock
         case undecryptable
         /// Too many requests, or a temporary fault of the service.
-        case passing
+        case temporary
         case unreachable(HTTPFailure.Kind)
         /// The answer does not come from Secrets Manager.
-        case foreign
+        case unexpectedAnswer
         case other
     }
 
@@ -32,9 +32,9 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
     let code: String
 
     /// `true` if the same call may succeed soon without any change.
-    var mayPass: Bool {
+    var isTemporary: Bool {
         switch kind {
-        case .passing: true
+        case .temporary: true
         case .unreachable(let kind):
             switch kind {
             case .resolve, .connect, .tls, .timeout, .sendFailed, .receiveFailed, .other: true
@@ -83,24 +83,24 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
         case "ThrottlingException", "Throttling", "ThrottledException", "TooManyRequestsException",
             "RequestLimitExceeded", "InternalServiceError", "InternalServiceErrorException", "InternalFailure",
             "ServiceUnavailable":
-            return .passing
+            return .temporary
         default:
-            if status == 429 || status >= 500 { return .passing }
-            return code == nil ? .foreign : .other
+            if status == 429 || status >= 500 { return .temporary }
+            return code == nil ? .unexpectedAnswer : .other
         }
     }
 }
 
 extension SecretsManagerFault {
     /// Returns the message for the person who started the import, and the exit code.
-    func failure(for order: SecretsManagerOptions) -> CommandFailure {
-        let place = "AWS Secrets Manager in \(order.region)"
+    func failure(for options: SecretsManagerOptions) -> CommandFailure {
+        let service = "AWS Secrets Manager in \(options.region)"
         switch kind {
         case .missing, .markedDeleted:
             return CommandFailure(
                 .configuration,
                 """
-                \(place) has no secret \(SecretsManagerOptions.clientIDName): give the client id with --client-id, or check \
+                \(service) has no secret \(SecretsManagerOptions.clientIDName): give the client id with --client-id, or check \
                 --region
                 """
             )
@@ -108,7 +108,7 @@ extension SecretsManagerFault {
             return CommandFailure(
                 .configuration,
                 """
-                \(place) refuses \(operation.rawValue) (\(code)): the credentials need the IAM permissions \
+                \(service) refuses \(operation.rawValue) (\(code)): the credentials need the IAM permissions \
                 secretsmanager:ListSecrets and secretsmanager:GetSecretValue, and kms:Decrypt if a key of your own \
                 encrypts the secrets
                 """
@@ -117,42 +117,45 @@ extension SecretsManagerFault {
             return CommandFailure(
                 .configuration,
                 """
-                \(place) does not know these credentials (\(code)): check the access key id, and the session token that \
+                \(service) does not know these credentials (\(code)): check the access key id, and the session token that \
                 temporary ones need
                 """
             )
         case .wrongSecretKey:
             return CommandFailure(
                 .configuration,
-                "\(place) refuses the signature (\(code)): the secret access key does not belong to the access key id"
+                "\(service) refuses the signature (\(code)): the secret access key does not belong to the access key id"
             )
         case .expiredSession:
             return CommandFailure(.configuration, "the AWS session token has expired (\(code)): get new credentials")
         case .clock:
             return CommandFailure(
                 .configuration,
-                "\(place) refuses the request's time (\(code)): this machine's clock is wrong by minutes; set it"
+                "\(service) refuses the request's time (\(code)): this machine's clock is wrong by minutes; set it"
             )
         case .undecryptable:
             return CommandFailure(
                 .configuration,
-                "\(place) cannot decrypt a secret (\(code)): the credentials need kms:Decrypt for its key"
+                "\(service) cannot decrypt a secret (\(code)): the credentials need kms:Decrypt for its key"
             )
-        case .passing:
-            return CommandFailure(.leftForLater, "\(place) throttles requests or is failing (\(code)): try again later")
-        case .unreachable(let kind):
-            let isForGood = kind == .certificate || kind == .invalidURL
+        case .temporary:
             return CommandFailure(
-                isForGood ? .configuration : .leftForLater,
-                "\(place) cannot be reached (\(code)): check --region\(order.endpoint == nil ? "" : " and --aws-endpoint")"
+                .leftForLater,
+                "\(service) throttles requests or is failing (\(code)): try again later"
             )
-        case .foreign:
+        case .unreachable(let kind):
+            let isPermanent = kind == .certificate || kind == .invalidURL
+            return CommandFailure(
+                isPermanent ? .configuration : .leftForLater,
+                "\(service) cannot be reached (\(code)): check --region\(options.endpoint == nil ? "" : " and --aws-endpoint")"
+            )
+        case .unexpectedAnswer:
             return CommandFailure(
                 .configuration,
                 "the server that answers is not AWS Secrets Manager (\(code)): check --region and --aws-endpoint"
             )
         case .other:
-            return CommandFailure(.inputUnreadable, "\(place) refuses \(operation.rawValue): \(code)")
+            return CommandFailure(.inputUnreadable, "\(service) refuses \(operation.rawValue): \(code)")
         }
     }
 }

@@ -30,7 +30,7 @@ struct SecretsManagerImport {
     }
 
     let secrets: SecretsManagerReader
-    let intake: ImportedGrantWriter
+    let writer: ImportedGrantWriter
     /// Receives a line for each bad secret.
     let report: (String) -> Void
     /// Receives a line about the outcome of each good secret.
@@ -40,44 +40,44 @@ struct SecretsManagerImport {
 
     init(
         secrets: SecretsManagerReader,
-        intake: ImportedGrantWriter,
+        writer: ImportedGrantWriter,
         report: @escaping (String) -> Void,
         detail: @escaping (String) -> Void
     ) {
         self.secrets = secrets
-        self.intake = intake
+        self.writer = writer
         self.report = report
         self.detail = detail
     }
 
-    /// Imports all pages; `onTurn` receives the results so far after each page.
-    mutating func run(onTurn: (Tally) -> Void) async throws {
+    /// Imports all pages; `onPage` receives the results so far after each page.
+    mutating func run(onPage: (Tally) -> Void) async throws {
         var token: String?
         repeat {
             let page = try await secrets.page(after: token)
             token = page.nextToken
-            try await take(page.secrets)
-            onTurn(tally)
+            try await importPage(page.secrets)
+            onPage(tally)
         } while token != nil
     }
 
-    private mutating func take(_ listed: [SecretsManagerClient.Listed]) async throws {
-        var wanted: [SecretsManagerReader.Named] = []
+    private mutating func importPage(_ listed: [SecretsManagerClient.ListedSecret]) async throws {
+        var toRead: [SecretsManagerReader.UserSecret] = []
         for secret in listed {
             guard let named = secrets.named(secret) else { continue }
             if secret.isMarkedDeleted {
                 tally.deleted += 1
-            } else if intake.existing == .keep, try await intake.store.grant(ofUser: named.userID) != nil {
+            } else if writer.existing == .keep, try await writer.store.grant(ofUser: named.userID) != nil {
                 count(.kept, of: named)
             } else {
-                wanted.append(named)
+                toRead.append(named)
             }
         }
         let isFirst = tally.grants.stored + tally.grants.replaced + tally.grants.bad == 0
-        let readings = try await secrets.grants(of: wanted, mayAllBeDenied: !isFirst)
-        var outcomes = try await intake.store(readings.compactMap(\.grant))[...]
-        for (named, reading) in zip(wanted, readings) {
-            switch reading {
+        let results = try await secrets.grants(of: toRead, allowsAllDenied: !isFirst)
+        var outcomes = try await writer.store(results.compactMap(\.grant))[...]
+        for (named, result) in zip(toRead, results) {
+            switch result {
             case .grant:
                 if let outcome = outcomes.popFirst() { count(outcome, of: named) }
             case .deleted:
@@ -89,19 +89,20 @@ struct SecretsManagerImport {
         }
     }
 
-    private mutating func count(_ outcome: ImportedGrantWriter.Outcome, of named: SecretsManagerReader.Named) {
+    private mutating func count(_ outcome: ImportedGrantWriter.Outcome, of named: SecretsManagerReader.UserSecret) {
         let user = "user \(DisplayedText(named.userID))"
         switch outcome {
         case .stored:
             tally.grants.stored += 1
-            detail("\(user): \(intake.isDryRun ? "would be " : "")stored")
+            detail("\(user): \(writer.isDryRun ? "would be " : "")stored")
         case .replaced:
             tally.grants.replaced += 1
-            detail("\(user): \(intake.isDryRun ? "would be " : "")replaced")
+            detail("\(user): \(writer.isDryRun ? "would be " : "")replaced")
         case .kept:
             tally.grants.kept += 1
-            let reason = intake.existing == .keep ? "is stored already" : "what is stored is not older than the secret"
-            detail("\(user): \(reason): kept")
+            let reason =
+                writer.existing == .keep ? "is stored already" : "is stored already, and the secret is not newer"
+            detail("\(user) \(reason): kept")
         case .keptEnded:
             tally.grants.kept += 1
             detail("\(user) \(GrantImport.endedGrant)")

@@ -2,16 +2,16 @@ import Clocks
 import WorkerCommands
 import WorkerConfiguration
 
-/// Makes grants from secrets: the user from the name, the grant from the content.
+/// Reads grants from secrets: the user from the name, the grant from the content.
 struct SecretsManagerReader: Sendable {
     /// A secret and the user in its name.
-    struct Named: Sendable {
+    struct UserSecret: Sendable {
         let secret: String
         let userID: String
     }
 
     /// The result of reading one secret.
-    enum Reading: Sendable {
+    enum ReadResult: Sendable {
         case grant(ImportedGrant)
         case deleted
         case bad(ImportProblem)
@@ -55,19 +55,20 @@ struct SecretsManagerReader: Sendable {
     }
 
     /// Returns the user of a secret; `nil` if its name has another prefix, because the service also matches by words.
-    func named(_ listed: SecretsManagerClient.Listed) -> Named? {
+    func named(_ listed: SecretsManagerClient.ListedSecret) -> UserSecret? {
         guard listed.name.utf8.starts(with: prefix.utf8) else { return nil }
         let user = listed.name.utf8.dropFirst(prefix.utf8.count)
-        return user.isEmpty ? nil : Named(secret: listed.name, userID: String(decoding: user, as: UTF8.self))
+        return user.isEmpty ? nil : UserSecret(secret: listed.name, userID: String(decoding: user, as: UTF8.self))
     }
 
     /// Reads secrets concurrently and returns the results in order.
     ///
-    /// A secret that may not be read is bad like any other. If all of them are denied, the credentials are wrong, and
-    /// the fault is thrown; pass `mayAllBeDenied` if others could be read before.
-    func grants(of secrets: [Named], mayAllBeDenied: Bool) async throws -> [Reading] {
-        let results = try await withThrowingTaskGroup(of: (Int, Result<Reading, SecretsManagerFault>).self) { group in
-            var results: [Result<Reading, SecretsManagerFault>?] = Array(repeating: nil, count: secrets.count)
+    /// A secret that may not be read is a bad record like any other. If all of them are denied, the credentials are
+    /// wrong, and the fault is thrown; pass `allowsAllDenied` if other secrets could be read before.
+    func grants(of secrets: [UserSecret], allowsAllDenied: Bool) async throws -> [ReadResult] {
+        let results = try await withThrowingTaskGroup(of: (Int, Result<ReadResult, SecretsManagerFault>).self) {
+            group in
+            var results: [Result<ReadResult, SecretsManagerFault>?] = Array(repeating: nil, count: secrets.count)
             var started = 0
             while started < min(Self.concurrency, secrets.count) {
                 add(secrets[started], at: started, to: &group)
@@ -84,7 +85,7 @@ struct SecretsManagerReader: Sendable {
         let denials = results.compactMap { result in
             if case .failure(let fault) = result { fault } else { nil }
         }
-        if !mayAllBeDenied, denials.count == results.count, let fault = denials.first { throw fault }
+        if !allowsAllDenied, denials.count == results.count, let fault = denials.first { throw fault }
         return results.map { result in
             switch result {
             case .success(let reading): reading
@@ -93,16 +94,16 @@ struct SecretsManagerReader: Sendable {
         }
     }
 
-    private typealias Group = ThrowingTaskGroup<(Int, Result<Reading, SecretsManagerFault>), any Error>
+    private typealias Group = ThrowingTaskGroup<(Int, Result<ReadResult, SecretsManagerFault>), any Error>
 
-    private func add(_ secret: Named, at position: Int, to group: inout Group) {
+    private func add(_ secret: UserSecret, at position: Int, to group: inout Group) {
         group.addTask { (position, try await read(secret)) }
     }
 
     /// Reads one secret.
     ///
     /// A problem of this secret alone is a result; any other problem is thrown and ends the import.
-    private func read(_ named: Named) async throws -> Result<Reading, SecretsManagerFault> {
+    private func read(_ named: UserSecret) async throws -> Result<ReadResult, SecretsManagerFault> {
         let value: SecretsManagerClient.Value
         do {
             value = try await client.value(of: named.secret)
@@ -122,7 +123,7 @@ struct SecretsManagerReader: Sendable {
 
     private func grant(
         in value: SecretsManagerClient.Value,
-        of named: Named
+        of named: UserSecret
     ) throws(ImportProblem) -> ImportedGrant {
         guard let text = value.text else { throw ImportProblem("is binary, not text") }
         let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
@@ -130,7 +131,7 @@ struct SecretsManagerReader: Sendable {
         guard grant.userID.utf8.elementsEqual(named.userID.utf8) else {
             throw ImportProblem("user_id names another user than the secret's name")
         }
-        // The content cannot be newer than the version that holds it, whatever it says.
+        // The content cannot be newer than the version that contains it, even if its dates say so.
         grant.obtainedAt = [grant.obtainedAt, value.storedAt].compactMap(\.self).min()
         return grant
     }

@@ -19,7 +19,7 @@ extension CommandContext {
             await store.close()
             Output.standard.line(
                 """
-                disconnected here and its tokens wiped; not revoked at Google, because another stored grant shares \
+                disconnected here and its tokens deleted; not revoked at Google, because another stored grant shares \
                 the Google account and would end with it
                 """
             )
@@ -55,11 +55,11 @@ extension CommandContext {
         }
         guard isDone else {
             Output.standard.line(
-                "disconnected here; Google could not be told yet: a running worker tries again for a day"
+                "disconnected here; the revocation at Google has not succeeded yet: a running worker tries again for a day"
             )
             return codeIfLeft
         }
-        Output.standard.line("disconnected here and revoked at Google; its tokens are wiped")
+        Output.standard.line("disconnected here and revoked at Google; its tokens are deleted")
         return .success
     }
 }

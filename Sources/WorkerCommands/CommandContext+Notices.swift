@@ -12,7 +12,7 @@ extension CommandContext {
         }
         Output.standard.line(
             count == 0
-                ? "no notice matches" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
+                ? "no notice matches" : "\(count) \(count == 1 ? "notice is" : "notices are") queued to be posted again"
         )
         return .success
     }

@@ -2,12 +2,6 @@ import Observability
 import RefreshEngine
 import WorkerLifecycle
 
-/// The end of a command's work.
-enum InterruptibleResult<Value: Sendable>: Sendable {
-    case finished(Result<Value, any Error>)
-    case stopped(SignalPolicy.Signal)
-}
-
 /// Stops commands that refresh or revoke when a signal arrives.
 extension CommandContext {
     /// Runs a command's work until it is done or a signal comes.

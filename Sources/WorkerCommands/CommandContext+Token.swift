@@ -9,7 +9,7 @@ import WorkerLifecycle
 
 /// `token USER`: prints one fresh access token.
 extension CommandContext {
-    private static let longestVend: Duration = .seconds(40)
+    private static let vendTimeout: Duration = .seconds(40)
 
     package func vendToken(of user: String, minimumLife: Duration) async throws -> ExitCode {
         let vault = try openVault()
@@ -24,27 +24,32 @@ extension CommandContext {
             spill: spill,
             clientSecrets: try Self.clientSecrets(of: configuration)
         )
-        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
-            try await time.sleep(for: Self.longestVend)
+            try await time.sleep(for: Self.vendTimeout)
             report(await engine.stop(within: .zero), in: spill)
         }
         defer { limit.cancel() }
         // An answer in flight may be the only copy of a rotated refresh token.
         let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
         let end = await untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
-            try await presence.report()
+            try await heartbeat.report()
             do {
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)
             } catch {
                 guard !vault.ring.missingKeys.isEmpty else { throw error }
                 // A second report finds out whether another worker has the unknown key.
-                try await presence.report()
+                try await heartbeat.report()
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)
             }
         }
-        await presence.leave()
+        await heartbeat.leave()
         await store.close()
         http.shutDown()
         let outcome: Result<VendedToken, any Error>

@@ -70,13 +70,13 @@ class UnixConnection(http.client.HTTPConnection):
 class Listener:
     """One of the worker's listeners, called over a connection for each request."""
 
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, address):
+        self.address = address
 
     def connection(self):
-        if isinstance(self.place, int):
-            return http.client.HTTPConnection("127.0.0.1", self.place, timeout=60)
-        return UnixConnection(self.place)
+        if isinstance(self.address, int):
+            return http.client.HTTPConnection("127.0.0.1", self.address, timeout=60)
+        return UnixConnection(self.address)
 
     def call(self, method, path, body=None, bearer=None, headers=None):
         headers = dict(headers or {})
@@ -153,14 +153,14 @@ def free_port(address="127.0.0.1"):
 
 
 class Accounts:
-    """A place with a worker that listens, and all that the worker needs for it."""
+    """A fixture with a worker that listens, and all that the worker needs for it."""
 
-    def __init__(self, place, *extra, services=None, start=True):
-        self.place = place
-        self.sandbox = place.sandbox
+    def __init__(self, fixture, *extra, services=None, start=True):
+        self.fixture = fixture
+        self.sandbox = fixture.sandbox
         self.backend = Backend()
         self.port = free_port()
-        self.socket = place.folder / "internal.sock"
+        self.socket = fixture.folder / "internal.sock"
         self.public = Listener(self.port)
         self.internal = Listener(self.socket)
         self.write("jwt", JWT_SECRET)
@@ -174,23 +174,23 @@ class Accounts:
         self.write("services.json", json.dumps({"services": services or [entry]}))
         self.extra = [
             "--listen", f"127.0.0.1:{self.port}", "--listen-internal", f"unix:{self.socket}",
-            "--jwt-secret-file", place.folder / "jwt", "--services-file", place.folder / "services.json",
-            "--notice-url", self.backend.url, "--notice-secret-file", place.folder / "notice",
+            "--jwt-secret-file", fixture.folder / "jwt", "--services-file", fixture.folder / "services.json",
+            "--notice-url", self.backend.url, "--notice-secret-file", fixture.folder / "notice",
             "--security-events-endpoint", self.sandbox.url + "/.well-known/risc-configuration",
             "--google-calls-per-minute", "100000", *extra,
         ]
-        if not place.keys.exists():
-            place.generate_keys()
+        if not fixture.keys.exists():
+            fixture.generate_keys()
         self.worker = self.start() if start else None
 
     def write(self, name, text):
-        path = self.place.folder / name
+        path = self.fixture.folder / name
         path.write_text(text + "\n")
         path.chmod(0o600)
         return path
 
     def start(self, *extra, **more):
-        self.worker = self.place.start(*self.extra, *extra, **more).wait_started()
+        self.worker = self.fixture.start(*self.extra, *extra, **more).wait_started()
         wait_for(self.is_ready, 30, "the listeners answer")
         return self.worker
 
@@ -227,8 +227,8 @@ class Accounts:
         refresh."""
         now = int(time.time() * 1000)
         for user in users:
-            self.place.write("UPDATE grants SET access_expires_at = ? WHERE user_id = ?", now - 60_000, user)
-            self.place.set_due(now + 3_600_000, user)
+            self.fixture.write("UPDATE grants SET access_expires_at = ? WHERE user_id = ?", now - 60_000, user)
+            self.fixture.set_due(now + 3_600_000, user)
 
     def close(self):
         if self.worker and self.worker.process.poll() is None:

@@ -1,8 +1,8 @@
-"""The shared parts of the fault runs on PostgreSQL: grants that are due on command, and the judge.
+"""The shared parts of the fault runs on PostgreSQL: grants that are due on command, and their verification.
 
-The judge is the sandbox: it counts the calls of each grant and knows which refresh token it issued last. A grant is due
-only when the scenario makes it so, because its tokens live long. Each additional call is therefore one too
-many, unless the fault kept an earlier answer from being stored.
+The sandbox counts the calls of each grant and records which refresh token it issued last. A grant is due only when the
+scenario makes it so, because its tokens live long. Each additional call is therefore one too many, unless the fault
+kept an earlier answer from being stored.
 """
 
 import json
@@ -15,7 +15,7 @@ from expectations import wait_for
 from integrity import damage
 
 LEASE = 30  # seconds, of EngineConfiguration.swift
-PATIENCE = 10  # seconds that one call of the store may take, of PostgresStore.swift
+STORE_TIMEOUT = 10  # seconds that one call of the store may take, of PostgresStore.swift
 # The database's time in milliseconds, in SQL.
 DATABASE_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
@@ -23,16 +23,16 @@ DATABASE_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 class Rounds:
     """Grants that are all due at once, again and again."""
 
-    def __init__(self, place, count):
-        self.place = place
-        self.sandbox = place.sandbox
+    def __init__(self, fixture, count):
+        self.fixture = fixture
+        self.sandbox = fixture.sandbox
         # Careful rotation: a token whose successor was lost still works.
         self.sandbox.settings(lifetime=3600, rotation=True)
         created = self.sandbox.create(count)
         self.emails = [grant["email"] for grant in created]
-        if not place.keys.exists():
-            place.generate_keys()
-        place.bring_in(created)
+        if not fixture.keys.exists():
+            fixture.generate_keys()
+        fixture.import_grants(created)
         self.rounds = 0
         self.due = 0
         # The users whose grants may have been called once more than they were due.
@@ -44,8 +44,8 @@ class Rounds:
             self.sandbox.change({"email": email}, hold=True)
         self.rounds += 1
         # So far ahead that every worker's scan has seen it: any worker would take an overdue grant.
-        self.due = int(self.place.server.execute(DATABASE_NOW)) + 4_000
-        self.place.set_due(self.due)
+        self.due = int(self.fixture.server.execute(DATABASE_NOW)) + 4_000
+        self.fixture.set_due(self.due)
 
     def wait_held(self):
         self.sandbox.call(f"/control/wait?holding={len(self.emails)}")
@@ -66,20 +66,20 @@ class Rounds:
 
     def claimed_by(self, *names):
         """The users whose grants the workers with these names hold now."""
-        return {row["user_id"] for row in self.place.rows() if row["lease_owner"] in names}
+        return {row["user_id"] for row in self.fixture.rows() if row["lease_owner"] in names}
 
     def wait_stored(self, seconds, message):
         """Waits until nothing of this round is due or claimed any more: all answers are stored."""
         undone = f"SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL OR due_at <= {self.due}"
-        wait_for(lambda: self.place.rows(undone)[0]["n"] == 0, seconds, message)
+        wait_for(lambda: self.fixture.rows(undone)[0]["n"] == 0, seconds, message)
 
-    def judge(self):
+    def verify(self):
         """Checks that no token was lost, no call repeated, and no user disconnected."""
-        place, stats = self.place, self.sandbox.stats(grants=True)
-        assert place.states() == {"active": len(self.emails)}, "every grant is active"
-        ended = place.rows("SELECT * FROM grant_events WHERE to_state NOT IN ('active', 'retrying')")
+        fixture, stats = self.fixture, self.sandbox.stats(grants=True)
+        assert fixture.states() == {"active": len(self.emails)}, "every grant is active"
+        ended = fixture.rows("SELECT * FROM grant_events WHERE to_state NOT IN ('active', 'retrying')")
         assert ended == [], "no grant was ever ended"
-        assert damage(place) == {}, "the database is intact"
+        assert damage(fixture) == {}, "the database is intact"
         assert stats["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
         assert stats["by_answer"].get("invalid_grant", 0) == 0, "no spent refresh token is sent"
         for grant in stats["grants"]:
@@ -87,7 +87,7 @@ class Rounds:
             assert self.rounds <= grant["requests"] <= most, (
                 f"each call of {grant['email']} has a due time or a fault that explains it"
             )
-        lines = place.run("grants", "export", "--plaintext").stdout.splitlines()
+        lines = fixture.run("grants", "export", "--plaintext").stdout.splitlines()
         stored = {line["user_id"]: line["refresh_token"] for line in map(json.loads, lines)}
         issued = {grant["email"]: grant["current_refresh_token"] for grant in stats["grants"]}
         stale = [email for email, token in issued.items() if stored[email] != token]
@@ -97,7 +97,7 @@ class Rounds:
 
 
 def named(url, name):
-    """The address with a name for the worker's sessions, by which the server tells them apart."""
+    """The address with a name for the worker's sessions, by which the server distinguishes them."""
     return f"{url}&application_name={name}"
 
 
@@ -106,11 +106,11 @@ def worker_name(worker):
     return worker.wait_started().events("started")[0]["worker"]
 
 
-def wait_acquainted(place, count):
+def wait_until_all_reported(fixture, count):
     """Waits until each of `count` workers has reported since the last one started: then they share the work."""
-    began = int(place.server.execute(DATABASE_NOW))
+    began = int(fixture.server.execute(DATABASE_NOW))
     reports = f"SELECT count(*) AS n FROM workers WHERE heartbeat > {began}"
-    wait_for(lambda: place.rows(reports)[0]["n"] == count, 20, f"{count} workers know of each other")
+    wait_for(lambda: fixture.rows(reports)[0]["n"] == count, 20, f"{count} workers have reported")
 
 
 class HeldLock:
@@ -138,19 +138,19 @@ class HeldLock:
             "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s'"
             " AND clock_timestamp() - query_start < interval '1 second'"
         )
-        self.server.wait_for_session(name, condition, "waits for the rows", 3 * PATIENCE)
+        self.server.wait_for_session(name, condition, "waits for the rows", 3 * STORE_TIMEOUT)
 
     def release(self):
         self.session.stdin.close()
         self.session.wait(timeout=20)
 
 
-def wrong_clock(place):
+def wrong_clock(fixture):
     """The library that makes a worker's clocks wrong (LD_PRELOAD), built by the compiler of the Swift toolchain."""
     swift = shutil.which(os.environ.get("SWIFT", "swift")) or "/opt/swift/usr/bin/swift"
     compiler = shutil.which("clang") or pathlib.Path(os.path.realpath(swift)).with_name("clang")
     source = pathlib.Path(__file__).resolve().parent / "wrong_clock.c"
-    library = place.folder / "wrong_clock.so"
+    library = fixture.folder / "wrong_clock.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O", "-o", library, source], check=True, timeout=60)
     return str(library)
 
@@ -161,10 +161,10 @@ class Clocks:
     They advance while both are stopped. Processes that are started afterwards by other means see the real time.
     """
 
-    def __init__(self, place, accounts):
-        self.place = place
+    def __init__(self, fixture, accounts):
+        self.fixture = fixture
         self.accounts = accounts
-        self.library = wrong_clock(place)
+        self.library = wrong_clock(fixture)
         self.ahead = 0
 
     @property
@@ -176,7 +176,7 @@ class Clocks:
     def advance(self, seconds):
         self.ahead += seconds
         self.accounts.worker.stop()
-        if self.place.server:
-            self.place.server.stop("fast")
-            self.place.server.start(environment=self.environment)
+        if self.fixture.server:
+            self.fixture.server.stop("fast")
+            self.fixture.server.start(environment=self.environment)
         self.accounts.start(environment=self.environment)

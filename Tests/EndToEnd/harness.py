@@ -39,8 +39,8 @@ class Skipped(Exception):
 class Sandbox:
     """A running google-sandbox."""
 
-    def __init__(self, place):
-        self.log = open(place / "sandbox.log", "wb")
+    def __init__(self, fixture):
+        self.log = open(fixture / "sandbox.log", "wb")
         self.process = subprocess.Popen(
             [SANDBOX, "--port", "0", "--quiet"], stdout=subprocess.PIPE, stderr=self.log, text=True
         )
@@ -91,7 +91,7 @@ def with_values(statement, values):
     return statement
 
 
-class Place:
+class Fixture:
     """A folder for one scenario, with its database, key ring, logs and processes.
 
     `store` is the kind of store: `sqlite`, a file in the folder, or `postgres`, a server for this scenario.
@@ -140,7 +140,7 @@ class Place:
     def generate_keys(self):
         self.run("keys", "generate")
 
-    def bring_in(self, grants, *extra, **more):
+    def import_grants(self, grants, *extra, **more):
         """Imports grants as the sandbox created them; each user is named by the grant's e-mail address."""
         lines = "".join(json.dumps(import_line(grant, **more)) + "\n" for grant in grants)
         return self.run("grants", "import", "-", *extra, stdin=lines)
@@ -206,14 +206,14 @@ class Worker:
 
     count = 0
 
-    def __init__(self, place, extra, prefix, environment, pass_fds=()):
+    def __init__(self, fixture, extra, prefix, environment, pass_fds=()):
         Worker.count += 1
-        self.metrics = place.folder / f"metrics-{Worker.count}.jsonl"
-        self.errors = place.folder / f"errors-{Worker.count}.log"
+        self.metrics = fixture.folder / f"metrics-{Worker.count}.jsonl"
+        self.errors = fixture.folder / f"errors-{Worker.count}.log"
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
-                [*prefix, *place.arguments("--metrics-log", self.metrics, *extra)],
-                stdout=errors, stderr=errors, env={**place.environment, **environment}, pass_fds=pass_fds,
+                [*prefix, *fixture.arguments("--metrics-log", self.metrics, *extra)],
+                stdout=errors, stderr=errors, env={**fixture.environment, **environment}, pass_fds=pass_fds,
             )
 
     def events(self, name=None, **fields):

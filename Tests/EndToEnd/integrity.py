@@ -45,15 +45,15 @@ RULES_OF_FILES = {
 }
 
 
-def damage(place):
+def damage(fixture):
     """The broken rules, each with the first rows that break it; empty for an intact database."""
-    if place.server:
-        place.server.execute("CREATE EXTENSION IF NOT EXISTS amcheck")
-    rules = RULES | (RULES_ON_SERVER if place.server else RULES_OF_FILES)
+    if fixture.server:
+        fixture.server.execute("CREATE EXTENSION IF NOT EXISTS amcheck")
+    rules = RULES | (RULES_ON_SERVER if fixture.server else RULES_OF_FILES)
     found = {}
     for rule, query in rules.items():
         try:
-            rows = place.rows(query)
+            rows = fixture.rows(query)
         except AssertionError as error:
             # The server's own error about a damaged page or index.
             rows = [{"error": f"{error}"}]

@@ -32,7 +32,7 @@ class Nginx:
     """Serves a site, which is the text of a configuration, on a port of this machine."""
 
     @classmethod
-    def deployed(cls, place, name, replacements):
+    def deployed(cls, fixture, name, replacements):
         """Serves a file of deploy/nginx after the replacements, each of which must match; `{port}` is replaced by its
         port."""
         port = free_port()
@@ -40,7 +40,7 @@ class Nginx:
         for old, new in replacements.items():
             assert old in text, f"{name} contains {old!r}"
             text = text.replace(old, str(new).format(port=port))
-        return cls(place.folder, text, port)
+        return cls(fixture.folder, text, port)
 
     def __init__(self, folder, text, port):
         if PROGRAM is None:

@@ -1,4 +1,4 @@
-"""A watch over the database while a scenario runs."""
+"""Monitors the database while a scenario runs."""
 
 import threading
 import time
@@ -7,27 +7,27 @@ import time
 class Observer(threading.Thread):
     """Polls the database and records each time at which a grant that should be valid was not."""
 
-    def __init__(self, place, is_expected):
+    def __init__(self, fixture, is_expected):
         super().__init__(daemon=True)
-        self.place = place
+        self.fixture = fixture
         self.is_expected = is_expected
         self.expired = []  # (monotonic time, user, state, seconds past expiry)
-        self.looks = 0
+        self.polls = 0
         self.ended = threading.Event()
-        self.trouble = None
+        self.failure = None
 
     def run(self):
         try:
             while not self.ended.wait(0.5):
-                self.look()
-        except Exception as error:  # reported by stop()
-            self.trouble = error
+                self.poll()
+        except Exception as error:  # raised by stop()
+            self.failure = error
 
-    def look(self):
+    def poll(self):
         now = time.time() * 1000
-        rows = self.place.rows("SELECT user_id, state, access_expires_at FROM grants")
+        rows = self.fixture.rows("SELECT user_id, state, access_expires_at FROM grants")
         moment = time.monotonic()
-        self.looks += 1
+        self.polls += 1
         for row in rows:
             if self.is_expected(row["user_id"]) and (row["access_expires_at"] or 0) <= now:
                 self.expired.append(
@@ -37,7 +37,7 @@ class Observer(threading.Thread):
     def stop(self):
         self.ended.set()
         self.join()
-        if self.trouble:
-            raise self.trouble
-        assert self.looks > 3, "the observer polls the database often"
+        if self.failure:
+            raise self.failure
+        assert self.polls > 3, "the observer polls the database often"
         return self.expired

@@ -4,9 +4,9 @@ run again."""
 import json
 import pathlib
 
-from judge import is_whole
 from postgres import Proxy, Server, address
 from trial import Template, Trial, command
+from verification import is_whole
 
 GRANTS = 60
 NEW_GRANT = json.dumps({
@@ -27,14 +27,14 @@ def template(base):
 
 
 def trial(part, seed, index, base, template):
-    stories = [rotate, bring_in, back_up, copy, create, copy_to_server, create_on_server]
-    story = stories[index % len(stories)]
+    commands = [rotate, import_grants, back_up, copy, create, copy_to_server, create_on_server]
+    kill_in_command = commands[index % len(commands)]
     with Trial(part, seed, index, base, template, latency=0) as one:
         one.control.set(one.control.ON, 1)
-        counts = story(one)
+        counts = kill_in_command(one)
         if isinstance(one.database, pathlib.Path):
             is_whole(one.database)
-        return counts, one.story
+        return counts, one.notes
 
 
 def killed(one, kinds, *arguments, stdin=None):
@@ -46,7 +46,7 @@ def killed(one, kinds, *arguments, stdin=None):
     result = one.run(*arguments, rules=[rule], stdin=stdin, expect=None)
     if one.chance.random() < 0.5:
         one.new_boot()  # Then the killed process does not count as live, and the next command does not wait.
-    one.say(f"{' '.join(map(str, arguments[:2]))} under {rule}: {result.returncode}")
+    one.note(f"{' '.join(map(str, arguments[:2]))} under {rule}: {result.returncode}")
     assert result.returncode in (0, -9), (
         f"{arguments} under {rule} succeeds or is killed; it wrote: {result.stderr[-400:]}"
     )
@@ -85,7 +85,7 @@ def sealing_nothing(one):
     return [words[0] for words in lines if words[2] == "0"]
 
 
-def bring_in(one):
+def import_grants(one):
     names = [f"new{number}" for number in range(300)]
     lines = "".join(json.dumps({
         "user_id": name, "access_token": "a", "refresh_token": f"1//{name}-0-refresh",

@@ -21,18 +21,18 @@ HEAD = struct.Struct("=BBHIQ")
 def records(path):
     """The journal's records up to the cut: type, path, offset, data."""
     data = path.read_bytes()
-    place = 0
-    while place + HEAD.size <= len(data):
-        kind, _, name_length, length, offset = HEAD.unpack_from(data, place)
-        place += HEAD.size
-        name = data[place:place + name_length].decode()
-        place += name_length
-        if place + length > len(data):
+    position = 0
+    while position + HEAD.size <= len(data):
+        kind, _, name_length, length, offset = HEAD.unpack_from(data, position)
+        position += HEAD.size
+        name = data[position:position + name_length].decode()
+        position += name_length
+        if position + length > len(data):
             return
         if chr(kind) == "K":
             return
-        yield chr(kind), name, offset, data[place:place + length]
-        place += length
+        yield chr(kind), name, offset, data[position:position + length]
+        position += length
 
 
 def fitted(content, size):
@@ -68,7 +68,7 @@ class File:
         if size % PAGE and size // PAGE not in self.dirty:
             self.dirty[size // PAGE] = None
 
-    def settle(self, pages):
+    def make_durable(self, pages):
         """Makes the length and the given dirty pages durable."""
         # Content that a truncation removed does not come back with the length.
         del self.durable[self.shortest:]
@@ -81,30 +81,30 @@ class File:
         self.dirty = {}
 
     def sync(self):
-        self.settle(list(self.dirty))
+        self.make_durable(list(self.dirty))
 
     def fail_sync(self, chance):
         lucky = chance.choice([0, 0.5, 0.9])
-        self.settle([number for number in self.dirty if chance.random() < lucky])
+        self.make_durable([number for number in self.dirty if chance.random() < lucky])
 
-    def after_cut(self, chance, share):
-        """The content after a cut, where each dirty sector survives with the probability `share`."""
+    def after_cut(self, chance, fraction):
+        """The content after a cut, where each dirty sector survives with the probability `fraction`."""
         whole = File()
         whole.durable, size = bytearray(self.durable), len(self.durable)
-        if self.shortest < size and chance.random() < share:
+        if self.shortest < size and chance.random() < fraction:
             del whole.durable[self.shortest:]
             size = self.shortest
-        if chance.random() < share:
+        if chance.random() < fraction:
             size = len(self.seen)
         content = bytearray(fitted(bytes(whole.durable), size))
         for number, kept in self.dirty.items():
             new = self.page(self.seen, number)
             for start in range(0, PAGE, SECTOR):
-                place = number * PAGE + start
-                if place >= size or chance.random() >= share:
+                position = number * PAGE + start
+                if position >= size or chance.random() >= fraction:
                     continue
                 source = kept if kept and chance.random() < 0.3 else new
-                content[place:place + SECTOR] = source[start:start + min(SECTOR, size - place)]
+                content[position:position + SECTOR] = source[start:start + min(SECTOR, size - position)]
         return bytes(content[:size])
 
 
@@ -161,13 +161,13 @@ class Disk:
             self.durable_names = dict(self.names)
         self.pending = []
 
-    def cut(self, share=None):
+    def cut(self, fraction=None):
         """Leaves in the folder what survives, and returns a description of it.
 
-        `share` is the part of the dirty sectors that survives; without it, it is random.
+        `fraction` is the part of the dirty sectors that survives; without it, it is random.
         """
-        if share is None:
-            share = self.chance.choice([0, 0.05, 0.5, 0.95, 1])
+        if fraction is None:
+            fraction = self.chance.choice([0, 0.05, 0.5, 0.95, 1])
         names = self.surviving_names()
         for path in list(self.folder.iterdir()):
             if path.is_file():
@@ -177,11 +177,11 @@ class Disk:
             if name.endswith("-shm"):
                 continue  # It only holds shared memory: SQLite creates it again.
             if id(file) not in contents:
-                contents[id(file)] = file.after_cut(self.chance, share)
+                contents[id(file)] = file.after_cut(self.chance, fraction)
             path = self.folder / name.rsplit("/", 1)[1]
             path.write_bytes(contents[id(file)])
             path.chmod(0o600)
-        return f"{share:.0%} of the dirty sectors survive, {len(self.pending)} changes of names were pending"
+        return f"{fraction:.0%} of the dirty sectors survive, {len(self.pending)} changes of names were pending"
 
     def surviving_names(self):
         """The files by name after a cut: of the changes since the last sync of the folder, the first few survive."""

@@ -24,9 +24,9 @@ static int open_watched(const char *path, int flags, mode_t mode) {
     enum file_class class = class_of_path(path);
     bool is_new = false, is_cut = false;
     if (class != CLASS_NONE) {
-        struct verdict verdict = decide(OP_OPEN, class);
-        if (verdict.action != PASS) {
-            errno = verdict.error;
+        struct effect effect = decide(OP_OPEN, class);
+        if (effect.action != PASS) {
+            errno = effect.error;
             return -1;
         }
         is_new = flags & O_CREAT && !is_there(path);
@@ -68,12 +68,12 @@ EXPORT int close(int descriptor) {
 }
 
 EXPORT ssize_t pread64(int descriptor, void *buffer, size_t count, off64_t offset) {
-    struct verdict verdict = decide(OP_READ, watched(descriptor).class);
-    if (verdict.action == FAIL) {
-        errno = verdict.error;
+    struct effect effect = decide(OP_READ, watched(descriptor).class);
+    if (effect.action == FAIL) {
+        errno = effect.error;
         return -1;
     }
-    if (verdict.action == SHORTEN) count /= 2;
+    if (effect.action == SHORTEN) count /= 2;
     return syscall(SYS_pread64, descriptor, buffer, count, offset);
 }
 
@@ -84,17 +84,17 @@ EXPORT ssize_t pread(int descriptor, void *buffer, size_t count, off_t offset) {
 EXPORT ssize_t pwrite64(int descriptor, const void *buffer, size_t count, off64_t offset) {
     struct watched file = watched(descriptor);
     if (file.class == CLASS_NONE || !file.path) return syscall(SYS_pwrite64, descriptor, buffer, count, offset);
-    struct verdict verdict = decide(OP_WRITE, file.class);
-    if (verdict.action == FAIL) {
-        errno = verdict.error;
+    struct effect effect = decide(OP_WRITE, file.class);
+    if (effect.action == FAIL) {
+        errno = effect.error;
         return -1;
     }
     // Half of the bytes reach the file, then the disk is full or broken. The torn write stays torn.
-    size_t written = verdict.action == SHORTEN ? count / 2 : count;
+    size_t written = effect.action == SHORTEN ? count / 2 : count;
     if (file.class != CLASS_SHM) record(REC_WRITE, file.path, (uint64_t)offset, buffer, written);
     ssize_t result = syscall(SYS_pwrite64, descriptor, buffer, written, offset);
-    if (verdict.action != SHORTEN) return result;
-    errno = verdict.error;
+    if (effect.action != SHORTEN) return result;
+    errno = effect.error;
     return -1;
 }
 
@@ -105,12 +105,12 @@ EXPORT ssize_t pwrite(int descriptor, const void *buffer, size_t count, off_t of
 EXPORT ssize_t write(int descriptor, const void *buffer, size_t count) {
     struct watched file = watched(descriptor);
     if (file.class == CLASS_NONE || !file.path) return syscall(SYS_write, descriptor, buffer, count);
-    struct verdict verdict = decide(OP_WRITE, file.class);
-    if (verdict.action == FAIL) {
-        errno = verdict.error;
+    struct effect effect = decide(OP_WRITE, file.class);
+    if (effect.action == FAIL) {
+        errno = effect.error;
         return -1;
     }
-    if (verdict.action == SHORTEN && count > 1) count /= 2;
+    if (effect.action == SHORTEN && count > 1) count /= 2;
     bool appends = syscall(SYS_fcntl, descriptor, F_GETFL) & O_APPEND;
     off_t offset = syscall(SYS_lseek, descriptor, 0, appends ? SEEK_END : SEEK_CUR);
     record(REC_WRITE, file.path, (uint64_t)offset, buffer, count);
@@ -120,12 +120,12 @@ EXPORT ssize_t write(int descriptor, const void *buffer, size_t count) {
 static int synchronize(int descriptor, long call) {
     struct watched file = watched(descriptor);
     if (file.class == CLASS_NONE || !file.path) return (int)syscall(call, descriptor);
-    struct verdict verdict = decide(OP_SYNC, file.class);
-    if (verdict.action == OMIT) return 0;
-    if (verdict.action != PASS) {
+    struct effect effect = decide(OP_SYNC, file.class);
+    if (effect.action == OMIT) return 0;
+    if (effect.action != PASS) {
         // Like Linux: dirty pages count as written from now on, and are lost at a cut.
         record(REC_SYNC_FAILED, file.path, 0, NULL, 0);
-        errno = verdict.error;
+        errno = effect.error;
         return -1;
     }
     if (!keeps_journal()) return (int)syscall(call, descriptor);
@@ -140,9 +140,9 @@ EXPORT int fsync(int descriptor) { return synchronize(descriptor, SYS_fsync); }
 EXPORT int ftruncate64(int descriptor, off64_t length) {
     struct watched file = watched(descriptor);
     if (file.class == CLASS_NONE || !file.path) return (int)syscall(SYS_ftruncate, descriptor, length);
-    struct verdict verdict = decide(OP_TRUNCATE, file.class);
-    if (verdict.action != PASS) {
-        errno = verdict.error;
+    struct effect effect = decide(OP_TRUNCATE, file.class);
+    if (effect.action != PASS) {
+        errno = effect.error;
         return -1;
     }
     if (file.class != CLASS_SHM) record(REC_TRUNCATE, file.path, (uint64_t)length, NULL, 0);
@@ -154,8 +154,8 @@ EXPORT int ftruncate(int descriptor, off_t length) { return ftruncate64(descript
 EXPORT int posix_fallocate64(int descriptor, off64_t offset, off64_t length) {
     struct watched file = watched(descriptor);
     if (file.class != CLASS_NONE && file.path) {
-        struct verdict verdict = decide(OP_WRITE, file.class);
-        if (verdict.action != PASS) return verdict.error;
+        struct effect effect = decide(OP_WRITE, file.class);
+        if (effect.action != PASS) return effect.error;
         off64_t end = syscall(SYS_lseek, descriptor, 0, SEEK_END);
         if (end < offset + length) record(REC_TRUNCATE, file.path, (uint64_t)(offset + length), NULL, 0);
     }
@@ -168,9 +168,9 @@ EXPORT int posix_fallocate(int descriptor, off_t offset, off_t length) {
 
 EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int descriptor, off64_t offset) {
     if (!(flags & MAP_ANONYMOUS)) {
-        struct verdict verdict = decide(OP_MMAP, watched(descriptor).class);
-        if (verdict.action != PASS) {
-            errno = verdict.error;
+        struct effect effect = decide(OP_MMAP, watched(descriptor).class);
+        if (effect.action != PASS) {
+            errno = effect.error;
             return MAP_FAILED;
         }
     }
@@ -183,9 +183,9 @@ EXPORT void *mmap(void *address, size_t length, int protection, int flags, int d
 
 EXPORT int mknod(const char *path, mode_t mode, dev_t device) {
     enum file_class class = class_of_path(path);
-    struct verdict verdict = decide(OP_OPEN, class);
-    if (verdict.action != PASS) {
-        errno = verdict.error;
+    struct effect effect = decide(OP_OPEN, class);
+    if (effect.action != PASS) {
+        errno = effect.error;
         return -1;
     }
     int result = (int)syscall(SYS_mknod, path, mode, device);
@@ -195,9 +195,9 @@ EXPORT int mknod(const char *path, mode_t mode, dev_t device) {
 
 EXPORT int unlink(const char *path) {
     enum file_class class = class_of_path(path);
-    struct verdict verdict = decide(OP_UNLINK, class);
-    if (verdict.action != PASS) {
-        errno = verdict.error;
+    struct effect effect = decide(OP_UNLINK, class);
+    if (effect.action != PASS) {
+        errno = effect.error;
         return -1;
     }
     int result = (int)syscall(SYS_unlink, path);
@@ -207,9 +207,9 @@ EXPORT int unlink(const char *path) {
 
 static int name_again(long call, enum record type, const char *from, const char *to) {
     enum file_class class = class_of_path(to);
-    struct verdict verdict = decide(OP_RENAME, class);
-    if (verdict.action != PASS) {
-        errno = verdict.error;
+    struct effect effect = decide(OP_RENAME, class);
+    if (effect.action != PASS) {
+        errno = effect.error;
         return -1;
     }
     int result = (int)syscall(call, from, to);

@@ -2,8 +2,8 @@
 
 import errno
 
-from judge import is_whole, judge
 from trial import Template, Trial
+from verification import is_whole, verify
 
 GRANTS = 120
 SPAN = 10  # seconds under faults
@@ -45,7 +45,7 @@ def plan(chance, index):
 def trial(part, seed, index, base, template):
     with Trial(part, seed, index, base, template, lifetime=2) as one:
         rules = plan(one.chance, index)
-        one.say(";".join(rules))
+        one.note(";".join(rules))
         at_start = one.chance.random() < 0.3
         one.control.set(one.control.ON, int(at_start))
         worker = one.start(rules=rules)
@@ -72,9 +72,9 @@ def trial(part, seed, index, base, template):
             exits += 1
             worker = one.start()
         exits += recover(one, worker)
-        counts = judge(one, complete=exits == 0)
+        counts = verify(one, complete=exits == 0)
         is_whole(one.database)
-        return {**counts, "faults": one.control.hits(), "orderly exits": exits}, one.story
+        return {**counts, "faults": one.control.hits(), "orderly exits": exits}, one.notes
 
 
 def again(one, rules, deadline):
@@ -86,9 +86,9 @@ def again(one, rules, deadline):
 def accept(worker, code):
     """After temporary faults, an exit must let systemd restart the worker, and must not report the intact file as
     damaged."""
-    assert code in PASSING, f"the exit code lets systemd restart the worker; it wrote: {worker.said()}"
-    assert worker.said(), "the worker gives the reason of its exit"
-    assert "is damaged" not in worker.said(), "the intact file is not reported as damaged"
+    assert code in PASSING, f"the exit code lets systemd restart the worker; it wrote: {worker.output()}"
+    assert worker.output(), "the worker gives the reason of its exit"
+    assert "is damaged" not in worker.output(), "the intact file is not reported as damaged"
 
 
 def recover(one, worker):
@@ -104,7 +104,7 @@ def recover(one, worker):
     while not worker.wait_for(has_settled, SETTLING, "the worker refreshes again after the faults have ended"):
         accept(worker, worker.process.returncode)
         exits += 1
-        assert exits <= 3, f"the worker starts after the faults have ended; it wrote: {worker.said()}"
+        assert exits <= 3, f"the worker starts after the faults have ended; it wrote: {worker.output()}"
         worker = one.start()
-    assert worker.stop() == 0, f"the worker stops in order after the faults have ended; it wrote: {worker.said()}"
+    assert worker.stop() == 0, f"the worker stops in order after the faults have ended; it wrote: {worker.output()}"
     return exits

@@ -6,8 +6,8 @@ In half of the trials the power fails once the worker has ended. The recovery is
 import errno
 
 from disk import Disk, chance_for
-from judge import is_whole, judge
 from trial import ORDERLY, Template, Trial
+from verification import is_whole, verify
 
 GRANTS = 120
 
@@ -31,24 +31,24 @@ def trial(part, seed, index, base, template):
         failures = one.chance.choice([0, 0, 1, 2, 5])
         worker.wait_for(lambda: one.control.hits() >= failures, 60, f"{failures} writes have failed")
         code = worker.stop(45)
-        assert code in ORDERLY, f"the worker stops in order; it wrote: {worker.said()}"
+        assert code in ORDERLY, f"the worker stops in order; it wrote: {worker.output()}"
         one.control.set(one.control.ON, 0)
         if is_cut:
             disk.replay(one.journal)
-            one.say("then the power fails: " + disk.cut())
+            one.note("then the power fails: " + disk.cut())
             one.new_boot()
         spilled = [path.name for path in one.disk.iterdir() if ".unsaved-" in path.name]
-        one.say(f"ended with {code}; {spilled or 'nothing spilled'}")
+        one.note(f"ended with {code}; {spilled or 'nothing spilled'}")
         kills = 0
         for _ in range(one.chance.randrange(3) if spilled else 0):
             kills += kill_recovery(one)
-        judge(one, complete=True)
+        verify(one, complete=True)
         one.new_boot()
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
-        counts = judge(one, complete=True)
+        counts = verify(one, complete=True)
         is_whole(one.database)
         return {**counts, "spill files": len(spilled), "kills of the recovery": kills,
-                "power cuts after it": int(is_cut)}, one.story
+                "power cuts after it": int(is_cut)}, one.notes
 
 
 def kill_recovery(one):
@@ -69,7 +69,7 @@ def kill_recovery(one):
     rule = f"kill:{kind}:n={one.chance.randrange(1, most + 1)}"
     result = one.run("grants", "list", rules=[rule], expect=None)
     one.control.set(one.control.ON, 0)
-    one.say(f"recovery under {rule}: {result.returncode}")
+    one.note(f"recovery under {rule}: {result.returncode}")
     assert result.returncode in (0, -9), (
         f"the recovery under {rule} succeeds or is killed; it wrote: {result.stderr[-400:]}"
     )

@@ -1,7 +1,7 @@
 """kill -9 on SQLite at the n-th call of a kind: at each step of claim, send, commit and checkpoint."""
 
-from judge import is_whole, judge
 from trial import ORDERLY, Template, Trial
+from verification import is_whole, verify
 
 GRANTS = 120
 LIVES = 3  # kills in each trial
@@ -36,16 +36,16 @@ def trial(part, seed, index, base, template):
         kills = 0
         for _ in range(LIVES):
             rule, stops = point(one.chance)
-            one.say(rule)
+            one.note(rule)
             kills += life(one, rule, stops)
         one.control.set(one.control.ON, 0)
-        judge(one)
+        verify(one)
         # The leases of the killed workers must not delay the last run.
         one.new_boot()
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
-        counts = judge(one)
+        counts = verify(one)
         is_whole(one.database)
-        return {**counts, "kills": kills}, one.story
+        return {**counts, "kills": kills}, one.notes
 
 
 def life(one, rule, stops):
@@ -62,5 +62,5 @@ def life(one, rule, stops):
         return 1
     if code == -9:
         return 1
-    assert code in ORDERLY, f"the worker ends in order; it wrote: {worker.said()}"
+    assert code in ORDERLY, f"the worker ends in order; it wrote: {worker.output()}"
     return 0

@@ -3,8 +3,8 @@
 import re
 import signal
 
-from judge import is_whole, judge
 from trial import ORDERLY, WORKER, Template, Trial
+from verification import is_whole, verify
 
 GRANTS = 40
 # The ways in which a process without memory ends: with an abort; with a trap of Swift, whose runtime prints no message
@@ -52,22 +52,22 @@ def trial(part, seed, index, base, template):
             # Most requests are made at the start; after that there are a few thousand a second.
             rule = f"fail:malloc/*:n={int(10 ** one.chance.uniform(0, 5))}"
             extra = {}
-        one.say(f"{rule} of {library or 'all'}")
+        one.note(f"{rule} of {library or 'all'}")
         worker = one.start(rules=[rule], SWIFT_BACKTRACE="enable=no", FAULTS_REPORT_CRASHES="1", **extra)
         code = worker.wait(2.5)
         one.control.set(one.control.ON, 0)
         if code is None:
             code = worker.stop()
-        one.say(f"ended with {code}")
+        one.note(f"ended with {code}")
         is_clean = code not in ORDERLY and ends_cleanly(code, worker.errors.read_text(errors="replace"))
         assert is_clean or code in ORDERLY, (
-            f"the worker ends in order under {rule} of {library or 'all'}; it wrote: {worker.said()}"
+            f"the worker ends in order under {rule} of {library or 'all'}; it wrote: {worker.output()}"
         )
-        judge(one)
+        verify(one)
         one.new_boot()
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
-        counts = judge(one)
+        counts = verify(one)
         is_whole(one.database)
         crash = CRASH.search(worker.errors.read_text(errors="replace"))
         crashes = {f"ended in {crash[3]} by signal {crash[1]}": 1} if crash else {}
-        return {**counts, **crashes, "refused": one.control.hits(), "clean aborts": int(bool(is_clean))}, one.story
+        return {**counts, **crashes, "refused": one.control.hits(), "clean aborts": int(bool(is_clean))}, one.notes

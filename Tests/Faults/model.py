@@ -1,14 +1,14 @@
 """The power-cut model itself: what was synced survives, and what was not is lost, torn or reordered.
 
 If the model lost nothing, the part `power` would pass for any program. Every second trial therefore omits the worker's
-syncs: the judge must find lost tokens. The other trials check the model's rules, on files alone.
+syncs: the verification must find lost tokens. The other trials check the model's rules, on files alone.
 """
 
 import pathlib
 
 from disk import PAGE, SECTOR, Disk, File, chance_for
-from judge import judge
 from trial import Template, Trial
+from verification import verify
 
 GRANTS = 120
 # Enough draws for outcomes with a probability of a few percent to occur.
@@ -32,7 +32,7 @@ def trial(part, seed, index, base, template):
 
 
 def without_syncs(part, seed, index, base, template):
-    """Cuts the power of a worker without syncs: the judge must find that reported tokens are lost."""
+    """Cuts the power of a worker without syncs: the verification must find that reported tokens are lost."""
     with Trial(part, seed, index, base, template, lifetime=2) as one:
         disk = Disk(one.disk, chance_for("disk", part, seed, index))
         one.control.set(one.control.ON, 1)
@@ -44,20 +44,20 @@ def without_syncs(part, seed, index, base, template):
         worker.end()
         omitted = one.control.hits()
         disk.replay(one.journal)
-        one.say(f"{rule}; {disk.cut(share=0)}")
+        one.note(f"{rule}; {disk.cut(fraction=0)}")
         one.new_boot()
         one.control.set(one.control.POWER_OFF, 0)
         one.control.set(one.control.ON, 0)
-        verdict = refusal(one)
-        one.say(verdict)
-        assert "reported tokens lost" in verdict, f"the judge finds the tokens that {omitted} omitted syncs lose"
-        return {"power cuts without syncs": 1, "of these with lost tokens": 1, "syncs left out": omitted}, one.story
+        problems = refusal(one)
+        one.note(problems)
+        assert "reported tokens lost" in problems, f"the tokens that {omitted} omitted syncs lose are found"
+        return {"power cuts without syncs": 1, "of these with lost tokens": 1, "syncs left out": omitted}, one.notes
 
 
 def refusal(one):
-    """Returns the problems that the judge finds, or an empty text."""
+    """Returns the problems that the verification finds, or an empty text."""
     try:
-        judge(one)
+        verify(one)
     except AssertionError as error:
         return str(error)
     return ""
@@ -70,12 +70,12 @@ def page(letter):
 TWO_PAGES = page(b"0") * 2
 
 
-def after(chance, share, *steps, content=TWO_PAGES):
+def after(chance, fraction, *steps, content=TWO_PAGES):
     """Returns the content of a file of two pages after some steps and a cut."""
     file = File(content)
     for step in steps:
         step(file)
-    return file.after_cut(chance, share)
+    return file.after_cut(chance, fraction)
 
 
 def keeps_synced(chance):
@@ -95,8 +95,8 @@ def keeps_synced(chance):
         file.write(0, bytes(file.seen) or b"0", chance)
         file.sync()
         durable = bytes(file.seen)
-        for share in (0, 0.5, 1):
-            assert file.after_cut(chance, share) == durable, "what was synced survives"
+        for fraction in (0, 0.5, 1):
+            assert file.after_cut(chance, fraction) == durable, "what was synced survives"
 
 
 def loses_unsynced(chance):
@@ -109,7 +109,7 @@ def tears(chance):
     torn = 0
     for _ in range(DRAWS):
         found = after(chance, 0.5, lambda file: file.write(0, page(b"1"), chance))
-        sectors = {found[place:place + SECTOR] for place in range(0, PAGE, SECTOR)}
+        sectors = {found[position:position + SECTOR] for position in range(0, PAGE, SECTOR)}
         assert sectors <= {b"0" * SECTOR, b"1" * SECTOR}, "a sector is whole"
         torn += len(sectors) == 2
     assert torn, "a page may be torn"

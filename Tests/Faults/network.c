@@ -19,9 +19,9 @@ EXPORT int getaddrinfo(const char *node, const char *service, const struct addri
 
 EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
     if (address->sa_family == AF_INET || address->sa_family == AF_INET6) {
-        struct verdict verdict = decide(OP_CONNECT, CLASS_NET);
-        if (verdict.action != PASS) {
-            errno = verdict.error;
+        struct effect effect = decide(OP_CONNECT, CLASS_NET);
+        if (effect.action != PASS) {
+            errno = effect.error;
             return -1;
         }
         remember(descriptor, NULL, CLASS_NET);
@@ -33,14 +33,14 @@ EXPORT ssize_t sendto(
     int descriptor, const void *data, size_t count, int flags, const struct sockaddr *address, socklen_t length
 ) {
     if (watched(descriptor).class == CLASS_NET) {
-        struct verdict verdict = decide(OP_SEND, CLASS_NET);
-        if (verdict.action == SHORTEN) {
+        struct effect effect = decide(OP_SEND, CLASS_NET);
+        if (effect.action == SHORTEN) {
             // A part is sent and the connection breaks: the other side receives half a request.
             ssize_t ignored = syscall(SYS_sendto, descriptor, data, count / 2, flags, address, length);
             (void)ignored;
         }
-        if (verdict.action != PASS) {
-            errno = verdict.error;
+        if (effect.action != PASS) {
+            errno = effect.error;
             return -1;
         }
     }
@@ -52,20 +52,20 @@ EXPORT ssize_t send(int descriptor, const void *data, size_t count, int flags) {
 }
 
 EXPORT ssize_t recvfrom(
-    int descriptor, void *restrict room, size_t count, int flags, struct sockaddr *restrict address,
+    int descriptor, void *restrict buffer, size_t count, int flags, struct sockaddr *restrict address,
     socklen_t *restrict length
 ) {
     if (watched(descriptor).class == CLASS_NET) {
-        struct verdict verdict = decide(OP_RECEIVE, CLASS_NET);
-        if (verdict.action == FAIL) {
-            errno = verdict.error;
+        struct effect effect = decide(OP_RECEIVE, CLASS_NET);
+        if (effect.action == FAIL) {
+            errno = effect.error;
             return -1;
         }
-        if (verdict.action == SHORTEN && count > 16) count = 16;
+        if (effect.action == SHORTEN && count > 16) count = 16;
     }
-    return syscall(SYS_recvfrom, descriptor, room, count, flags, address, length);
+    return syscall(SYS_recvfrom, descriptor, buffer, count, flags, address, length);
 }
 
-EXPORT ssize_t recv(int descriptor, void *room, size_t count, int flags) {
-    return recvfrom(descriptor, room, count, flags, NULL, NULL);
+EXPORT ssize_t recv(int descriptor, void *buffer, size_t count, int flags) {
+    return recvfrom(descriptor, buffer, count, flags, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 import errno
 import subprocess
 
-from judge import is_whole, judge
 from trial import Template, Trial
+from verification import is_whole, verify
 
 GRANTS = 120
 SPAN = 5
@@ -57,17 +57,17 @@ def trial(part, seed, index, base, template):
         # Every second server accepts the token before the newest one: then nothing may be lost at all.
         one.google.grace = index % 2 == 1
         rules = plan(one.chance)
-        one.say(f"{';'.join(rules)}; {'with' if one.google.grace else 'without'} grace")
+        one.note(f"{';'.join(rules)}; {'with' if one.google.grace else 'without'} grace")
         worker = one.start(rules=rules)
         worker.wait_for(lambda: '"started"' in worker.text(), 30, "the worker starts")
         one.control.set(one.control.ON, 1)
         code = worker.wait(SPAN)
         one.control.set(one.control.ON, 0)
-        assert code is None, f"the worker runs; it wrote: {worker.said()}"
+        assert code is None, f"the worker runs; it wrote: {worker.output()}"
         target = one.google.requests + GRANTS // 2
         worker.wait_for(lambda: one.google.requests >= target, 60, "the worker asks again after the faults have ended")
-        assert worker.stop() == 0, f"the worker stops in order; it wrote: {worker.said()}"
-        counts = judge(one)
+        assert worker.stop() == 0, f"the worker stops in order; it wrote: {worker.output()}"
+        counts = verify(one)
         assert not one.google.grace or one.google.refusals == 0, "a server with grace refuses no token"
         is_whole(one.database)
-        return {**counts, "faults": one.control.hits()}, one.story
+        return {**counts, "faults": one.control.hits()}, one.notes

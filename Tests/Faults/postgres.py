@@ -6,14 +6,14 @@ import shutil
 import subprocess
 
 from expectations import wait_for
-from judge import judge
 from postgres_server import Server
 from proxy import Proxy
 from trial import ORDERLY, Template, Trial, command, pause
+from verification import verify
 
 GRANTS = 120
 EVENTS = 5  # kills or cuts in each trial
-SETTLING = 100
+RECOVERY_SECONDS = 100
 # Most of a trial is spent waiting for leases to end and for connections to come back.
 JOBS_FACTOR = 3
 
@@ -66,13 +66,13 @@ class Pair:
         self.server = Server(one.folder)
         self.proxy = Proxy(self.server.folder / ".s.PGSQL.5432")
         one.database = self.server.url
-        self.places = [address(self.proxy), self.server.url]
+        self.databases = [address(self.proxy), self.server.url]
         self.workers = [self.start(0), self.start(1)]
         for worker in self.workers:
             worker.wait_for(lambda: '"started"' in worker.text(), 30, "the worker starts")
 
     def start(self, number, rules=()):
-        self.one.database, direct = self.places[number], self.one.database
+        self.one.database, direct = self.databases[number], self.one.database
         worker = self.one.start(rules=rules)
         self.one.database = direct
         return worker
@@ -83,10 +83,10 @@ class Pair:
             code = worker.wait(0)
             if code is None:
                 continue
-            assert code == -9 or code in ORDERLY, f"the worker ends in order; it wrote: {worker.said()}"
+            assert code == -9 or code in ORDERLY, f"the worker ends in order; it wrote: {worker.output()}"
             self.workers[number] = self.start(number)
 
-    def settle(self):
+    def recover(self):
         """Waits until refreshes go on after the last fault, and stops the workers."""
         self.revive()
         target = self.one.google.requests + GRANTS
@@ -95,12 +95,12 @@ class Pair:
             self.revive()
             return self.one.google.requests >= target
 
-        wait_for(refreshes_again, SETTLING, lambda: "the workers refresh again; they wrote: " + self.said())
+        wait_for(refreshes_again, RECOVERY_SECONDS, lambda: "the workers refresh again; they wrote: " + self.output())
         for worker in self.workers:
-            assert worker.stop(60) == 0, f"the worker stops in order after the faults; it wrote: {worker.said()}"
+            assert worker.stop(60) == 0, f"the worker stops in order after the faults; it wrote: {worker.output()}"
 
-    def said(self):
-        return "".join(worker.said() for worker in self.workers)
+    def output(self):
+        return "".join(worker.output() for worker in self.workers)
 
     def close(self):
         self.proxy.close()
@@ -153,14 +153,14 @@ def run_trial(part, seed, index, base, template, event):
             for _ in range(EVENTS):
                 # At some point within a round of refreshes.
                 pause(0.3 + one.chance.random())
-                one.say(event(pair, one.chance))
+                one.note(event(pair, one.chance))
                 pause(one.chance.random())
                 pair.revive()
-            pair.settle()
-            counts = judge(one)
+            pair.recover()
+            counts = verify(one)
         finally:
             pair.close()
-        return {**counts, "faults": EVENTS}, one.story
+        return {**counts, "faults": EVENTS}, one.notes
 
 
 def kill_something(pair, chance):

@@ -4,8 +4,8 @@ import shutil
 import time
 
 from disk import Disk, chance_for
-from judge import is_whole, judge
 from trial import ORDERLY, Template, Trial
+from verification import is_whole, verify
 
 GRANTS = 120
 LONGEST = 12  # seconds until the cut, if no rule has caused it before
@@ -57,28 +57,28 @@ def trial(part, seed, index, base, template):
             # The cut is made from outside; a process in the middle of a call ends it.
             one.control.set(one.control.POWER_OFF, 1)
         else:
-            assert code == -9 or code in ORDERLY, f"the worker ends in order; it wrote: {worker.said()}"
+            assert code == -9 or code in ORDERLY, f"the worker ends in order; it wrote: {worker.output()}"
         for process in one.workers:
             process.end()
         failed = one.control.hits() - one.control.get(one.control.POWER_OFF) if fails else 0
         disk.replay(one.journal)
         fallen = disk.cut()
-        one.say(f"rules {';'.join(rules)}; {failed} syncs failed; records {disk.counts}; {fallen}")
+        one.note(f"rules {';'.join(rules)}; {failed} syncs failed; records {disk.counts}; {fallen}")
         one.new_boot()
         one.control.set(one.control.POWER_OFF, 0)
         one.control.set(one.control.ON, 0)
         shutil.copytree(one.disk, one.folder / "after-cut")
-        counts = judge(one)
+        counts = verify(one)
         # The worker starts again and refreshes what is due; it must keep every token that still works.
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
-        counts = judge(one)
+        counts = verify(one)
         is_whole(one.database)
         return {
             **counts,
             "failed syncs": failed,
             "cuts after a failed sync": int(failed > 0),
             "power cuts": 1,
-        }, one.story
+        }, one.notes
 
 
 def template(base):

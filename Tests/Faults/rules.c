@@ -130,10 +130,10 @@ bool watches(enum operation operation) {
     return operations_in_use & 1u << operation;
 }
 
-struct verdict decide(enum operation operation, enum file_class class) {
-    struct verdict verdict = {PASS, 0};
+struct effect decide(enum operation operation, enum file_class class) {
+    struct effect effect = {PASS, 0};
     stop_if_power_is_off();
-    if (!watches(operation) || class == CLASS_NONE || !__atomic_load_n(&words[WORD_ON], __ATOMIC_ACQUIRE)) return verdict;
+    if (!watches(operation) || class == CLASS_NONE || !__atomic_load_n(&words[WORD_ON], __ATOMIC_ACQUIRE)) return effect;
     for (int i = 0; i < rule_count; i++) {
         const struct rule *rule = &rules[i];
         if (rule->operation != (int)operation) continue;
@@ -150,7 +150,7 @@ struct verdict decide(enum operation operation, enum file_class class) {
             end_here();
         }
         enum action action = rule->action == 's' ? SHORTEN : rule->action == 'o' ? OMIT : FAIL;
-        if (verdict.action == PASS) verdict = (struct verdict){action, rule->error};
+        if (effect.action == PASS) effect = (struct effect){action, rule->error};
     }
-    return verdict;
+    return effect;
 }

@@ -29,13 +29,13 @@ enum file_class {
 // OMIT: the call is not made and reports success, as in a program that lacks the call. Only syncs can be omitted.
 enum action { PASS, FAIL, SHORTEN, OMIT };
 
-struct verdict {
+struct effect {
     enum action action;
     int error;
 };
 
 // Decides about one call. A rule that kills does not return.
-struct verdict decide(enum operation operation, enum file_class class);
+struct effect decide(enum operation operation, enum file_class class);
 bool watches(enum operation operation);
 
 // The counter that stops every process at a power cut, see rules.c.

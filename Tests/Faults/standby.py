@@ -2,11 +2,11 @@
 counted."""
 
 from expectations import wait_for
-from judge import judge
 from postgres import GRANTS, JOBS_FACTOR, template  # noqa: F401
 from postgres_server import Server
 from proxy import Proxy
 from trial import Trial, pause
+from verification import verify
 
 
 class Cluster:
@@ -71,12 +71,12 @@ def trial(part, seed, index, base, template):  # noqa: F811
             cluster.fail_over(lag)
             target = one.google.requests + GRANTS
             goes_on = worker.wait_for(lambda: one.google.requests >= target, 100, "refreshes go on after the fail-over")
-            assert goes_on, f"the worker runs after the fail-over; it wrote: {worker.said()}"
-            assert worker.stop(60) == 0, f"the worker stops in order; it wrote: {worker.said()}"
-            counts = judge(one, may_lose=not synchronous)
+            assert goes_on, f"the worker runs after the fail-over; it wrote: {worker.output()}"
+            assert worker.stop(60) == 0, f"the worker stops in order; it wrote: {worker.output()}"
+            counts = verify(one, may_lose=not synchronous)
         finally:
             cluster.close()
         name = "synchronous" if synchronous else f"asynchronous, {lag} s behind"
-        one.say(f"{name}: {counts}")
+        one.note(f"{name}: {counts}")
         lost = counts.pop("grants that lost a reported token", 0)
-        return {**counts, f"lost ({name})": lost, f"fail-overs ({name})": 1}, one.story
+        return {**counts, f"lost ({name})": lost, f"fail-overs ({name})": 1}, one.notes

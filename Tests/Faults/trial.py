@@ -136,7 +136,7 @@ class Trial:
         self.certificate = certificate
         self.lives = []  # (start, end) of each process that could refresh
         self.workers = []
-        self.story = []
+        self.notes = []
 
     def __enter__(self):
         return self
@@ -148,7 +148,7 @@ class Trial:
         if kind is None:
             shutil.rmtree(self.folder)
         else:
-            error.add_note("; ".join(self.story))
+            error.add_note("; ".join(self.notes))
 
     def new_boot(self):
         # Leases and pauses of another boot count as over.
@@ -193,8 +193,8 @@ class Trial:
         output = self.run("grants", "export", "--plaintext").stdout
         return {line["user_id"]: line for line in map(json.loads, output.splitlines())}
 
-    def say(self, text):
-        self.story.append(text)
+    def note(self, text):
+        self.notes.append(text)
 
 
 class Worker:
@@ -230,7 +230,7 @@ class Worker:
         """Waits until the condition is true; returns `False` if the worker ends before."""
         wait_for(
             lambda: condition() or self.wait(0) is not None, seconds,
-            lambda: f"{expectation}\n{seen(condition)}\nthe worker wrote: {self.said()}", pause=0.02,
+            lambda: f"{expectation}\n{seen(condition)}\nthe worker wrote: {self.output()}", pause=0.02,
         )
         return condition()
 
@@ -239,7 +239,7 @@ class Worker:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         code = self.wait(seconds)
-        assert code is not None, f"SIGTERM ends the worker within {seconds} s; it wrote: {self.said()}"
+        assert code is not None, f"SIGTERM ends the worker within {seconds} s; it wrote: {self.output()}"
         return code
 
     def end(self):
@@ -247,5 +247,5 @@ class Worker:
             self.process.kill()
         self.wait(10)
 
-    def said(self):
+    def output(self):
         return self.errors.read_text(errors="replace")[-800:]

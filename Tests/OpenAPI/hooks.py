@@ -13,9 +13,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "EndToEnd"), str(HERE.parent / "Pyt
 sys.dont_write_bytecode = True
 
 import accounts  # noqa: E402
-import stage  # noqa: E402
+import setup  # noqa: E402
 
-STAGE = stage.Stage.entered(json.loads(os.environ["OPENAPI_STAGE"]))
+SETUP = setup.Setup.from_fields(json.loads(os.environ["OPENAPI_SETUP"]))
 FRAMING = {"connection", "content-length", "expect", "host", "transfer-encoding", "upgrade"}
 numbers = itertools.count()
 
@@ -34,7 +34,7 @@ class Callers:
         if name_of(context.operation) in ("deleteUser", "deleteUserByFormerName"):
             # A deleted user cannot make further calls.
             return accounts.user_token(f"leaver-{next(numbers)}")
-        return accounts.user_token(STAGE.user)
+        return accounts.user_token(SETUP.user)
 
     def set(self, case, token, context):
         case.headers["Authorization"] = f"Bearer {token}"
@@ -62,39 +62,39 @@ def before_call(context, case, kwargs):
 @schemathesis.hook
 def after_call(context, case, response):
     """Records the outcome of each request, for the check that every route was answered with success."""
-    with open(STAGE.seen, "a") as seen:
+    with open(SETUP.seen, "a") as seen:
         seen.write(f"{name_of(case.operation)} {response.status_code}\n")
 
 
 def with_google_token(case):
-    case.body = {**case.body, "access_token": STAGE.access_token}
+    case.body = {**case.body, "access_token": SETUP.access_token}
 
 
 def with_refresh_token(case):
     if isinstance(case.body, dict) and case.body.get("refresh_token"):
-        case.body = {**case.body, "refresh_token": STAGE.sign_in()["refresh_token"]}
+        case.body = {**case.body, "refresh_token": SETUP.sign_in()["refresh_token"]}
 
 
 def with_security_event(case):
-    case.body = STAGE.security_event()
+    case.body = SETUP.security_event()
 
 
 def with_user(case):
     # Every third request names an unknown user.
     if next(numbers) % 3:
-        case.path_parameters = {**case.path_parameters, "user_id": STAGE.vended_user}
+        case.path_parameters = {**case.path_parameters, "user_id": SETUP.vended_user}
 
 
 def with_granted_scopes(case):
     with_user(case)
     if case.query.get("scope"):
-        case.query = {**case.query, "scope": STAGE.scopes[: len(case.query["scope"])]}
+        case.query = {**case.query, "scope": SETUP.scopes[: len(case.query["scope"])]}
 
 
 def with_rejected_token(case):
     with_user(case)
     if next(numbers) % 2:
-        case.body = {**case.body, "access_token": STAGE.vended_token()}
+        case.body = {**case.body, "access_token": SETUP.vended_token()}
 
 
 CHANGES = {

@@ -26,7 +26,7 @@ class Proxy(threading.Thread):
         self.passes = {"requests", "answers"}
         self.lock = threading.Lock()
         self.ended = False
-        self.trouble = None
+        self.failure = None
         self.start()
 
     def pass_only(self, *what):
@@ -43,7 +43,7 @@ class Proxy(threading.Thread):
     def close(self):
         self.ended = True
         self.join(10)
-        assert not self.trouble, "the proxy works"
+        assert not self.failure, "the proxy works"
 
     def run(self):
         try:
@@ -59,7 +59,7 @@ class Proxy(threading.Thread):
             self.reset()
             self.listener.close()
         except Exception as error:  # reported by close()
-            self.trouble = error
+            self.failure = error
 
     def serve(self, source):
         """Handles a ready socket; returns `True` if it has to wait."""

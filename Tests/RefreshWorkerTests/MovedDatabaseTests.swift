@@ -64,7 +64,7 @@ struct MovedDatabaseTests {
                 #expect(try await context.run(command) == .success, "\(command)")
             }
             let diagnoses = try await Doctor(context: context).databaseDiagnoses()
-            #expect(diagnoses.contains { $0.grade == .fault && "\($0)".contains("was moved to the SQLite file") })
+            #expect(diagnoses.contains { $0.severity == .fault && "\($0)".contains("was moved to the SQLite file") })
         }
     }
 }

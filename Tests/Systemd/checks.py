@@ -14,7 +14,7 @@ KEYS = "/etc/refresh-worker/keys"
 RUN = "runuser -u refresh-worker -- refresh-worker"
 
 
-def says(title, needed=False):
+def check(title, needed=False):
     """Adds a check; one that is needed ends the run when it fails."""
     def add(function):
         CHECKS.append((title, function, needed))
@@ -25,7 +25,7 @@ def says(title, needed=False):
 
 # MARK: The steps of docs/running.md
 
-@says("sysusers and tmpfiles make the user and the folders", needed=True)
+@check("sysusers and tmpfiles make the user and the folders", needed=True)
 def users_and_folders(it):
     it.documented("systemd-sysusers && systemd-tmpfiles --create")
     it.documented("systemctl daemon-reload")
@@ -35,7 +35,7 @@ def users_and_folders(it):
     )
 
 
-@says("the configuration is kept by a second make install", needed=True)
+@check("the configuration is kept by a second make install", needed=True)
 def configuration(it):
     it.configure()
     it.install()
@@ -43,40 +43,42 @@ def configuration(it):
     it.start_sandbox()
 
 
-@says("keys generate, as in docs/running.md: mode 0600, owned by the service", needed=True)
+@check("keys generate, as in docs/running.md: mode 0600, owned by the service", needed=True)
 def keys_generate(it):
     it.documented(f"{RUN} keys generate")
     assert it.modes(KEYS) == ["refresh-worker 600"], "only the service can read the key ring"
 
 
-@says("doctor finds no fault before the first start")
+@check("doctor finds no fault before the first start")
 def doctor(it):
     it.documented(f"{RUN} doctor --config {CONFIGURATION}")
 
 
-@says("grants import, as in docs/running.md, from a file that only root can read", needed=True)
+@check("grants import, as in docs/running.md, from a file that only root can read", needed=True)
 def grants_import(it):
     it.machine.write("/root/grants.jsonl", it.create(20, "user"), mode=0o600)
     it.documented(f"{RUN} grants import - --config {CONFIGURATION} <grants.jsonl")
     assert len(it.grants()) == 20, "every grant is imported"
 
 
-@says("the service becomes ready with all of its hardening", needed=True)
+@check("the service becomes ready with all of its hardening", needed=True)
 def start(it):
     it.documented("systemctl enable --now refresh-worker")
     it.wait_active()
     # Apart from systemd's own lines there is only the worker's first line.
-    said = [line for line in it.journal().splitlines() if "Keeps stored Google" not in line]
-    assert len(said) == 1 and said[0].startswith("started "), "the journal holds the worker's first line and no other"
+    output = [line for line in it.journal().splitlines() if "Keeps stored Google" not in line]
+    assert len(output) == 1 and output[0].startswith("started "), (
+        "the journal has the worker's first line and no other"
+    )
 
 
-@says("it refreshes every grant")
+@check("it refreshes every grant")
 def refreshes(it):
     it.wait_refreshing()
     assert it.events("refresh", outcome="refreshed"), "the metrics log reports refreshes"
 
 
-@says("no call of it is refused by the filter of system calls, and it does not map code that it wrote")
+@check("no call of it is refused by the filter of system calls, and it does not map code that it wrote")
 def filter_of_calls(it):
     # Here a refused call kills the worker instead of failing with an error that may go unnoticed. Only the nice value
     # of a thread may be refused, because Dispatch continues without it.
@@ -91,7 +93,7 @@ def filter_of_calls(it):
     it.call("systemctl", "start", SERVICE)
 
 
-@says("the kernel enforces: no privileges, no core, a filter, 65536 files, closed to its user's debuggers")
+@check("the kernel enforces: no privileges, no core, a filter, 65536 files, closed to its user's debuggers")
 def process(it):
     status = dict(line.split(":\t", 1) for line in it.machine.read(f"/proc/{it.pid()}/status").splitlines())
     for name, value in {"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "0" * 16, "CapBnd": "0" * 16}.items():
@@ -108,13 +110,13 @@ def process(it):
     assert "rwx" not in it.machine.read(f"/proc/{it.pid()}/maps"), "no memory is writable and executable"
 
 
-@says("systemd-analyze finds an exposure of 1.5 or lower")
+@check("systemd-analyze finds an exposure of 1.5 or lower")
 def exposure(it):
     report = it.call("systemd-analyze", "security", "--no-pager", "--threshold=15", SERVICE)
     return re.search(r"exposure level[^:]*: ([0-9.]+)", report)[1]
 
 
-@says("other users cannot read database, folders and logs")
+@check("other users cannot read database, folders and logs")
 def modes(it):
     found = it.shell("stat --format='%n %U %a' /var/lib/refresh-worker /var/lib/refresh-worker/grants.sqlite*"
                      " /var/log/refresh-worker /var/log/refresh-worker/*").splitlines()
@@ -125,15 +127,15 @@ def modes(it):
     return f"{len(found)} of them"
 
 
-@says("systemctl status shows the number of connected grants")
+@check("systemctl status shows the number of connected grants")
 def status_line(it):
-    told = wait_for(lambda: re.search(r'Status: "20 of 20 grants connected.*"',
+    status = wait_for(lambda: re.search(r'Status: "20 of 20 grants connected.*"',
                                       it.call("systemctl", "status", "--no-pager", SERVICE, expect=None)), 20,
                     lambda: f"the status shows every grant, not {it.property('StatusText')!r}")
-    return told[0]
+    return status[0]
 
 
-@says("the other commands of docs/running.md work while the service runs")
+@check("the other commands of docs/running.md work while the service runs")
 def commands(it):
     it.documented(f"{RUN} backup /var/lib/refresh-worker/backup.sqlite")
     assert it.modes("/var/lib/refresh-worker/backup.sqlite") == ["refresh-worker 600"], (
@@ -142,11 +144,11 @@ def commands(it):
     user = min(it.grants())
     for words in (["status"], ["grants", "list"], ["grants", "show", user], ["token", user, "--min-ttl", "3"],
                   ["keys", "list"], ["doctor"], ["grants", "export", "--plaintext"]):
-        said = it.as_service(*words, "--config", CONFIGURATION)
-        assert said.strip(), f"`{' '.join(words)}` prints something"
+        output = it.as_service(*words, "--config", CONFIGURATION)
+        assert output.strip(), f"`{' '.join(words)}` prints something"
 
 
-@says("keys rotate, while the service runs")
+@check("keys rotate, while the service runs")
 def rotation(it):
     old = it.machine.read(KEYS).split("\n")
     it.as_service("keys", "rotate", "--config", CONFIGURATION, timeout=300)
@@ -157,7 +159,7 @@ def rotation(it):
 
 # MARK: Signals
 
-@says("reload: RELOADING, then READY, the new settings hold, the process is the same")
+@check("reload: RELOADING, then READY, the new settings hold, the process is the same")
 def reload(it):
     pid, cursor = it.pid(), it.cursor()
     it.call("systemctl", "log-level", "debug")
@@ -167,8 +169,8 @@ def reload(it):
     it.wait_active()
     it.call("systemctl", "log-level", "info")
     heard = it.call("journalctl", "--no-pager", "--output=cat", f"--after-cursor={cursor}", "_PID=1")
-    told = [word for word in re.findall(r"Got notification message.*\((.*)\)", heard)]
-    order = " ".join(told)
+    status = [word for word in re.findall(r"Got notification message.*\((.*)\)", heard)]
+    order = " ".join(status)
     assert re.search(r"RELOADING=1.*MONOTONIC_USEC=\d+.*READY=1", order), (
         f"systemd is notified of RELOADING, then of READY: {order[-400:]}"
     )
@@ -176,7 +178,7 @@ def reload(it):
     it.wait_refreshing()
 
 
-@says("a reload with a mistake in the configuration changes nothing")
+@check("a reload with a mistake in the configuration changes nothing")
 def bad_reload(it):
     cursor = it.cursor()
     it.configure(REFRESH_WORKER_MAX_RATES="1")
@@ -187,7 +189,7 @@ def bad_reload(it):
     it.wait_refreshing()
 
 
-@says("logrotate: the old file is renamed, the worker continues in a new one, no line is lost")
+@check("logrotate: the old file is renamed, the worker continues in a new one, no line is lost")
 def logrotate(it):
     cursor = it.cursor()
     before = it.call("stat", "--format=%i", METRICS)
@@ -203,7 +205,7 @@ def logrotate(it):
     it.wait_refreshing()
 
 
-@says("stop: exit 0 within the deadline")
+@check("stop: exit 0 within the deadline")
 def stop(it):
     began = time.monotonic()
     it.call("systemctl", "stop", SERVICE)
@@ -214,7 +216,7 @@ def stop(it):
     return f"{took:.1f} s"
 
 
-@says("stop while Google hangs: exit 0 within the deadline")
+@check("stop while Google hangs: exit 0 within the deadline")
 def stop_hanging(it):
     it.control("settings", outage="hang")
     it.call("systemctl", "start", SERVICE)
@@ -229,7 +231,7 @@ def stop_hanging(it):
     return f"{took:.1f} s"
 
 
-@says("watchdog: a worker that hangs is killed with SIGABRT and restarted")
+@check("watchdog: a worker that hangs is killed with SIGABRT and restarted")
 def watchdog(it):
     it.drop_in(SERVICE, "[Service]", "WatchdogSec=4s", "RestartSec=1s")
     it.call("systemctl", "restart", SERVICE)
@@ -242,17 +244,17 @@ def watchdog(it):
     it.shell(f"kill -STOP {pid}")
     wait_for(lambda: it.property("NRestarts") == "1" and it.property("SubState") == "running", 40,
              lambda: f"the watchdog restarts the worker: {it.journal(since=cursor)[-600:]}")
-    said = it.journal(since=cursor)
-    assert "Watchdog timeout" in said and re.search(r"status=6/ABRT", said), (
-        f"the watchdog ends the worker with SIGABRT: {said[-600:]}"
+    output = it.journal(since=cursor)
+    assert "Watchdog timeout" in output and re.search(r"status=6/ABRT", output), (
+        f"the watchdog ends the worker with SIGABRT: {output[-600:]}"
     )
-    assert "dumped core" not in said and "code=dumped" not in said, f"the worker leaves no core: {said[-600:]}"
+    assert "dumped core" not in output and "code=dumped" not in output, f"the worker leaves no core: {output[-600:]}"
     it.wait_refreshing()
     it.drop_in(SERVICE)
     it.call("systemctl", "restart", SERVICE)
 
 
-@says("kill -9: it is restarted")
+@check("kill -9: it is restarted")
 def killed(it):
     before = it.pid()
     it.shell(f"kill -KILL {before}")
@@ -260,7 +262,7 @@ def killed(it):
     it.wait_refreshing(90)
 
 
-@says("a broken configuration: exit 78, an error in the journal, and no restart")
+@check("a broken configuration: exit 78, an error in the journal, and no restart")
 def broken_configuration(it):
     cursor = it.cursor()
     it.configure(REFRESH_WORKER_MAX_RATES="1")
@@ -268,9 +270,9 @@ def broken_configuration(it):
     # With a restart to come, its state would be "activating".
     found = [it.property(name) for name in ("ActiveState", "ExecMainStatus", "NRestarts")]
     assert found == ["failed", "78", "0"], "the service fails with 78 and is not restarted"
-    said = it.journal(since=cursor)
-    assert "REFRESH_WORKER_MAX_RATES" in said and "REFRESH_WORKER_MAX_RATE?" in said, (
-        f"the journal names the wrong key and the right one: {said[-500:]}"
+    output = it.journal(since=cursor)
+    assert "REFRESH_WORKER_MAX_RATES" in output and "REFRESH_WORKER_MAX_RATE?" in output, (
+        f"the journal names the wrong key and the right one: {output[-500:]}"
     )
     it.configure()
     it.call("systemctl", "start", SERVICE)
@@ -278,15 +280,15 @@ def broken_configuration(it):
 
 # MARK: Credentials
 
-@says("the client id as a credential, from /etc/credstore: it is read, and an invalid one is refused by name")
+@check("the client id as a credential, from /etc/credstore: it is read, and an invalid one is refused by name")
 def client_credential(it):
     cursor = it.cursor()
     it.configure(GOOGLE_CLIENT_ID=None)
     it.machine.write("/etc/credstore/refresh-worker.client-id", "two words\n", mode=0o600)
     it.call("systemctl", "restart", SERVICE, expect=1)
-    said = it.journal(since=cursor)
-    assert it.property("ExecMainStatus") == "78" and "credential client-id, line 1" in said, (
-        f"the service exits with 78 and names the line of the credential: {said[-500:]}"
+    output = it.journal(since=cursor)
+    assert it.property("ExecMainStatus") == "78" and "credential client-id, line 1" in output, (
+        f"the service exits with 78 and names the line of the credential: {output[-500:]}"
     )
     it.machine.write("/etc/credstore/refresh-worker.client-id", CLIENT + "\n", mode=0o600)
     it.call("systemctl", "start", SERVICE)
@@ -294,7 +296,7 @@ def client_credential(it):
     it.wait_refreshing()
 
 
-@says("the service also starts without that credential")
+@check("the service also starts without that credential")
 def no_client_credential(it):
     it.call("rm", "-f", "/etc/credstore/refresh-worker.client-id")
     it.configure()
@@ -303,7 +305,7 @@ def no_client_credential(it):
     it.wait_refreshing()
 
 
-@says("the key ring as a credential, from a file that only root can read")
+@check("the key ring as a credential, from a file that only root can read")
 def key_credential(it):
     it.shell(f"install -m 0600 -o root -g root {KEYS} /root/keys && mv {KEYS} {KEYS}.aside")
     it.drop_in(SERVICE, "[Service]", "LoadCredential=key-ring:/root/keys")
@@ -317,7 +319,7 @@ def key_credential(it):
     it.call("systemctl", "restart", SERVICE)
 
 
-@says("the listeners: systemd's socket, secrets from /etc/credstore, a unix socket only for the service's group")
+@check("the listeners: systemd's socket, secrets from /etc/credstore, a unix socket only for the service's group")
 def listeners(it):
     secret, key = "a secret of the app that is long enough", "a service's credential"
     digest = hashlib.sha256(key.encode()).hexdigest()
@@ -352,7 +354,7 @@ def listeners(it):
     it.wait_active()
 
 
-@says("no key ring: exit 78, and the journal explains how to make one")
+@check("no key ring: exit 78, and the journal explains how to make one")
 def no_key(it):
     cursor = it.cursor()
     it.call("mv", KEYS, f"{KEYS}.aside")
@@ -365,7 +367,7 @@ def no_key(it):
 
 # MARK: A full disk
 
-@says("a full disk under the logs does not stop the refreshes, and the log continues afterwards")
+@check("a full disk under the logs does not stop the refreshes, and the log continues afterwards")
 def full_log(it):
     it.call("systemctl", "stop", SERVICE)
     it.shell("mount -t tmpfs -o size=64k,mode=0750,uid=refresh-worker,gid=refresh-worker none /var/log/refresh-worker"
@@ -385,7 +387,7 @@ def full_log(it):
 
 # MARK: Restoring
 
-@says("a backup is restored as docs/running.md says")
+@check("a backup is restored as docs/running.md says")
 def restore(it):
     it.call("systemctl", "stop", SERVICE)
     it.shell("cd /var/lib/refresh-worker && cp backup.sqlite grants.sqlite"
@@ -398,20 +400,20 @@ def restore(it):
 
 # MARK: Passes without a daemon
 
-@says("one pass while the daemon runs is harmless")
+@check("one pass while the daemon runs is harmless")
 def pass_beside(it):
     it.call("systemctl", "start", ONCE)
     assert it.property("Result", ONCE) == "success", f"the pass succeeds: {it.journal(ONCE)[-500:]}"
 
 
-@says("one pass alone refreshes what is due, with all of its hardening")
+@check("one pass alone refreshes what is due, with all of its hardening")
 def pass_alone(it):
     it.call("systemctl", "disable", "--now", SERVICE)
     code, summary = pass_over_due(it)
     assert code == 0 and summary["refreshed"] > 0, "the pass refreshes what is due"
 
 
-@says("a pass that leaves grants due ends with 75, which systemd does not count as a failure")
+@check("a pass that leaves grants due ends with 75, which systemd does not count as a failure")
 def pass_later(it):
     it.control("settings", outage="http503")
     code, summary = pass_over_due(it)
@@ -432,7 +434,7 @@ def pass_over_due(it):
     return code, it.summary(cursor)
 
 
-@says("the timer starts passes")
+@check("the timer starts passes")
 def timer(it):
     it.drop_in("refresh-worker-once.timer", "[Timer]", "OnCalendar=*:*:0/4", "AccuracySec=1s")
     cursor = it.cursor()
@@ -444,7 +446,7 @@ def timer(it):
     assert "Next elapse" in when, "systemd accepts the calendar of the timer"
 
 
-@says("the crontab's line works")
+@check("the crontab's line works")
 def crontab(it):
     lines = it.machine.read("/usr/local/share/doc/refresh-worker/crontab").splitlines()
     [line] = [line for line in lines if line.startswith("*/")]
@@ -459,7 +461,7 @@ def crontab(it):
 
 # MARK: Afterwards
 
-@says("after a restart of the machine the enabled service runs again")
+@check("after a restart of the machine the enabled service runs again")
 def reboot(it):
     it.call("systemctl", "enable", "--now", SERVICE)
     it.wait_active()
@@ -472,7 +474,7 @@ def reboot(it):
     it.wait_refreshing(90)
 
 
-@says("no token and no key is in the journal or the metrics log")
+@check("no token and no key is in the journal or the metrics log")
 def no_secret(it):
     text = it.call("journalctl", "--no-pager", "--output=cat") + it.shell("cat /var/log/refresh-worker/*.jsonl*")
     assert len(text) > 10_000, "the journal and the logs have content"
@@ -483,7 +485,7 @@ def no_secret(it):
     assert "ya29." not in text and "1//" not in text, "no token is in the journal or a log"
 
 
-@says("uninstall leaves configuration, keys, grants and logs")
+@check("uninstall leaves configuration, keys, grants and logs")
 def uninstall(it):
     it.call("systemctl", "disable", "--now", SERVICE)
     it.host("make", "uninstall", f"DESTDIR={it.machine.root}")

@@ -85,9 +85,9 @@ class Machine:
     def call(self, *words, expect=0, **more):
         """Runs a command that must end with an exit code, any if it is `None`, and returns its standard output."""
         done = self.run(*words, **more)
-        said = (done.stdout + done.stderr)[-700:]
+        output = (done.stdout + done.stderr)[-700:]
         assert expect is None or done.returncode == expect, (
-            f"`{' '.join(words)}` exits with the expected code; it wrote: {said}"
+            f"`{' '.join(words)}` exits with the expected code; it wrote: {output}"
         )
         return done.stdout
 

@@ -17,8 +17,8 @@ extension CommandContext {
             defer { progress.clear() }
             do {
                 try await store.backup(to: file) { step in
-                    let share = step.pagesInAll > 0 ? step.pagesCopied * 100 / step.pagesInAll : 100
-                    progress.show("copied \(step.pagesCopied) of \(step.pagesInAll) pages (\(share) %)")
+                    let percent = step.pagesInAll > 0 ? step.pagesCopied * 100 / step.pagesInAll : 100
+                    progress.show("copied \(step.pagesCopied) of \(step.pagesInAll) pages (\(percent) %)")
                 }
             } catch let error as StoreError {
                 throw CommandFailure(notBackedUp: error)
@@ -43,13 +43,13 @@ extension CommandContext {
         guard try FileStatus.of(folder)?.kind == .folder else {
             throw CommandFailure(
                 .cannotCreate,
-                "\(file) cannot be made, because its folder does not exist: run: mkdir -p \(folder)"
+                "\(file) cannot be created, because its folder does not exist: run: mkdir -p \(folder)"
             )
         }
         guard FileStatus.mayWrite(folder) else {
             throw CommandFailure(
                 .cannotCreate,
-                "\(file) cannot be made, because this user may not write in \(folder): choose another folder"
+                "\(file) cannot be created, because this user may not write in \(folder): choose another folder"
             )
         }
     }

@@ -6,24 +6,24 @@ import WorkerLifecycle
 /// The checks of the clocks, which do not need the network.
 extension Doctor {
     /// The years 2025 to 2099: the program is not older, and is not expected to run later.
-    private static let saneYears =
+    private static let plausibleYears =
         Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
     /// The tolerated difference between two clocks.
     ///
-    /// With a larger one, dead tokens look alive or live ones dead.
+    /// With a larger one, expired tokens count as valid or valid ones as expired.
     static let tolerableSkew: Duration = .seconds(60)
     private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
 
     func clockDiagnoses() async throws -> [Diagnosis] {
-        let written = try await BlockingCallQueue.files.run { try lastWrite() }
-        return [Self.judgeClock(now: context.time.now, lastWrite: written), bootDiagnosis]
+        let lastWrite = try await BlockingCallQueue.files.run { try lastWriteTime() }
+        return [Self.checkClock(now: context.time.now, lastWrite: lastWrite), bootDiagnosis]
     }
 
-    /// Judges the wall clock by itself and by the last write: a file cannot have been written in the future.
-    static func judgeClock(now: Timestamp, lastWrite: Timestamp?) -> Diagnosis {
+    /// Checks the wall clock alone and against the last write: a file cannot have been written in the future.
+    static func checkClock(now: Timestamp, lastWrite: Timestamp?) -> Diagnosis {
         let subject = "clock"
         let advice = "set it, and synchronize it by NTP (timedatectl set-ntp true)"
-        guard saneYears.contains(now) else {
+        guard plausibleYears.contains(now) else {
             return .fault(subject, "the clock says \(now.iso8601Seconds): \(advice)")
         }
         if let lastWrite, lastWrite - now > tolerableSkew {
@@ -39,7 +39,7 @@ extension Doctor {
     }
 
     /// The time of the last write to the database or its log.
-    private func lastWrite() throws -> Timestamp? {
+    private func lastWriteTime() throws -> Timestamp? {
         guard let path = context.configuration.database.file else { return nil }
         return try [path, path + "-wal"].compactMap { try FileStatus.of($0)?.modifiedAt }.max()
     }
@@ -49,9 +49,9 @@ extension Doctor {
         do throws(FileReader.Failure) {
             let id = try context.inputs.files.read(Self.bootIDFile)
             guard id.count > 1 else { return .fault(subject, "\(Self.bootIDFile) is empty: mount /proc") }
-            return .ok(subject, "can be read; leases go by it")
+            return .ok(subject, "can be read; leases use it")
         } catch {
-            return .fault(subject, "\(Self.bootIDFile) \(error.reason): leases go by it: mount /proc")
+            return .fault(subject, "\(Self.bootIDFile) \(error.reason), and leases use it: mount /proc")
         }
     }
 }

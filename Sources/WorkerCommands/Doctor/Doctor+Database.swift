@@ -7,9 +7,9 @@ import WorkerLifecycle
 
 /// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {
-    /// The free space below which SQLite may not have room for its log.
-    private static let leastSpace: Int64 = 16 << 20
-    private static let ampleSpace: Int64 = 256 << 20
+    /// The free space below which SQLite may not be able to write its log.
+    private static let minimumSpace: Int64 = 16 << 20
+    private static let warningSpace: Int64 = 256 << 20
     private static let subject = "database"
     static let contentSubject = "database content"
 
@@ -48,34 +48,36 @@ extension Doctor {
     /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
     private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
         do {
-            guard let facts = try FileStatus.of(path) else { return (missingDiagnosis(path), false) }
-            guard facts.kind == .regular else {
+            guard let status = try FileStatus.of(path) else { return (missingDiagnosis(path), false) }
+            guard status.kind == .regular else {
                 return (.fault(Self.subject, "\(path) is not a file: name one with --database"), false)
             }
             let folder = FileStatus.folder(of: path)
             guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
-                let advice = "run as its owner, user id \(facts.owner)"
-                return (.fault(Self.subject, "\(path) is closed to this user: \(advice)"), false)
+                let advice = "run as its owner, user id \(status.owner)"
+                return (.fault(Self.subject, "\(path) cannot be read and written by this user: \(advice)"), false)
             }
             guard FileStatus.mayWrite(folder) else {
                 let advice = "let the worker's user write there"
-                return (.fault(Self.subject, "\(folder), where SQLite keeps its log, is closed: \(advice)"), false)
+                return (
+                    .fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written: \(advice)"), false
+                )
             }
-            let isEmpty = facts.size == 0
+            let isEmpty = status.size == 0
             guard isEmpty || DatabaseHeader.read(path) != nil else {
                 let advice = "name another file, or put a backup in its place while no worker runs"
                 return (.fault(Self.subject, "\(path) is not a SQLite database, or is damaged: \(advice)"), false)
             }
-            guard facts.permissions & 0o007 == 0 else {
+            guard status.permissions & 0o007 == 0 else {
                 let advice = "run: chmod 600 \(path)"
-                return (.fault(Self.subject, "\(path) is open to others (mode \(facts.mode)): \(advice)"), !isEmpty)
+                return (.fault(Self.subject, "\(path) is open to others (mode \(status.mode)): \(advice)"), !isEmpty)
             }
             if isEmpty {
                 return (.ok(Self.subject, "\(path) is empty: the worker makes its tables at its first start"), false)
             }
-            return (.ok(Self.subject, "\(path), \(ByteCount.text(facts.size)), mode \(facts.mode)"), true)
+            return (.ok(Self.subject, "\(path), \(ByteCount.text(status.size)), mode \(status.mode)"), true)
         } catch {
-            return (.fault(Self.subject, "\(error): see that its folders are open to the worker's user"), false)
+            return (.fault(Self.subject, "\(error): check that the worker's user may enter its folders"), false)
         }
     }
 
@@ -93,17 +95,17 @@ extension Doctor {
     private func spaceDiagnosis(_ path: String) -> Diagnosis {
         let subject = "free disk space"
         do {
-            return Self.judge(subject, free: try FileStatus.freeSpace(at: FileStatus.folder(of: path)))
+            return Self.check(subject, free: try FileStatus.freeSpace(at: FileStatus.folder(of: path)))
         } catch {
-            return .warning(subject, "is unknown: \(error)")
+            return .warning(subject, "unknown: \(error)")
         }
     }
 
-    static func judge(_ subject: String, free: Int64) -> Diagnosis {
-        let words = "\(ByteCount.text(free)) on the database's disk"
-        if free < leastSpace { return .fault(subject, "\(words): make room, or nothing can be stored") }
-        if free < ampleSpace { return .warning(subject, "\(words): make room") }
-        return .ok(subject, words)
+    static func check(_ subject: String, free: Int64) -> Diagnosis {
+        let text = "\(ByteCount.text(free)) on the database's disk"
+        if free < minimumSpace { return .fault(subject, "\(text): free some space, or nothing can be stored") }
+        if free < warningSpace { return .warning(subject, "\(text): free some space") }
+        return .ok(subject, text)
     }
 
     private func contentDiagnoses(of store: SQLiteStore) async -> [Diagnosis] {
@@ -120,19 +122,19 @@ extension Doctor {
         return await recordDiagnoses(of: store)
     }
 
-    /// The checks of the stored records, for both stores.
+    /// Checks the stored records, in both stores.
     func recordDiagnoses(of store: any StoreArchive) async -> [Diagnosis] {
-        let place = context.configuration.database
+        let location = context.configuration.database
         do {
             guard try await !store.isReceiving else {
-                return [.fault(Self.contentSubject, "\(CommandFailure(unfinished: place))")]
+                return [.fault(Self.contentSubject, "\(CommandFailure(unfinished: location))")]
             }
-            if let newPlace = try await store.movedTo {
-                return [.fault(Self.contentSubject, "\(StoreError(moved: "\(place)", to: newPlace))")]
+            if let newLocation = try await store.movedTo {
+                return [.fault(Self.contentSubject, "\(StoreError(moved: "\(location)", to: newLocation))")]
             }
             let grants = try await store.grantStatistics(at: context.time.now).grants
             return [
-                .ok(Self.contentSubject, "whole, its schema is this program's, \(grants) grants"),
+                .ok(Self.contentSubject, "intact, its schema is this program's, \(grants) grants"),
                 await keyDiagnosis(of: store, keysInUse: try await store.keysInUse()),
             ]
         } catch {
@@ -144,8 +146,9 @@ extension Doctor {
         let subject = "keys in use"
         do {
             let ring = try context.openVault().ring.current
-            let diagnosis = Self.judge(subject, roster: KeyRingSummary(ring), keysInUse: keysInUse)
-            guard diagnosis.grade == .ok, case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
+            let diagnosis = Self.check(subject, keyRing: KeyRingSummary(ring), keysInUse: keysInUse)
+            guard diagnosis.severity == .ok,
+                case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
             else { return diagnosis }
             return .fault(
                 subject,
@@ -159,8 +162,8 @@ extension Doctor {
         }
     }
 
-    static func judge(_ subject: String, roster: KeyRingSummary, keysInUse: [KeyID: Int]) -> Diagnosis {
-        let lacking = roster.lacking(of: keysInUse)
+    static func check(_ subject: String, keyRing: KeyRingSummary, keysInUse: [KeyID: Int]) -> Diagnosis {
+        let lacking = keyRing.lacking(of: keysInUse)
         guard lacking.isEmpty else {
             let tokens = lacking.reduce(0) { $0 + (keysInUse[$1] ?? 0) }
             return .fault(

@@ -30,16 +30,16 @@ extension Doctor {
         } catch {
             return [.fault("network", "the HTTP client cannot start: \(error)")]
         }
-        let found = await withTaskGroup(of: (Int, [Diagnosis]).self) { group in
+        let diagnoses = await withTaskGroup(of: (Int, [Diagnosis]).self) { group in
             for (index, item) in endpoints.enumerated() {
                 group.addTask { (index, await examine(item.name, item.endpoint, isFirst: index == 0, over: http)) }
             }
-            var found: [Int: [Diagnosis]] = [:]
-            for await (index, diagnoses) in group { found[index] = diagnoses }
-            return found
+            var byIndex: [Int: [Diagnosis]] = [:]
+            for await (index, diagnoses) in group { byIndex[index] = diagnoses }
+            return byIndex
         }
         http.shutDown()
-        return endpoints.indices.flatMap { found[$0] ?? [] }
+        return endpoints.indices.flatMap { diagnoses[$0] ?? [] }
     }
 
     private func examine(
@@ -53,22 +53,22 @@ extension Doctor {
             let response = try await http.send(request, deadline: Self.deadline)
             let answer = Diagnosis.ok(name, "\(endpoint) answers (status \(response.status))", isAboutEndpoint: true)
             guard isFirst, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }
-            return [answer, Self.judgeSkew(now: context.time.now, theirs: date)]
+            return [answer, Self.checkSkew(now: context.time.now, endpointTime: date)]
         } catch {
-            let words = "\(endpoint): \(error.message): \(Self.remedy(for: error.kind))"
-            return [.fault(name, words, isAboutEndpoint: true)]
+            let text = "\(endpoint): \(error.message): \(Self.remedy(for: error.kind))"
+            return [.fault(name, text, isAboutEndpoint: true)]
         }
     }
 
-    static func judgeSkew(now: Timestamp, theirs: Timestamp) -> Diagnosis {
+    static func checkSkew(now: Timestamp, endpointTime: Timestamp) -> Diagnosis {
         let subject = "clock and endpoint"
-        let skew = now - theirs
-        guard skew.magnitudeOfSpan > tolerableSkew else { return .ok(subject, "agree within a minute") }
-        let side = skew > .zero ? "ahead of" : "behind"
+        let skew = now - endpointTime
+        guard skew.magnitude > tolerableSkew else { return .ok(subject, "agree within a minute") }
+        let direction = skew > .zero ? "ahead of" : "behind"
         return .warning(
             subject,
             """
-            this machine's clock is \(skew.magnitudeOfSpan.inTwoUnits) \(side) the token endpoint's: set it, and \
+            this machine's clock is \(skew.magnitudeOfSpan.inTwoUnits) \(direction) the token endpoint's: set it, and \
             synchronize it by NTP (timedatectl set-ntp true)
             """
         )
@@ -76,23 +76,23 @@ extension Doctor {
 
     static func remedy(for kind: HTTPFailure.Kind) -> String {
         switch kind {
-        case .resolve: "see that the host's name is right and that this machine's DNS works"
-        case .connect: "see that the address is right and that no firewall is in between"
+        case .resolve: "check the host name and this machine's DNS"
+        case .connect: "check the address, and that no firewall is in between"
         case .certificate:
             """
             its certificate is not trusted or is another host's: update the system's ca-certificates, or name the \
             certificate of a proxy or server of your own with --ca-file
             """
-        case .tls: "see that the port speaks TLS, and that --ca-file, if given, is a readable PEM file"
-        case .timeout: "it did not answer in time: see whether a firewall or proxy is in between, and try again"
+        case .tls: "check that the port speaks TLS, and that --ca-file, if given, is a readable PEM file"
+        case .timeout: "it did not answer in time: check for a firewall or proxy in between, and try again"
         case .sendFailed, .receiveFailed, .bodyTooLarge, .headersTooLarge:
-            "what is there does not speak HTTP properly: see that the address is right"
+            "the server does not speak HTTP correctly: check the address"
         case .invalidURL, .invalidHeader, .cancelled, .shutDown, .withheld, .expired, .other:
-            "see that the address and --ca-file are right, and try again"
+            "check the address and --ca-file, and try again"
         }
     }
 }
 
 extension Duration {
-    fileprivate var magnitudeOfSpan: Duration { self < .zero ? .zero - self : self }
+    fileprivate var magnitude: Duration { self < .zero ? .zero - self : self }
 }

@@ -23,19 +23,19 @@ extension Doctor {
         guard let path = configuration.configurationFile else {
             return .ok(subject, "from flags, environment and defaults; no --config file")
         }
-        return inspect(subject, path) { facts in
-            guard facts.permissions & 0o022 == 0 else {
+        return inspect(subject, path) { status in
+            guard status.permissions & 0o022 == 0 else {
                 let advice = "run: chmod go-w \(path)"
-                return .warning(subject, "\(path) may be changed by others (mode \(facts.mode)): \(advice)")
+                return .warning(subject, "\(path) may be changed by others (mode \(status.mode)): \(advice)")
             }
-            guard facts.permissions & 0o007 == 0 || !holdsPassword(path) else {
+            guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
                 let advice = "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
                 return .warning(
                     subject,
-                    "\(path) can be read by others (mode \(facts.mode)) and holds the database's password: \(advice)"
+                    "\(path) can be read by others (mode \(status.mode)) and holds the database's password: \(advice)"
                 )
             }
-            return .ok(subject, "\(path) is understood")
+            return .ok(subject, "\(path) is valid")
         }
     }
 
@@ -43,8 +43,8 @@ extension Doctor {
     private func holdsPassword(_ path: String) -> Bool {
         do {
             let lines = EnvironmentFile(parsing: try context.inputs.files.read(path)).entries
-            let places = lines.filter { $0.key == Setting.Name.database.environmentName }
-            return try places.contains { try DatabaseLocation($0.value).holdsPassword }
+            let addresses = lines.filter { $0.key == Setting.Name.database.environmentName }
+            return try addresses.contains { try DatabaseLocation($0.value).holdsPassword }
         } catch {
             // An invalid address has ended the program before, and another check reports a file that is missing.
             return false
@@ -54,18 +54,18 @@ extension Doctor {
     private var keyRing: Diagnosis {
         let subject = "key ring"
         do {
-            let roster = KeyRingSummary(try context.openVault().ring.current)
-            if let pending = roster.firstPending {
+            let keyRing = KeyRingSummary(try context.openVault().ring.current)
+            if let pending = keyRing.firstPending {
                 let state = "the rotation to key \(pending) is not finished"
                 return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
             }
-            if let expired = roster.expired(at: context.time.now).first {
+            if let expired = keyRing.expired(at: context.time.now).first {
                 let advice = "run: refresh-worker keys retire \(expired)"
                 return .warning(subject, "\(configuration.keyFile): key \(expired) was retired a day ago: \(advice)")
             }
-            let count = roster.entries.count
+            let count = keyRing.entries.count
             let keys = count == 1 ? "1 key" : "\(count) keys"
-            return .ok(subject, "\(configuration.keyFile) holds \(keys), \(roster.sealingKeyID) seals")
+            return .ok(subject, "\(configuration.keyFile) holds \(keys), \(keyRing.sealingKeyID) seals")
         } catch {
             return .fault(subject, "\(error)")
         }
@@ -121,7 +121,7 @@ extension Doctor {
                 ? .ok(subject, "\(path) will be made in a folder that can be written")
                 : .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
         } catch {
-            return .fault(subject, "\(error): see that the path is right and its folders are open to the worker's user")
+            return .fault(subject, "\(error): check the path, and that the worker's user may enter its folders")
         }
     }
 
@@ -131,8 +131,8 @@ extension Doctor {
             return nil
         }
         let exists = context.inputs.files.exists
-        let known = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
-        let names = known.filter { exists("\(folder)/\($0)") }
+        let expected = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
+        let names = expected.filter { exists("\(folder)/\($0)") }
         guard exists(folder) else {
             return .fault(
                 subject,
@@ -142,7 +142,7 @@ extension Doctor {
         guard !names.isEmpty else {
             return .warning(
                 subject,
-                "\(folder) holds none of \(known.joined(separator: ", ")): see LoadCredential= in the unit"
+                "\(folder) holds none of \(expected.joined(separator: ", ")): check LoadCredential= in the unit"
             )
         }
         return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
@@ -170,15 +170,15 @@ extension Doctor {
         return host == "googleapis.com" || host.hasSuffix(".googleapis.com") || host == "accounts.google.com"
     }
 
-    private func inspect(_ subject: String, _ path: String, _ judge: (FileStatus) -> Diagnosis) -> Diagnosis {
+    private func inspect(_ subject: String, _ path: String, _ check: (FileStatus) -> Diagnosis) -> Diagnosis {
         do {
-            guard let facts = try FileStatus.of(path) else {
-                return .fault(subject, "\(path) does not exist: see that the path is right")
+            guard let status = try FileStatus.of(path) else {
+                return .fault(subject, "\(path) does not exist: check the path")
             }
-            guard facts.kind != .folder else { return .fault(subject, "\(path) is a folder: name a file") }
-            return judge(facts)
+            guard status.kind != .folder else { return .fault(subject, "\(path) is a folder: name a file") }
+            return check(status)
         } catch {
-            return .fault(subject, "\(error): see that its folders are open to the worker's user")
+            return .fault(subject, "\(error): check that the worker's user may enter its folders")
         }
     }
 }

@@ -11,15 +11,15 @@ extension Doctor {
 
     func servingDiagnoses() -> [Diagnosis] {
         [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
-            + places
+            + listeners
     }
 
     private var appSecret: Diagnosis? {
         guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
-        let place = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
-        return judge("app's token secret") { () throws in
+        let source = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
+        return check("app's token secret") { () throws in
             _ = try context.openSigner()
-            return "\(place) can be used"
+            return "\(source) can be used"
         }
     }
 
@@ -47,7 +47,7 @@ extension Doctor {
 
     private var services: Diagnosis? {
         guard let path = configuration.servicesFile else { return nil }
-        return judge("services") { () throws in
+        return check("services") { () throws in
             let count = try context.readServices().count
             return "\(path) names \(count == 1 ? "1 service" : "\(count) services")"
         }
@@ -55,7 +55,7 @@ extension Doctor {
 
     private var noticeSecret: Diagnosis? {
         guard let path = configuration.noticeSecretFile else { return nil }
-        return judge("notice secret") { () throws in
+        return check("notice secret") { () throws in
             _ = try context.openNoticeKey()
             return "\(path) can be used"
         }
@@ -78,9 +78,9 @@ extension Doctor {
     }
 
     /// Runs a check; its error already says how to fix the problem.
-    func judge(_ subject: String, _ look: () throws -> String) -> Diagnosis {
+    func check(_ subject: String, _ body: () throws -> String) -> Diagnosis {
         do {
-            return .ok(subject, try look())
+            return .ok(subject, try body())
         } catch {
             return .fault(subject, "\(error)")
         }
@@ -90,7 +90,7 @@ extension Doctor {
     ///
     /// A listener that only this machine reaches gets its requests from a proxy.
     private var proxies: Diagnosis? {
-        guard let place = configuration.publicListener, configuration.trustedProxies.isEmpty, place.isLocal else {
+        guard let location = configuration.publicListener, configuration.trustedProxies.isEmpty, location.isLocal else {
             return nil
         }
         return .warning(
@@ -114,23 +114,23 @@ extension Doctor {
         )
     }
 
-    private var places: [Diagnosis] {
+    private var listeners: [Diagnosis] {
         [
             configuration.publicListener.map { examine("public listener", $0) },
             configuration.internalListener.map(examineInternal),
         ].compactMap(\.self)
     }
 
-    private func examineInternal(_ place: ListenerLocation) -> Diagnosis {
+    private func examineInternal(_ location: ListenerLocation) -> Diagnosis {
         let subject = "internal listener"
-        if case .own(let address) = place, let problem = configuration.internalTLSProblem(at: address) {
+        if case .own(let address) = location, let problem = configuration.internalTLSProblem(at: address) {
             return .fault(subject, problem)
         }
-        return examine(subject, place)
+        return examine(subject, location)
     }
 
-    private func examine(_ subject: String, _ place: ListenerLocation) -> Diagnosis {
-        switch place {
+    private func examine(_ subject: String, _ location: ListenerLocation) -> Diagnosis {
+        switch location {
         case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd passes")
         case .own(.unix(let path, mode: _)): examine(subject, socket: path)
         case .own(let address): examine(subject, address: address)
@@ -142,32 +142,35 @@ extension Doctor {
             try address.tryToBind()
             return .ok(subject, "\(address) is free")
         } catch {
-            guard !error.isAddressInUse else { return .ok(subject, "\(address) is taken: by the worker, if it runs") }
-            return .fault(subject, "\(error): name an address of this machine, and a port that its user may have")
+            guard !error.isAddressInUse else { return .ok(subject, "\(address) is in use: by the worker, if it runs") }
+            return .fault(
+                subject,
+                "\(error): name an address of this machine, and a port that the worker's user may open"
+            )
         }
     }
 
     private func examine(_ subject: String, socket path: String) -> Diagnosis {
         let folder = FileStatus.folder(of: path)
         do {
-            if let facts = try FileStatus.of(path) {
-                guard facts.kind == .other else {
-                    return .fault(subject, "\(path) exists and is not a socket: name another place")
+            if let status = try FileStatus.of(path) {
+                guard status.kind == .other else {
+                    return .fault(subject, "\(path) exists and is not a socket: name another path")
                 }
-                return .ok(subject, "\(path) is there: the worker's, if it runs")
+                return .ok(subject, "\(path) exists: the worker uses it, if it runs")
             }
             guard try FileStatus.of(folder)?.kind == .folder else {
                 return .warning(
                     subject,
-                    "\(folder) does not exist: systemd makes /run/refresh-worker at the start; make any other yourself"
+                    "\(folder) does not exist: systemd creates /run/refresh-worker at the start; create any other one yourself"
                 )
             }
             guard FileStatus.mayWrite(folder) else {
-                return .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+                return .fault(subject, "\(path) cannot be created: let the worker's user write to \(folder)")
             }
-            return .ok(subject, "\(path) will be made in a folder that can be written")
+            return .ok(subject, "\(path) will be created in a folder that can be written")
         } catch {
-            return .fault(subject, "\(error): see that its folders are open to the worker's user")
+            return .fault(subject, "\(error): check that the worker's user may enter its folders")
         }
     }
 }

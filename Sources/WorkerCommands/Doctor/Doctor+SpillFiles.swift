@@ -7,15 +7,15 @@ import WorkerLifecycle
 extension Doctor {
     func spillDiagnoses() -> [Diagnosis] {
         let subject = "spill files"
-        let place = context.spillLocation(of: context.configuration.database)
+        let location = context.spillLocation(of: context.configuration.database)
         let files: [SpilledFile]
         do throws(SystemCallError) {
-            files = try SpilledFile.list(in: place)
+            files = try SpilledFile.list(in: location)
         } catch {
             let advice = "let the worker's user read the folder, which may hold results that were not stored"
             return [.warning(subject, "\(error): \(advice)")]
         }
-        guard !files.isEmpty else { return [.ok(subject, "none in \(place.folder)")] }
+        guard !files.isEmpty else { return [.ok(subject, "none in \(location.folder)")] }
         return files.map { .warning(subject, $0.sentence(at: context.time.now)) }
     }
 }

@@ -5,18 +5,18 @@ import WorkerLifecycle
 struct Doctor: Sendable {
     let context: CommandContext
 
-    /// Makes the checks in turn and reports each result at once, because some take time.
-    func examine(_ tell: (Diagnosis) -> Void) async throws -> [Diagnosis] {
+    /// Runs the checks one after another and reports each result immediately, because some take time.
+    func examine(report: (Diagnosis) -> Void) async throws -> [Diagnosis] {
         var all: [Diagnosis] = []
-        func take(_ diagnoses: [Diagnosis]) {
-            diagnoses.forEach(tell)
+        func add(_ diagnoses: [Diagnosis]) {
+            diagnoses.forEach(report)
             all += diagnoses
         }
-        take(try await BlockingCallQueue.files.run { fileDiagnoses() + servingDiagnoses() })
-        take(try await databaseDiagnoses())
-        take(try await BlockingCallQueue.files.run { spillDiagnoses() })
-        take(try await clockDiagnoses())
-        take(await endpointDiagnoses())
+        add(try await BlockingCallQueue.files.run { fileDiagnoses() + servingDiagnoses() })
+        add(try await databaseDiagnoses())
+        add(try await BlockingCallQueue.files.run { spillDiagnoses() })
+        add(try await clockDiagnoses())
+        add(await endpointDiagnoses())
         return all
     }
 }

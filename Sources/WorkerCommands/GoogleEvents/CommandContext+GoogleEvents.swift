@@ -5,14 +5,14 @@ import WorkerLifecycle
 
 /// `google-events`: manages the stream by which Google reports revoked tokens and accounts in danger.
 extension CommandContext {
-    package func manageGoogleEvents(_ order: GoogleEventsOptions) async throws -> ExitCode {
-        let account = try Self.serviceAccount(in: order.serviceAccountFile)
-        let endpoint = try Self.endpoint(order.endpoint ?? SecurityEventStream.defaultEndpoint)
+    package func manageGoogleEvents(_ options: GoogleEventsOptions) async throws -> ExitCode {
+        let account = try Self.serviceAccount(in: options.serviceAccountFile)
+        let endpoint = try Self.endpoint(options.endpoint ?? SecurityEventStream.defaultEndpoint)
         let http = try openHTTP()
         defer { http.shutDown() }
         let stream = SecurityEventStream(http: http, endpoint: endpoint, account: account, time: time)
         do {
-            switch order.action {
+            switch options.action {
             case .register(let url):
                 let target = try Self.endpoint(url)
                 try await stream.register(url: target)

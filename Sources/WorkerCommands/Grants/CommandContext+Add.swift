@@ -23,9 +23,14 @@ extension CommandContext {
             at: time.now
         )
         let store = try await openStore()
-        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
-        try await presence.report()
-        let intake = ImportedGrantWriter(
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
+        try await heartbeat.report()
+        let writer = ImportedGrantWriter(
             store: store,
             vault: vault,
             time: time,
@@ -33,9 +38,9 @@ extension CommandContext {
             existing: .replace,
             firstRefresh: .atOnce
         )
-        let outcome = try await intake.store([added])
+        let outcome = try await writer.store([added])
         let stored = try await store.grant(ofUser: user)
-        await presence.leave()
+        await heartbeat.leave()
         await store.close()
         let verb: String
         switch outcome.first {

@@ -9,13 +9,18 @@ extension CommandContext {
         let vault = try openVault()
         let file = try InputFile(path: path)
         let store = try await openStore(forDryRun: isDryRun)
-        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
-        try await presence.report()
-        let reporting = Task { await presence.run(by: time) {} }
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
+        try await heartbeat.report()
+        let reporting = Task { await heartbeat.run(by: time) {} }
         let progress = ImportProgress(output: .error, time: time)
         var grants = GrantImport(
             reader: GrantReader(clientIDs: configuration.clientIDs),
-            intake: ImportedGrantWriter(
+            writer: ImportedGrantWriter(
                 store: store,
                 vault: vault,
                 time: time,
@@ -24,7 +29,7 @@ extension CommandContext {
                 isDryRun: isDryRun
             ),
             time: time,
-            report: { progress.tell("refresh-worker: \($0)") }
+            report: { progress.writeLine("refresh-worker: \($0)") }
         )
         var failure: CommandFailure?
         do {
@@ -34,10 +39,10 @@ extension CommandContext {
         }
         reporting.cancel()
         await reporting.value
-        await presence.leave()
+        await heartbeat.leave()
         await store.close()
-        for line in grants.tally.reasonLines { progress.tell("refresh-worker: \(line)") }
-        progress.tell("refresh-worker: \(grants.tally.sentence(isDryRun: isDryRun))")
+        for line in grants.tally.reasonLines { progress.writeLine("refresh-worker: \(line)") }
+        progress.writeLine("refresh-worker: \(grants.tally.sentence(isDryRun: isDryRun))")
         return try Self.exitCode(after: grants.tally, failure)
     }
 

@@ -34,39 +34,14 @@ extension CommandContext {
             await store.close()
             throw CommandFailure(.unknownUser, "no grant of this user is stored")
         }
-        // One more than is shown reveals whether there are more.
+        // One more than is shown, to know if there are more.
         let history = try await store.events(of: grant.id, atMost: GrantReport.historyLimit + 1)
         await store.close()
         if isJSON {
-            Output.standard.line(GrantDocument.wholeLine(of: grant, at: time.now).bytes)
+            Output.standard.line(GrantDocument.lineWithWarnings(of: grant, at: time.now).bytes)
         } else {
             GrantReport.lines(about: grant, history: history, at: time.now).forEach(Output.standard.line)
         }
         return .success
     }
-}
-
-/// All grants of a store, or those in one state, a page at a time.
-struct GrantPages: AsyncSequence {
-    let store: any GrantStore
-    let state: GrantState?
-    let size: Int
-
-    struct Iterator: AsyncIteratorProtocol {
-        let pages: GrantPages
-        private var last: GrantID?
-
-        init(pages: GrantPages) {
-            self.pages = pages
-        }
-
-        mutating func next() async throws -> [Grant]? {
-            let page = try await pages.store.grants(after: last, in: pages.state, atMost: pages.size)
-            guard let end = page.last else { return nil }
-            last = end.id
-            return page
-        }
-    }
-
-    func makeAsyncIterator() -> Iterator { Iterator(pages: self) }
 }

@@ -42,7 +42,7 @@ enum DynamoDBItem {
     }
 
     private static func all(_ values: [JSONValue?]) -> [JSONValue]? {
-        let known = values.compactMap(\.self)
-        return known.count == values.count ? known : nil
+        let converted = values.compactMap(\.self)
+        return converted.count == values.count ? converted : nil
     }
 }

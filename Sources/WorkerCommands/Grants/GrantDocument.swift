@@ -11,14 +11,14 @@ enum GrantDocument {
         var line = JSONLine()
         line.field("user_id", grant.userID)
         line.field("state", grant.state.rawValue)
-        line.optional("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        line.fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
         line.field("since", grant.since.iso8601)
-        line.optional("google_email", grant.owner.email)
-        line.optional("scope", grant.scope.isEmpty ? nil : grant.scope)
+        line.fieldOrNull("google_email", grant.owner.email)
+        line.fieldOrNull("scope", grant.scope.isEmpty ? nil : grant.scope)
         line.field("client_id", grant.clientID)
-        line.optional("expires_at", grant.accessToken?.expiresAt.iso8601)
-        line.optional("due_at", grant.dueAt?.iso8601)
-        line.optional("last_success_at", grant.lastSuccessAt?.iso8601)
+        line.fieldOrNull("expires_at", grant.accessToken?.expiresAt.iso8601)
+        line.fieldOrNull("due_at", grant.dueAt?.iso8601)
+        line.fieldOrNull("last_success_at", grant.lastSuccessAt?.iso8601)
         line.field("attempts", grant.attempts)
         line.field("generation", grant.generation)
         line.field("grant", grant.id.description)
@@ -26,9 +26,9 @@ enum GrantDocument {
     }
 
     /// Returns the same fields with the grant's warnings.
-    static func wholeLine(of grant: Grant, at now: Timestamp) -> JSONLine {
+    static func lineWithWarnings(of grant: Grant, at now: Timestamp) -> JSONLine {
         var line = line(of: grant)
-        line.optional("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
+        line.fieldOrNull("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
         line.array("warnings") { warnings in
             for warning in GrantWarning.all(of: grant, at: now) { warnings.element(warning.rawValue) }
         }
@@ -46,64 +46,35 @@ enum GrantDocument {
         var line = JSONLine()
         line.field("user_id", grant.userID)
         line.field("client_id", grant.clientID)
-        if let accessToken, let known = grant.accessToken {
+        if let accessToken, let stored = grant.accessToken {
             line.field("access_token", accessToken.reveal())
-            line.field("token_type", known.type)
-            line.field("created_at", known.obtainedAt.iso8601)
-            line.field("expires_at", known.expiresAt.iso8601)
-            line.field("expires_in", (max(.zero, known.expiresAt - known.obtainedAt)).wholeMilliseconds / 1000)
+            line.field("token_type", stored.type)
+            line.field("created_at", stored.obtainedAt.iso8601)
+            line.field("expires_at", stored.expiresAt.iso8601)
+            line.field("expires_in", (max(.zero, stored.expiresAt - stored.obtainedAt)).wholeMilliseconds / 1000)
         }
         if let refreshToken {
             line.field("refresh_token", refreshToken.reveal())
-            line.known("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
+            line.fieldIfPresent("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
         }
-        line.known("scope", grant.scope.isEmpty ? nil : grant.scope)
-        line.known("google_user_id", grant.owner.googleUserID)
-        line.known("google_email", grant.owner.email)
-        line.known("google_name", grant.owner.name)
+        line.fieldIfPresent("scope", grant.scope.isEmpty ? nil : grant.scope)
+        line.fieldIfPresent("google_user_id", grant.owner.googleUserID)
+        line.fieldIfPresent("google_email", grant.owner.email)
+        line.fieldIfPresent("google_name", grant.owner.name)
         if let isVerified = grant.owner.emailIsVerified { line.field("google_verified_email", isVerified) }
         line.field("state", grant.state.rawValue)
-        line.known("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        line.fieldIfPresent("reason", grant.reason == .none ? nil : grant.reason.rawValue)
         line.field("since", grant.since.iso8601)
         return line
     }
 }
 
-/// A condition of a connected grant that an operator should know about.
-enum GrantWarning: String, Sendable {
-    /// The refresh token expires soon.
-    case refreshTokenEnds = "refresh_token_ends"
-    /// The grant was not refreshed for so long that Google may expire its refresh token.
-    case idle
-    /// The access token cannot be renewed when it expires.
-    case noRefreshToken = "no_refresh_token"
-
-    static func all(of grant: Grant, at now: Timestamp) -> [GrantWarning] {
-        guard grant.state.isConnected else { return [] }
-        guard let refreshToken = grant.refreshToken else { return [.noRefreshToken] }
-        var warnings: [GrantWarning] = []
-        if let end = refreshToken.expiresAt, end < now + GrantStatistics.warningBeforeEnd {
-            warnings.append(.refreshTokenEnds)
-        }
-        if (grant.lastSuccessAt ?? grant.createdAt) < now - GrantStatistics.idleBeforeWarning { warnings.append(.idle) }
-        return warnings
-    }
-
-    var sentence: String {
-        switch self {
-        case .refreshTokenEnds: "the refresh token expires soon: have the user sign in again before then"
-        case .idle: "not refreshed for months: Google forgets refresh tokens that are not used for six"
-        case .noRefreshToken: "no refresh token is stored: the user must sign in again when the access token expires"
-        }
-    }
-}
-
 extension JSONLine {
-    fileprivate mutating func optional(_ key: String, _ value: String?) {
+    fileprivate mutating func fieldOrNull(_ key: String, _ value: String?) {
         if let value { field(key, value) } else { null(key) }
     }
 
-    fileprivate mutating func known(_ key: String, _ value: String?) {
+    fileprivate mutating func fieldIfPresent(_ key: String, _ value: String?) {
         if let value { field(key, value) }
     }
 }

@@ -7,7 +7,7 @@ package struct GrantImport: RecordImport {
     package static let endedGrant = "ended the stored grant: kept, because the input does not have a new refresh token"
 
     let reader: GrantReader
-    let intake: ImportedGrantWriter
+    let writer: ImportedGrantWriter
     let time: any TimeSource
     let report: (String) -> Void
 
@@ -16,12 +16,12 @@ package struct GrantImport: RecordImport {
 
     init(
         reader: GrantReader,
-        intake: ImportedGrantWriter,
+        writer: ImportedGrantWriter,
         time: any TimeSource,
         report: @escaping (String) -> Void
     ) {
         self.reader = reader
-        self.intake = intake
+        self.writer = writer
         self.time = time
         self.report = report
     }
@@ -31,7 +31,7 @@ package struct GrantImport: RecordImport {
     }
 
     func store(_ batch: [ImportedGrant]) async throws -> [ImportedGrantWriter.Outcome] {
-        try await intake.store(batch)
+        try await writer.store(batch)
     }
 
     mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, line: Int) {

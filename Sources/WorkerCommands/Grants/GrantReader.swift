@@ -19,7 +19,7 @@ package struct GrantReader: Sendable {
     }
 
     /// The lifetime of a token whose JSON has none: that of Google's access tokens.
-    private static let usualLifetime: Duration = .seconds(3600)
+    private static let defaultLifetime: Duration = .seconds(3600)
 
     package func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
         try grant(from: try record.members(), at: now)
@@ -150,16 +150,16 @@ package struct GrantReader: Sendable {
     ) throws(ImportProblem) -> ImportedGrant.AccessToken? {
         let type = try fields.text("token_type", limit: 64) ?? "Bearer"
         let expiresAt = try fields.instant("expires_at")
-        let toldLifetime = try fields.span("expires_in")
+        let statedLifetime = try fields.span("expires_in")
         guard type.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw ImportProblem("token_type is not visible ASCII")
         }
         guard let secret = try fields.token("access_token") else { return nil }
-        let lifetime = toldLifetime ?? usualLifetime
+        let lifetime = statedLifetime ?? defaultLifetime
         let life: (obtainedAt: Timestamp, expiresAt: Timestamp)
         if let expiresAt {
             life = (obtained(createdAt, lifetime: lifetime, until: expiresAt, at: now), expiresAt)
-        } else if createdAt == nil, toldLifetime == nil, isRefreshable {
+        } else if createdAt == nil, statedLifetime == nil, isRefreshable {
             // The token's age is unknown and a refresh can replace it, so it counts as expired and is never vended.
             life = (now, now)
         } else {

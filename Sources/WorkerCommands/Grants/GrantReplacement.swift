@@ -5,12 +5,12 @@ import Store
 struct GrantReplacement: Sendable {
     let reconnection: Reconnection
     let recordedState: ImportedGrant.RecordedState?
-    let dueTimes: FirstDueTime
+    let firstDueTime: FirstDueTime
 
     /// `true` if the user ended the stored grant and the replacement would connect it again without a new refresh token.
     ///
     /// The stored refresh token of such a grant may be about to be revoked.
-    var revivesWhatUserEnded: Bool {
+    var revivesEndedGrant: Bool {
         guard reconnection.stored.wasEndedByUser, recordedState?.state.endsCalls != true else { return false }
         return reconnection.incoming.refreshToken == nil || !reconnection.replacesRefreshToken
     }
@@ -18,7 +18,7 @@ struct GrantReplacement: Sendable {
     /// Replaces the content and returns the events for the history.
     func apply(to grant: inout Grant, at now: Timestamp) -> [GrantEvent] {
         var events = reconnection.apply(to: &grant, at: now) { grant in
-            dueTimes.due(
+            firstDueTime.due(
                 accessToken: grant.accessToken,
                 hasRefreshToken: grant.refreshToken != nil,
                 id: grant.id,
@@ -28,27 +28,27 @@ struct GrantReplacement: Sendable {
         guard let recordedState else { return events }
         if recordedState.state.endsCalls {
             // These calls advance the generation, so that a late answer does not bring the grant back.
-            if recordedState.wipesTokens {
+            if recordedState.deletesTokens {
                 _ = grant.disconnectByRequest(revokes: false, at: now)
             } else {
                 _ = grant.disconnect(reason: recordedState.reason, at: now)
             }
         }
-        grant.take(recordedState, history: &events, at: now)
+        grant.restore(recordedState, in: &events, at: now)
         return events
     }
 }
 
 extension ImportedGrant.RecordedState {
     /// `true` if the user asked to end the grant; its tokens are not kept then.
-    var wipesTokens: Bool { state == .disconnected && reason == .userRequest }
+    var deletesTokens: Bool { state == .disconnected && reason == .userRequest }
 }
 
 extension Grant {
-    /// Takes the state that the grant had at its origin, and writes that state into the events of its arrival.
-    mutating func take(
+    /// Sets the state that the grant had at its origin, and writes that state into the events of its import.
+    mutating func restore(
         _ recordedState: ImportedGrant.RecordedState,
-        history events: inout [GrantEvent],
+        in events: inout [GrantEvent],
         at now: Timestamp
     ) {
         restore(state: recordedState.state, reason: recordedState.reason, since: recordedState.since ?? now)

@@ -21,7 +21,7 @@ final class ImportProgress {
     }
 
     /// Writes a permanent line above the progress.
-    func tell(_ line: String) {
+    func writeLine(_ line: String) {
         clear()
         output.line(line)
     }

@@ -69,8 +69,8 @@ package struct ImportTally: Equatable, Sendable {
 
     /// One line for each reason of bad records, the most frequent first.
     package var reasonLines: [String] {
-        let known = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let lines = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             .map { "bad, \($0.value) of \(read): \($0.key)" }
-        return otherReasons == 0 ? known : known + ["bad, \(otherReasons) of \(read): for other reasons, see above"]
+        return otherReasons == 0 ? lines : lines + ["bad, \(otherReasons) of \(read): for other reasons, see above"]
     }
 }

@@ -64,33 +64,33 @@ package struct ImportedGrantWriter: Sendable {
     /// Stores grants in their order; of two grants of one user, the first counts as stored before the second.
     ///
     /// All new grants are stored in one transaction. Tokens are sealed before it, so that other writers do not wait. A
-    /// grant that turns out to be stored already takes a second round; one that another process changes during that
-    /// round takes a third.
+    /// grant that turns out to be stored already needs a second attempt; one that another process changes during that
+    /// attempt needs a third.
     package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
-        var open = grants.enumerated().map { Arrival(position: $0.offset, imported: $0.element, stored: nil) }
+        var open = grants.enumerated().map { PendingGrant(position: $0.offset, imported: $0.element, stored: nil) }
         while !open.isEmpty {
-            var left: [Arrival] = []
-            for (arrival, answer) in zip(open, try await round(open)) {
-                switch answer {
-                case .done(let outcome): outcomes[arrival.position] = outcome
+            var changed: [PendingGrant] = []
+            for (item, result) in zip(open, try await attempt(open)) {
+                switch result {
+                case .done(let outcome): outcomes[item.position] = outcome
                 case .changed(let stored):
-                    left.append(Arrival(position: arrival.position, imported: arrival.imported, stored: stored))
+                    changed.append(PendingGrant(position: item.position, imported: item.imported, stored: stored))
                 }
             }
-            open = left
+            open = changed
         }
         return outcomes.compactMap(\.self)
     }
 
     /// A grant to store, and the user's stored grant as of the last read.
-    private struct Arrival: Sendable {
+    private struct PendingGrant: Sendable {
         let position: Int
         let imported: ImportedGrant
         let stored: Grant?
     }
 
-    private enum Answer: Sendable {
+    private enum AttemptResult: Sendable {
         case done(Outcome)
         /// The stored grant differs from the expected one; prepare again for this one.
         case changed(Grant?)
@@ -102,19 +102,19 @@ package struct ImportedGrantWriter: Sendable {
         case nothing(Outcome)
     }
 
-    private func round(_ arrivals: [Arrival]) async throws -> [Answer] {
+    private func attempt(_ pending: [PendingGrant]) async throws -> [AttemptResult] {
         let now = time.now
         var prepared: [(userID: String, content: Preparation)] = []
-        for arrival in arrivals {
-            prepared.append((arrival.imported.userID, try await prepare(arrival, at: now)))
+        for item in pending {
+            prepared.append((item.imported.userID, try await prepare(item, at: now)))
         }
-        return try await answers(to: prepared, at: now)
+        return try await results(of: prepared, at: now)
     }
 
-    private func answers(
-        to prepared: [(userID: String, content: Preparation)],
+    private func results(
+        of prepared: [(userID: String, content: Preparation)],
         at now: Timestamp
-    ) async throws -> [Answer] {
+    ) async throws -> [AttemptResult] {
         let existing = existing
         let writes = !isDryRun
         return try await store.transact { transaction in
@@ -127,7 +127,7 @@ package struct ImportedGrantWriter: Sendable {
                     return .done(outcome)
                 case (.new(let grant, let events), nil):
                     if writes {
-                        try name(user, asOwnerOf: grant, in: transaction)
+                        try setName(of: user, from: grant, in: transaction)
                         try transaction.insert(grant)
                         for event in events { try transaction.record(event) }
                     }
@@ -137,7 +137,7 @@ package struct ImportedGrantWriter: Sendable {
                 case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
                     let events = replacement.apply(to: &grant, at: now)
                     if writes {
-                        try name(user, asOwnerOf: grant, in: transaction)
+                        try setName(of: user, from: grant, in: transaction)
                         try transaction.update(grant)
                         for event in events { try transaction.record(event) }
                     }
@@ -150,7 +150,7 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     /// Gives a user without a name that of the Google account, as a connection by the app does.
-    private func name(_ user: User?, asOwnerOf grant: Grant, in transaction: any StoreTransaction) throws {
+    private func setName(of user: User?, from grant: Grant, in transaction: any StoreTransaction) throws {
         guard let name = grant.owner.name, user?.name?.isEmpty ?? true else { return }
         guard var user else {
             return try transaction.insert(User(id: grant.userID, createdAt: grant.createdAt, name: name))
@@ -159,15 +159,15 @@ package struct ImportedGrantWriter: Sendable {
         try transaction.update(user)
     }
 
-    private func prepare(_ arrival: Arrival, at now: Timestamp) async throws -> Preparation {
-        if let stored = arrival.stored {
-            if existing == .replaceOlder, try await isNew(stored, comparedTo: arrival.imported) {
+    private func prepare(_ item: PendingGrant, at now: Timestamp) async throws -> Preparation {
+        if let stored = item.stored {
+            if existing == .replaceOlder, try await isAtLeastAsNew(stored, as: item.imported) {
                 return .nothing(.kept)
             }
-            let replacement = try replacement(of: stored, with: arrival.imported)
-            return replacement.revivesWhatUserEnded ? .nothing(.keptEnded) : .replacement(replacement)
+            let replacement = try replacement(of: stored, with: item.imported)
+            return replacement.revivesEndedGrant ? .nothing(.keptEnded) : .replacement(replacement)
         }
-        let (grant, events) = try newGrant(arrival.imported, at: now)
+        let (grant, events) = try newGrant(item.imported, at: now)
         return .new(grant, events)
     }
 
@@ -176,13 +176,13 @@ package struct ImportedGrantWriter: Sendable {
     /// The age of the stored grant counts from the last time its refresh token was received or rotated, or the grant
     /// was ended. An older grant must neither replace a newer token nor bring back a grant that has ended since. A
     /// refresh alone does not count.
-    private func isNew(_ stored: Grant, comparedTo imported: ImportedGrant) async throws -> Bool {
+    private func isAtLeastAsNew(_ stored: Grant, as imported: ImportedGrant) async throws -> Bool {
         guard let obtainedAt = imported.obtainedAt else { return true }
         let history = try await store.events(of: stored.id, atMost: Self.historyLimit)
         let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsCalls }
-        // If a long history has only other events, the true one is older than the oldest.
-        guard let standsSince = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
-        return standsSince >= obtainedAt
+        // If a long history does not have such an event, the event is older than all that were read.
+        guard let changedAt = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
+        return changedAt >= obtainedAt
     }
 
     private func newGrant(
@@ -190,12 +190,12 @@ package struct ImportedGrantWriter: Sendable {
         at now: Timestamp
     ) throws(SealError) -> (grant: Grant, events: [GrantEvent]) {
         let id = GrantID.random(from: random)
-        var incoming = try incoming(imported, for: id)
-        if imported.recordedState?.wipesTokens == true {
+        var incoming = try incomingTokens(of: imported, for: id)
+        if imported.recordedState?.deletesTokens == true {
             incoming.refreshToken = nil
             incoming.accessToken = nil
         }
-        let dueAt = dueTimes(of: imported).due(
+        let dueAt = firstDueTime(of: imported).due(
             accessToken: incoming.accessToken,
             hasRefreshToken: incoming.refreshToken != nil,
             id: id,
@@ -208,12 +208,12 @@ package struct ImportedGrantWriter: Sendable {
             dueAt: dueAt,
             at: now
         )
-        if let recordedState = imported.recordedState { grant.take(recordedState, history: &events, at: now) }
+        if let recordedState = imported.recordedState { grant.restore(recordedState, in: &events, at: now) }
         return (grant, events)
     }
 
     private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
-        let incoming = try incoming(imported, for: stored.id)
+        let incoming = try incomingTokens(of: imported, for: stored.id)
         let reconnection = Reconnection(
             stored: stored,
             incoming: incoming,
@@ -227,11 +227,11 @@ package struct ImportedGrantWriter: Sendable {
         return GrantReplacement(
             reconnection: reconnection,
             recordedState: imported.recordedState,
-            dueTimes: dueTimes(of: imported)
+            firstDueTime: firstDueTime(of: imported)
         )
     }
 
-    private func incoming(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> IncomingTokens {
+    private func incomingTokens(of imported: ImportedGrant, for id: GrantID) throws(SealError) -> IncomingTokens {
         var incoming = IncomingTokens(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
         if let token = imported.refreshToken {
             incoming.refreshToken = try vault.seal(
@@ -251,25 +251,8 @@ package struct ImportedGrantWriter: Sendable {
         return incoming
     }
 
-    private func dueTimes(of imported: ImportedGrant) -> FirstDueTime {
+    private func firstDueTime(of imported: ImportedGrant) -> FirstDueTime {
         if imported.recordedState?.state == .suspended { return .withinProbeInterval }
         return firstRefresh == .atOnce ? .now : .byToken
-    }
-}
-
-/// The rule for the first due time of an imported grant.
-enum FirstDueTime: Sendable {
-    case byToken
-    case now
-    /// A time within the interval of probes, so that many suspended grants are not all probed at once.
-    case withinProbeInterval
-
-    func due(accessToken: Grant.AccessToken?, hasRefreshToken: Bool, id: GrantID, at now: Timestamp) -> Timestamp {
-        switch self {
-        case .now: now
-        case .withinProbeInterval: now + RefreshRules.probeSuspendedAfter * id.phase
-        case .byToken:
-            DueTimes.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
-        }
     }
 }

@@ -16,12 +16,6 @@ protocol RecordImport {
     mutating func count(_ outcome: Outcome, of imported: Imported, line: Int)
 }
 
-/// The part of an import's input that is not stored yet.
-struct ImportInput<Imported> {
-    fileprivate var splitter = RecordSplitter()
-    fileprivate var batch: [(line: Int, reading: Result<Imported, ImportProblem>)] = []
-}
-
 extension RecordImport {
     /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
     static var batchSize: Int { 200 }

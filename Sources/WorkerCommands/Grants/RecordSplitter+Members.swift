@@ -15,7 +15,7 @@ extension RecordSplitter.Record {
             return members
         case .tooLong: throw ImportProblem("longer than \(RecordSplitter.longestRecord) bytes; skipped")
         case .tooDeep: throw ImportProblem("nested too deeply")
-        case .stray: throw ImportProblem("not a JSON object")
+        case .notAnObject: throw ImportProblem("not a JSON object")
         case .unclosedArray: throw ImportProblem("the input ends inside an array that is not closed")
         }
     }
@@ -28,8 +28,8 @@ extension RecordSplitter.Record {
             let before = text.prefix(error.offset)
             let lineBreaks = before.count { $0 == UInt8(ascii: "\n") }
             let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count
-            let place = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"
-            throw ImportProblem("not JSON: \(error.problem) at \(place)")
+            let position = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"
+            throw ImportProblem("not JSON: \(error.problem) at \(position)")
         }
         guard let members = value.object else { throw ImportProblem("not a JSON object") }
         return members

@@ -11,7 +11,7 @@ package struct RecordSplitter {
             case tooLong
             case tooDeep
             /// Something other than an object.
-            case stray
+            case notAnObject
             /// The input ended inside the array around the records.
             case unclosedArray
         }
@@ -29,7 +29,7 @@ package struct RecordSplitter {
     static let longestRecord = 1 << 20
     private static let deepest = 64
 
-    private enum Place {
+    private enum Position {
         /// Before the first byte that is not blank: an array may begin only there.
         case start
         case between
@@ -37,12 +37,12 @@ package struct RecordSplitter {
         /// After the end of an object, on the same line.
         case after
         /// Something followed an object on its line, which makes the whole line bad.
-        case spoiled
-        case stray
+        case trailing
+        case notAnObject
         case tooDeep
     }
 
-    private var place = Place.start
+    private var position = Position.start
     private var isInArray = false
     private var line = 1
     private var isAtLineStart = true
@@ -63,7 +63,7 @@ package struct RecordSplitter {
     /// Reads the next bytes and returns the records that end in them.
     mutating func feed(_ chunk: some Sequence<UInt8>) -> [Record] {
         for byte in chunk {
-            take(byte)
+            process(byte)
             if byte == .newline {
                 line += 1
                 isAtLineStart = true
@@ -79,7 +79,7 @@ package struct RecordSplitter {
 
     /// Ends the input and returns the remaining records.
     mutating func finish() -> [Record] {
-        if place != .start && place != .between { endRecord() }
+        if position != .start && position != .between { endRecord() }
         if isInArray { records.append(Record(line: line, content: .unclosedArray)) }
         isInArray = false
         return takeRecords()
@@ -90,64 +90,64 @@ package struct RecordSplitter {
         return records
     }
 
-    private mutating func take(_ byte: UInt8) {
-        switch place {
+    private mutating func process(_ byte: UInt8) {
+        switch position {
         case .start, .between: begin(byte)
-        case .inside: takeInside(byte)
+        case .inside: processInside(byte)
         case .after:
             if byte == .newline {
                 endRecord()
             } else if !byte.isBlank {
-                keep(byte)
-                place = .spoiled
+                append(byte)
+                position = .trailing
             }
-        case .spoiled:
+        case .trailing:
             if byte == .newline { endRecord() }
-        case .stray, .tooDeep: takeStray(byte)
+        case .notAnObject, .tooDeep: skipNonObject(byte)
         }
     }
 
     private mutating func begin(_ byte: UInt8) {
         // The byte order mark that some editors put in front (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
-        let isMark = place == .start && line == 1 && [0xef, 0xbb, 0xbf].contains(byte)
+        let isMark = position == .start && line == 1 && [0xef, 0xbb, 0xbf].contains(byte)
         guard !byte.isBlank, byte != .newline, !isMark else { return }
         switch byte {
-        case UInt8(ascii: "[") where place == .start:
+        case UInt8(ascii: "[") where position == .start:
             isInArray = true
-            place = .between
+            position = .between
         case UInt8(ascii: "]") where isInArray:
             isInArray = false
-            place = .between
+            position = .between
         case UInt8(ascii: ",") where isInArray:
             break
         case UInt8(ascii: "{"):
             recordLine = line
-            place = .inside
-            takeInside(byte)
+            position = .inside
+            processInside(byte)
         default:
             recordLine = line
-            place = .stray
-            takeStray(byte)
+            position = .notAnObject
+            skipNonObject(byte)
         }
     }
 
-    private mutating func takeInside(_ byte: UInt8) {
+    private mutating func processInside(_ byte: UInt8) {
         if isInString {
-            takeInString(byte)
+            processInString(byte)
         } else if byte.isBlank || byte == .newline {
-            keep(byte)
+            append(byte)
         } else if isAtLineStart && recordLine != line && !mayContinue(with: byte) {
             endRecord()
             begin(byte)
         } else {
-            takeOutsideStrings(byte)
+            processOutsideStrings(byte)
         }
     }
 
-    private mutating func takeInString(_ byte: UInt8) {
+    private mutating func processInString(_ byte: UInt8) {
         // A JSON string cannot contain a line break, so this one was never closed.
         guard byte != .newline else { return endRecord() }
-        keep(byte)
+        append(byte)
         if isEscaped {
             isEscaped = false
         } else if byte == UInt8(ascii: "\\") {
@@ -157,8 +157,8 @@ package struct RecordSplitter {
         }
     }
 
-    private mutating func takeOutsideStrings(_ byte: UInt8) {
-        keep(byte)
+    private mutating func processOutsideStrings(_ byte: UInt8) {
+        append(byte)
         previous = byte
         switch byte {
         case UInt8(ascii: "\""): isInString = true
@@ -166,12 +166,12 @@ package struct RecordSplitter {
             open.append(byte)
             if open.count > Self.deepest {
                 isInString = false
-                place = .tooDeep
+                position = .tooDeep
             }
         case UInt8(ascii: "}"), UInt8(ascii: "]"):
             open.removeLast()
             guard open.isEmpty else { break }
-            if isInArray { endRecord() } else { place = .after }
+            if isInArray { endRecord() } else { position = .after }
         default: break
         }
     }
@@ -192,9 +192,9 @@ package struct RecordSplitter {
     }
 
     /// Skips a piece that is not an object: the rest of the line, or of the array's element.
-    private mutating func takeStray(_ byte: UInt8) {
+    private mutating func skipNonObject(_ byte: UInt8) {
         if byte == .newline { return endRecord() }
-        guard isInArray, place == .stray else { return }
+        guard isInArray, position == .notAnObject else { return }
         if isInString {
             if isEscaped {
                 isEscaped = false
@@ -211,7 +211,7 @@ package struct RecordSplitter {
         }
     }
 
-    private mutating func keep(_ byte: UInt8) {
+    private mutating func append(_ byte: UInt8) {
         guard content.count < Self.longestRecord else {
             isTooLong = true
             return
@@ -222,14 +222,14 @@ package struct RecordSplitter {
     private mutating func endRecord() {
         // Drop the blanks before a line that did not belong to the record.
         while let last = content.last, last.isBlank || last == .newline { content.removeLast() }
-        let ending: Record.Content =
-            switch place {
-            case .stray: .stray
+        let recordContent: Record.Content =
+            switch position {
+            case .notAnObject: .notAnObject
             case .tooDeep: .tooDeep
             default: isTooLong ? .tooLong : .text(content)
             }
-        records.append(Record(line: recordLine, content: ending))
-        place = .between
+        records.append(Record(line: recordLine, content: recordContent))
+        position = .between
         content = []
         isTooLong = false
         open = []

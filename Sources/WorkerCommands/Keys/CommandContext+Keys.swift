@@ -18,7 +18,7 @@ extension CommandContext {
         }
         Output.standard.line(
             """
-            made the key ring \(path) with one key, \(id)
+            created the key ring \(path) with one key, \(id)
             Back this file up now, in a safe place apart from copies of the database: without it no stored token can \
             be opened, and every user must sign in again.
             """
@@ -53,10 +53,10 @@ extension CommandContext {
         let ring = vault.ring.current
         let path = configuration.keyFile
         let lines = try await withExistingStore(for: .changing) { store -> String in
-            let book = StoredKeyChecks(store)
-            if case .foreign = try await book.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
+            let keyChecks = StoredKeyChecks(store)
+            if case .foreign = try await keyChecks.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
             let keysInUse = try await store.keysInUse()
-            if isLost { return try await giveUp(id, ring: ring, book: book, keysInUse: keysInUse) }
+            if isLost { return try await forgetLostKey(id, ring: ring, keyChecks: keyChecks, keysInUse: keysInUse) }
             let keys = KeyRingSummary(ring)
             let refusal = KeyRetirement.refusal(
                 of: id,
@@ -65,7 +65,7 @@ extension CommandContext {
                 workers: try await store.liveWorkers()
             )
             if let refusal { throw refusal }
-            guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.mayLeaveAt else {
+            guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
                 let now = time.now
                 try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
                 return """
@@ -80,7 +80,7 @@ extension CommandContext {
                     "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
                 )
             }
-            try await Self.take(id, outOf: path, ring: ring, book: book)
+            try await Self.remove(id, from: path, ring: ring, keyChecks: keyChecks)
             return """
                 removed key \(id) from \(path)
                 Backups of the database from before the last rotation still need it: keep a backup of the key ring \
@@ -94,28 +94,28 @@ extension CommandContext {
     /// Removes an unneeded key from the list in the database, then from the file.
     ///
     /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
-    static func take(_ id: KeyID, outOf path: String, ring: KeyRing, book: StoredKeyChecks) async throws {
-        try await book.remove([id], with: ring)
+    static func remove(_ id: KeyID, from path: String, ring: KeyRing, keyChecks: StoredKeyChecks) async throws {
+        try await keyChecks.remove([id], with: ring)
         try await BlockingCallQueue.files.run { try KeyRingFile.remove(id, path: path) }
     }
 
     /// Lets the workers continue without a lost key.
-    private func giveUp(
+    private func forgetLostKey(
         _ id: KeyID,
         ring: KeyRing,
-        book: StoredKeyChecks,
+        keyChecks: StoredKeyChecks,
         keysInUse: [KeyID: Int]
     ) async throws -> String {
         guard !ring.keyIDs.contains(id) else {
             throw CommandFailure(.badData, "key \(id) is not lost: the key ring contains it")
         }
-        let known = try await book.keyIDs()
-        guard known.contains(id) || keysInUse[id] != nil else {
+        let recorded = try await keyChecks.keyIDs()
+        guard recorded.contains(id) || keysInUse[id] != nil else {
             throw CommandFailure(.badData, "no stored token needs key \(id)")
         }
-        try await book.remove([id], with: ring)
+        try await keyChecks.remove([id], with: ring)
         return """
-            gave up key \(id): \(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with it stay unreadable, and their users must \
+            removed the lost key \(id) from the database: \(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with it stay unreadable, and their users must \
             sign in again
             """
     }
@@ -129,7 +129,7 @@ extension CommandFailure {
         )
     }
 
-    /// Reports a key ring that was not made: the file could not be created, unless the disk failed.
+    /// Reports a key ring that was not created: the file could not be created, unless the disk failed.
     fileprivate init(notGenerated error: KeyRingFileError) {
         switch error.reason {
         case .folderMissing:

@@ -21,11 +21,11 @@ extension CommandContext {
         let outcome = try await withExistingStore(for: .changing) { store in
             let outcome = try await rotate(store: store, vault: vault, until: stop)
             for key in outcome?.removable ?? [] {
-                try await Self.take(
+                try await Self.remove(
                     key,
-                    outOf: configuration.keyFile,
+                    from: configuration.keyFile,
                     ring: vault.ring.current,
-                    book: StoredKeyChecks(store)
+                    keyChecks: StoredKeyChecks(store)
                 )
             }
             return outcome
@@ -38,7 +38,7 @@ extension CommandContext {
         }
         outcome.lines.forEach { Output.standard.line($0) }
         outcome.warnings.forEach { Output.error.line($0) }
-        guard outcome.leftTokens == 0 else { throw CommandFailure(leftovers: outcome) }
+        guard outcome.remainingTokens == 0 else { throw CommandFailure(remaining: outcome) }
         return .success
     }
 
@@ -133,13 +133,13 @@ extension CommandFailure {
     /// The number of users that are named; the others are counted.
     private static let namedUsers = 20
 
-    fileprivate init(leftovers outcome: KeyRotation.Outcome) {
+    fileprivate init(remaining outcome: KeyRotation.Outcome) {
         let named = outcome.unreadable.prefix(Self.namedUsers).map { "\(DisplayedText($0))" }
         let rest = outcome.unreadable.count - named.count
         self.init(
             .leftForLater,
             """
-            \(KeyListing.tokens(outcome.leftTokens)) could not be sealed again, because the key that sealed them does \
+            \(KeyListing.tokens(outcome.remainingTokens)) could not be sealed again, because the key that sealed them does \
             not open them; these users must sign in again, or be disconnected (refresh-worker grants disconnect USER):
             \(named.joined(separator: "\n"))\(rest > 0 ? "\nand \(rest) more" : "")
             """

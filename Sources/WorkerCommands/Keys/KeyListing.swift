@@ -10,7 +10,7 @@ struct KeyListing: Equatable, Sendable {
     /// One line for each key, in the order of the ring.
     var lines: [String] {
         keys.entries.map { entry in
-            let until = entry.mayLeaveAt.map { ", stays until \($0.iso8601Seconds)" } ?? ""
+            let until = entry.removableAt.map { ", stays until \($0.iso8601Seconds)" } ?? ""
             guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)\(until)" }
             let tokens = Self.tokens(keysInUse[entry.id] ?? 0)
             return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(tokens)\(until)"

@@ -4,7 +4,7 @@ import WorkerConfiguration
 
 /// The rules by which a key may leave the ring.
 enum KeyRetirement {
-    /// Returns the reason why the key must stay, or `nil` if nothing needs it any longer.
+    /// Returns the reason why the key must stay, or `nil` if it is not needed.
     static func refusal(
         of id: KeyID,
         keys: KeyRingSummary,

@@ -19,7 +19,7 @@ struct KeyRingSummary: Equatable, Sendable {
 
         /// The time from which a retired key may leave the file: results that it sealed have been stored or lost by
         /// then.
-        var mayLeaveAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
+        var removableAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
     }
 
     /// The keys in the order of the ring's file.
@@ -48,7 +48,7 @@ struct KeyRingSummary: Equatable, Sendable {
 
     /// Retired keys that may leave the file.
     func expired(at now: Timestamp) -> [KeyID] {
-        entries.filter { entry in entry.mayLeaveAt.map { $0 <= now } ?? false }.map(\.id)
+        entries.filter { entry in entry.removableAt.map { $0 <= now } ?? false }.map(\.id)
     }
 
     /// The key that the next rotation activates.

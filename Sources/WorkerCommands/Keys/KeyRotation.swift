@@ -30,7 +30,7 @@ struct KeyRotation: Sendable {
         /// Users with a token that could not be sealed again.
         var unreadable: [String]
         /// Tokens that an older key of the ring still seals.
-        var leftTokens: Int
+        var remainingTokens: Int
         var warnings: [String]
     }
 
@@ -148,7 +148,7 @@ struct KeyRotation: Sendable {
                 .map(\.id),
             removable: state.keys.expired(at: time.now).filter { (state.keysInUse[$0] ?? 0) == 0 },
             unreadable: progress.unreadable,
-            leftTokens: state.outdatedTokens,
+            remainingTokens: state.outdatedTokens,
             warnings: KeyListing.warnings(keys: state.keys, keysInUse: state.keysInUse)
         )
     }

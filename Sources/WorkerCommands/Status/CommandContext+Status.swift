@@ -22,7 +22,7 @@ extension CommandContext {
 
     func statusReport() async throws -> StatusReport {
         var report = try await withExistingStore(for: .reading) { store in try await statusReport(from: store) }
-        // Closing the connections wrote the log back into the file, and the file may be opened now.
+        // Closing the connections has written the log back into the file. The file may be opened only now: see `FileStatus`.
         if let path = configuration.database.file {
             let header = try await BlockingCallQueue.files.run { DatabaseHeader.read(path) }
             report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }
@@ -50,7 +50,7 @@ extension CommandContext {
             },
             workers: try await store.liveWorkers(),
             keysInUse: try await store.keysInUse(),
-            roster: rosterIfReadable(),
+            keyRing: readableKeyRing(),
             database: try await databaseFacts,
             spilledFiles: await spilledFiles()
         )
@@ -70,17 +70,17 @@ extension CommandContext {
     }
 
     private func spilledFiles() async -> [SpilledFile] {
-        let place = spillLocation(of: configuration.database)
+        let location = spillLocation(of: configuration.database)
         do {
-            return try await BlockingCallQueue.files.run { try SpilledFile.list(in: place) }
+            return try await BlockingCallQueue.files.run { try SpilledFile.list(in: location) }
         } catch {
-            diagnostics.warning("the spill files cannot be listed", ["folder": place.folder, "error": "\(error)"])
+            diagnostics.warning("the spill files cannot be listed", ["folder": location.folder, "error": "\(error)"])
             return []
         }
     }
 
     /// Returns the ring's keys, or `nil`: the rest of the report is useful without them and says that they are missing.
-    private func rosterIfReadable() -> KeyRingSummary? {
+    private func readableKeyRing() -> KeyRingSummary? {
         do {
             return KeyRingSummary(try openVault().ring.current)
         } catch {

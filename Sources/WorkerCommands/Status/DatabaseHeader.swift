@@ -3,10 +3,10 @@ private import Glibc
 /// The first hundred bytes of a database file (https://sqlite.org/fileformat.html#the_database_header).
 ///
 /// Read it only while this process has no connection to the file: see ``FileStatus``. The newest pages may still be in
-/// the log next to it; the header is older then.
+/// the log next to it; then the header is older.
 struct DatabaseHeader: Equatable, Sendable {
     private static let length = 100
-    private static let title = Array("SQLite format 3\0".utf8)
+    private static let magic = Array("SQLite format 3\0".utf8)
     private static let versionOffset = 60
 
     /// The version of this program's tables (`PRAGMA user_version`); 0 before they exist.
@@ -14,7 +14,7 @@ struct DatabaseHeader: Equatable, Sendable {
 
     /// Parses the beginning of a file's content; `nil` if that is not a SQLite database.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count >= Self.length, bytes.starts(with: Self.title) else { return nil }
+        guard bytes.count >= Self.length, bytes.starts(with: Self.magic) else { return nil }
         schema = bytes[Self.versionOffset..<Self.versionOffset + 4].reduce(0) { $0 << 8 | Int($1) }
     }
 
@@ -24,8 +24,8 @@ struct DatabaseHeader: Equatable, Sendable {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: length)
-        let count = unsafe bytes.withUnsafeMutableBytes { room in
-            unsafe Glibc.read(descriptor, room.baseAddress, room.count)
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         }
         return DatabaseHeader(Array(bytes.prefix(max(0, count))))
     }

@@ -6,22 +6,22 @@ import WorkerLifecycle
 /// A file of results that the database has not stored, as `status` and `doctor` list it.
 struct SpilledFile: Equatable, Sendable {
     var path: String
-    /// `true` if a recovery failed, so that only `results recover` looks at the file again.
+    /// `true` if a recovery failed, so that only `results recover` reads the file again.
     var isSetAside: Bool
     var writtenAt: Timestamp
     /// The number of results in it; `nil` if they cannot be counted.
     var results: Int?
 
-    /// Returns the spill files of a place and those that were set aside, in the order of their names.
+    /// Returns the spill files at a location and those that were set aside, in the order of their names.
     ///
     /// It locks none of them: a worker that is about to save results would take its own file for one in use.
-    static func list(in place: SpillLocation) throws(SystemCallError) -> [SpilledFile] {
-        let names = try SpillFile.names(in: place.folder).filter { place.isSpill($0) || place.isSetAside($0) }
+    static func list(in location: SpillLocation) throws(SystemCallError) -> [SpilledFile] {
+        let names = try SpillFile.names(in: location.folder).filter { location.isSpill($0) || location.isSetAside($0) }
         return names.compactMap { name in
-            let path = "\(place.folder)/\(name)"
-            // A file that is gone by now was recovered by another process.
+            let path = "\(location.folder)/\(name)"
+            // A missing file was recovered by another process.
             guard let writtenAt = writeTime(of: path) else { return nil }
-            let (isSetAside, results) = (place.isSetAside(name), count(in: path))
+            let (isSetAside, results) = (location.isSetAside(name), count(in: path))
             // Reserved disk space that is still empty.
             guard results != 0 || isSetAside else { return nil }
             return SpilledFile(path: path, isSetAside: isSetAside, writtenAt: writtenAt, results: results)

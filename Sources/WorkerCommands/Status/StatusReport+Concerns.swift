@@ -7,7 +7,7 @@ extension StatusReport {
     /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
     static let tolerableLateness: Duration = .seconds(60)
 
-    /// The same limit without a worker, because cron may run one every few minutes.
+    /// The same limit without a worker, because cron may start a pass every few minutes.
     static let tolerableLatenessWithoutWorker: Duration = .seconds(600)
 
     /// One sentence for each concern; empty if all is well.
@@ -30,11 +30,11 @@ extension StatusReport {
     }
 
     private var keyConcerns: [String] {
-        guard let roster else { return ["the key ring cannot be read: run: refresh-worker doctor"] }
-        let lacking = roster.lacking(of: keysInUse).map { id in
+        guard let keyRing else { return ["the key ring cannot be read: run: refresh-worker doctor"] }
+        let lacking = keyRing.lacking(of: keysInUse).map { id in
             "\(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened"
         }
-        guard let pending = roster.firstPending else { return lacking }
+        guard let pending = keyRing.firstPending else { return lacking }
         return lacking + ["the rotation to key \(pending) is not finished: run: refresh-worker keys rotate"]
     }
 

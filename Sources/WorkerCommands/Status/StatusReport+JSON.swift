@@ -14,10 +14,10 @@ extension StatusReport {
     }
 
     var keyCounts: [KeyCount] {
-        let inRing = roster?.entries.map(\.id) ?? []
+        let inRing = keyRing?.entries.map(\.id) ?? []
         let others = keysInUse.keys.filter { !inRing.contains($0) }.sorted()
         return (inRing + others).map { id in
-            KeyCount(id: id, tokens: keysInUse[id] ?? 0, isInRing: roster.map { $0.role(of: id) != nil })
+            KeyCount(id: id, tokens: keysInUse[id] ?? 0, isInRing: keyRing.map { $0.role(of: id) != nil })
         }
     }
 

@@ -41,7 +41,7 @@ package struct StatusReport: Equatable, Sendable {
     var workers: [WorkerReport]
     var keysInUse: [KeyID: Int]
     /// `nil` if the key ring cannot be read.
-    var roster: KeyRingSummary?
+    var keyRing: KeyRingSummary?
     var database: Database
     /// The spill files.
     var spilledFiles: [SpilledFile] = []

@@ -7,8 +7,8 @@ import WorkerLifecycle
 /// `store copy`: copies everything to another database.
 extension CommandContext {
     package func copyStore(from source: String, to target: String) async throws -> ExitCode {
-        let source = try place(source, of: "--from")
-        let target = try place(target, of: "--to")
+        let source = try location(source, of: "--from")
+        let target = try location(target, of: "--to")
         guard source != target else {
             throw CommandFailure(.usage, "--from and --to name the same database; name the one to copy to with --to")
         }
@@ -20,7 +20,7 @@ extension CommandContext {
             // Spilled results of the source are stored there while it is still in use.
             if try await from.movedTo == nil { try await recoverResults(into: from, of: source, use: .changing) }
             guard let to = try await open(target, time: Self.clock(of: target), makesTables: true) else {
-                preconditionFailure("a place that may be made is never missing")
+                preconditionFailure("a database that may be created is never missing")
             }
             return try await Self.using(to) { try await copy(from, source, into: to, target) }
         }
@@ -34,11 +34,11 @@ extension CommandContext {
         into to: any StoreArchive,
         _ target: DatabaseLocation
     ) async throws -> StoreCopy.Summary {
-        let place = StoreCopyReport.title(of: target)
-        if let newPlace = try await from.movedTo, newPlace != place, newPlace != StoreCopy.unfinished(place) {
+        let title = StoreCopyReport.title(of: target)
+        if let newLocation = try await from.movedTo, newLocation != title, newLocation != StoreCopy.unfinished(title) {
             diagnostics.warning(
-                "the database was moved before; what has changed there since is not copied",
-                ["moved_to": newPlace]
+                "the database was moved before; changes made there since then are not copied",
+                ["moved_to": newLocation]
             )
         }
         let progress = TerminalProgress(to: .error)
@@ -47,7 +47,7 @@ extension CommandContext {
             try await StoreCopy(
                 from: from,
                 to: to,
-                at: place,
+                at: title,
                 pause: { [time] in try await time.sleep(for: $0) },
                 report: { progress.show(StoreCopyReport.line(of: $0)) }
             )
@@ -67,16 +67,16 @@ extension CommandContext {
         } catch is CancellationError {
             throw CommandFailure(
                 .leftForLater,
-                "the copy was given up; \(source) can be used as before, and the same line goes on with the copy"
+                "the copy was stopped; \(source) can be used as before, and the same command continues the copy"
             )
         }
     }
 
-    private func place(_ text: String, of flag: String) throws(CommandFailure) -> DatabaseLocation {
-        let given = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
+    private func location(_ text: String, of flag: String) throws(CommandFailure) -> DatabaseLocation {
+        let value = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(text)
-            return try DatabaseLocation.read(given, files: inputs.files)
+            return try DatabaseLocation.read(value, files: inputs.files)
         } catch {
             throw CommandFailure(.configuration, "\(flag): \(error.message)")
         }

@@ -10,8 +10,9 @@ enum StoreCopyReport {
         switch progress {
         case .waiting(let rest):
             "waiting for leases of workers that do not answer, \(Int(rest.inSeconds.rounded(.up))) s"
-        case .copied(let kind, let count, let all): "copied \(count) of \(all) \(kind.plural)\(share(count, all))"
-        case .compared(let kind, let count, let all): "compared \(count) of \(all) \(kind.plural)\(share(count, all))"
+        case .copied(let kind, let count, let all): "copied \(count) of \(all) \(kind.plural)\(percentage(count, all))"
+        case .compared(let kind, let count, let all):
+            "compared \(count) of \(all) \(kind.plural)\(percentage(count, all))"
         }
     }
 
@@ -20,27 +21,27 @@ enum StoreCopyReport {
     {
         let counts = ArchiveRecord.Kind.allCases.map { "\(summary.counts[$0] ?? 0) \($0.plural)" }
         let all = summary.counts.values.reduce(0, +)
-        let former = all - summary.copiedNow
-        let earlier = former > 0 ? " (\(former) of them before this was interrupted)" : ""
+        let copiedBefore = all - summary.copiedNow
+        let earlier = copiedBefore > 0 ? " (\(copiedBefore) of them before this was interrupted)" : ""
         return """
             copied \(source) to \(target): \(all) records\(earlier)
             \(counts.joined(separator: ", "))
-            both hold the same: SHA-256 \(summary.digest)
-            Next: set REFRESH_WORKER_DATABASE to the new place on every machine, give each the same key ring, run \
-            refresh-worker doctor, then start the workers. The old place is marked as moved, so that workers and commands that \
-            change anything refuse it; keep it, with a backup of the key ring, until all is well.
+            both databases have the same content: SHA-256 \(summary.digest)
+            Next: set REFRESH_WORKER_DATABASE to the new database on every machine, give each the same key ring, run \
+            refresh-worker doctor, then start the workers. The old database is marked as moved, so that workers and commands that \
+            change anything refuse it; keep it, with a backup of the key ring, until the workers run without problems.
             """
     }
 
-    /// Returns the name of a place in a form that is valid from any folder, for users of the copied database.
-    static func title(of place: DatabaseLocation) -> String {
-        switch place {
+    /// Returns the name of a database in a form that is valid from any folder, for users of the copied database.
+    static func title(of location: DatabaseLocation) -> String {
+        switch location {
         case .file(let path): "the SQLite file \(FileStatus.absolute(path))"
         case .server(let address): "PostgreSQL at \(address.url)"
         }
     }
 
-    private static func share(_ count: Int, _ all: Int) -> String { all > 0 ? " (\(count * 100 / all) %)" : "" }
+    private static func percentage(_ count: Int, _ all: Int) -> String { all > 0 ? " (\(count * 100 / all) %)" : "" }
 }
 
 extension ArchiveRecord.Kind {
@@ -61,18 +62,18 @@ extension CommandFailure {
     init(_ failure: StoreCopy.Failure, from source: DatabaseLocation, to target: DatabaseLocation) {
         switch failure {
         case .workers(let side, let names):
-            let place = side == .source ? source : target
+            let location = side == .source ? source : target
             self.init(
                 .leftForLater,
                 """
-                workers use \(place) (\(names.joined(separator: ", "))): stop them, and cron, on every machine; a killed \
+                workers use \(location) (\(names.joined(separator: ", "))): stop them, and cron, on every machine; a killed \
                 worker counts as live for 30 seconds
                 """
             )
         case .occupied:
             self.init(
                 .cannotCreate,
-                "\(target) holds data already and is left as it is: name a database that holds nothing with --to"
+                "\(target) contains data already and was not changed: name an empty database with --to"
             )
         case .differs(let kind, let ours, let theirs):
             self.init(
@@ -81,7 +82,7 @@ extension CommandFailure {
                 the \(kind.plural) of \(target) are not those of \(source) (\(theirs.count) records, SHA-256 \
                 \(theirs); \(ours.count) records, SHA-256 \(ours)): it was begun as a copy of something else, or a \
                 worker has used one of them since
-                \(target) is not used by any worker as it is. To copy again, empty it first: \(Self.emptying(target))
+                \(target) cannot be used by a worker in this state. To copy again, empty it first: \(Self.emptying(target))
                 """
             )
         }

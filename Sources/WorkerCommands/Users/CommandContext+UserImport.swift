@@ -4,16 +4,16 @@ import WorkerLifecycle
 
 /// `users import FILE`: imports users that another system has kept.
 extension CommandContext {
-    package func importUsers(_ order: UserImportOptions) async throws -> ExitCode {
-        let file = try InputFile(path: order.file)
-        let store = try await openStore(forDryRun: order.isDryRun)
+    package func importUsers(_ options: UserImportOptions) async throws -> ExitCode {
+        let file = try InputFile(path: options.file)
+        let store = try await openStore(forDryRun: options.isDryRun)
         let progress = ImportProgress(of: "users", output: .error, time: time)
-        let report = { (line: String) in progress.tell("refresh-worker: \(line)") }
+        let report = { (line: String) in progress.writeLine("refresh-worker: \(line)") }
         var users = UserImport(
             store: store,
-            map: order.map,
-            replacesExisting: order.replacesExisting,
-            isDryRun: order.isDryRun,
+            map: options.map,
+            replacesExisting: options.replacesExisting,
+            isDryRun: options.isDryRun,
             time: time,
             report: report
         )
@@ -29,7 +29,7 @@ extension CommandContext {
             let names = users.ignored.sorted().map { "\(DisplayedText($0))" }.joined(separator: ", ")
             report("fields that were not imported: \(names)")
         }
-        report(users.tally.userSentence(isDryRun: order.isDryRun))
+        report(users.tally.userSentence(isDryRun: options.isDryRun))
         return try Self.exitCode(after: users.tally, failure)
     }
 

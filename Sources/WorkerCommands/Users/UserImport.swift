@@ -4,7 +4,7 @@ import WorkerConfiguration
 
 /// Imports users from a stream of bytes.
 struct UserImport: RecordImport {
-    /// The limit of unknown field names that are remembered.
+    /// The limit of unknown field names that are recorded.
     private static let ignoredLimit = 20
 
     let store: any AccountStore

@@ -1,6 +1,6 @@
-/// The reason why a piece of input is not a valid grant.
+/// The reason why a record of an import is not a valid grant or user.
 ///
-/// It names the field and never shows a value.
+/// It names the field and does not show its value.
 package struct ImportProblem: Error, Equatable, Sendable {
     package let message: String
 

@@ -6,9 +6,9 @@ from accounts import SERVICE_KEY, WHOLE_SCOPE, Accounts, user_token
 from expectations import wait_for
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox, public = place.sandbox, accounts.public
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox, public = fixture.sandbox, accounts.public
     sandbox.settings(lifetime=3600)
     bearer = user_token("u-1")
 
@@ -19,7 +19,7 @@ def scenario(place):
     data = accounts.connect(second, bearer, with_refresh_token=False).expect(201).json["data"]
     assert data["account_switch"] is True, "the answer reports an account switch"
     assert data["message"] == "Switching from first@gmail.com to second@gmail.com", "the answer names both accounts"
-    row = place.grants()["u-1"]
+    row = fixture.grants()["u-1"]
     assert row["refresh_token"] is None and row["email"] == "second@gmail.com", (
         "the switch drops the old account's refresh token"
     )
@@ -38,7 +38,7 @@ def scenario(place):
     assert set(vended["granted_scopes"]) == set(wide.split()), "the vended token has the wide scopes"
     granted = accounts.profile(bearer)["gmail_connection"]["granted_scopes"]
     assert set(granted) == set(wide.split()), "the profile shows the wide scopes"
-    place.run("token", "u-1", "--min-ttl", "7200")
+    fixture.run("token", "u-1", "--min-ttl", "7200")
     assert sandbox.stats(grants=True)["grants"][3]["ok"] == 1, "the refresh uses the newest refresh token"
 
     # A form, as old apps send it, with the old field name.
@@ -64,7 +64,7 @@ def scenario(place):
     assert accounts.profile(bearer)["gmail_connection"]["reason"] == "user_request", (
         "the profile says that the user ended the connection"
     )
-    assert place.grants()["u-1"]["refresh_token"] is None, "the refresh token is wiped"
+    assert fixture.grants()["u-1"]["refresh_token"] is None, "the refresh token is wiped"
     assert accounts.vend("u-2", min_ttl=0).expect(200).json["access_token"], (
         "the other user's grant still vends a token"
     )
@@ -72,7 +72,7 @@ def scenario(place):
     # The last user of the account is deleted: the grant is revoked at Google and wiped, and the id is refused.
     public.call("DELETE", "/v1/user/me", bearer=other).expect(200)
     wait_for(
-        lambda: place.grants().get("u-2", {}).get("refresh_token") is None, 30, "wiped after the revocation at Google"
+        lambda: fixture.grants().get("u-2", {}).get("refresh_token") is None, 30, "wiped after the revocation at Google"
     )
     assert sandbox.stats()["by_route"].get("revoke"), "Google gets a revocation"
     gone = public.get("/v1/user/me", other).expect(404).json
@@ -86,7 +86,7 @@ def scenario(place):
     third = user_token("u-3")
     partial = sandbox.create(email="third@gmail.com", scope=narrow)[0]
     accounts.connect(partial, third).expect(201)
-    place.write("UPDATE grants SET scope = ? WHERE user_id = ?", narrow + " https://mail.google.com/", "u-3")
+    fixture.write("UPDATE grants SET scope = ? WHERE user_id = ?", narrow + " https://mail.google.com/", "u-3")
     accounts.internal.post(
         "/v1/grants/u-3/token/refresh", {"access_token": partial["access_token"]}, bearer=SERVICE_KEY
     ).expect(200)

@@ -77,12 +77,12 @@ class Forward(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    clocks = Clocks(place, accounts)
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    clocks = Clocks(fixture, accounts)
     network = Network(accounts.port)
-    folder = place.folder / "app"
-    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    folder = fixture.folder / "app"
+    grant = fixture.sandbox.create(email="ada@gmail.com")[0]
 
     def start(action):
         return subprocess.Popen(
@@ -96,13 +96,13 @@ def scenario(place):
         assert app.returncode == expect, f"{action} exits with the expected code; it wrote: {out}{err}"
         return out + err
 
-    def is_alive(story):
+    def is_alive(fault):
         """Starts the app again, and once more after an hour: its access token is refused by then, and it refreshes."""
         for hours in (0, 1):
             if hours:
                 clocks.advance(hours * HOUR)
-            assert "knows user" in run("call"), f"the user is still signed in after {story}"
-        assert place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 1, f"one session is left after {story}"
+            assert "knows user" in run("call"), f"the user is still signed in after {fault}"
+        assert fixture.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 1, f"one session is left after {fault}"
 
     def restart_worker():
         accounts.worker.kill()
@@ -139,7 +139,7 @@ def scenario(place):
     run("sign-in", grant["access_token"] + "\n")
     is_alive("the sign-in")
     for delay in (0, 12, 61, HOUR):
-        for story, happen in [
+        for fault, happen in [
             ("a lost request", lambda: lose("request")),
             ("a lost answer", lambda: lose("answer")),
             ("a lost answer and a worker that was killed", lambda: lose("answer", restarts=True)),
@@ -150,7 +150,7 @@ def scenario(place):
             happen()
             if delay:
                 clocks.advance(delay)
-            is_alive(f"{story} and {delay} s")
+            is_alive(f"{fault} and {delay} s")
     # Answers are lost repeatedly: each start of the app presents the same token.
     for _ in range(3):
         lose("answer")
@@ -159,7 +159,7 @@ def scenario(place):
 
     assert "logged out" in run("log-out"), "the log-out succeeds"
     assert "Nobody is signed in" in run("call", expect=1), "the app stays signed out"
-    assert place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 0, "the log-out ends the session"
+    assert fixture.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 0, "the log-out ends the session"
     assert not network.failures, "the worker answers each request"
     network.shutdown()
     accounts.close()

@@ -27,12 +27,12 @@ COUNT = 230
 
 
 class Moto:
-    def __init__(self, program, place):
+    def __init__(self, program, fixture):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        with open(place.folder / "moto.log", "wb") as log:
+        with open(fixture.folder / "moto.log", "wb") as log:
             self.process = subprocess.Popen([program, "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log)
         wait_for(self.answers, 60, "moto's server answers")
 
@@ -117,7 +117,7 @@ def program():
     return found
 
 
-def moment(seconds):
+def iso_time(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%S.123456", time.gmtime(seconds))
 
 
@@ -125,25 +125,26 @@ def content(grant, **changes):
     """The JSON of a grant as the backend stored it."""
     fields = {
         "access_token": grant["access_token"], "refresh_token": grant["refresh_token"],
-        "expires_at": moment(grant["expires_at"]), "expires_in": 3600, "scope": grant["scope"], "token_type": "Bearer",
-        "created_at": moment(time.time() - 60), "google_user_id": "", "google_email": grant["email"],
+        "expires_at": iso_time(grant["expires_at"]), "expires_in": 3600, "scope": grant["scope"],
+        "token_type": "Bearer", "created_at": iso_time(time.time() - 60), "google_user_id": "",
+        "google_email": grant["email"],
         "google_name": "N", "google_verified_email": True,
     }
     fields.update(changes)
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def scenario(place):
-    moto = Moto(program(), place)
+def scenario(fixture):
+    moto = Moto(program(), fixture)
     try:
-        return story(place, moto)
+        return run_imports(fixture, moto)
     finally:
         moto.stop()
 
 
-def story(place, moto):
-    place.generate_keys()
-    grants = place.sandbox.create(COUNT)
+def run_imports(fixture, moto):
+    fixture.generate_keys()
+    grants = fixture.sandbox.create(COUNT)
     moto.put("Google-OAuth-Client-ID", CLIENT + "\n")
     for number, grant in enumerate(grants):
         moto.put(f"gmail/user/u{number}", content(grant, refresh_token=None) if number == 5 else content(grant))
@@ -152,7 +153,8 @@ def story(place, moto):
     moto.put("gmail/user/going", content(grants[0]))
     moto.secrets("DeleteSecret", SecretId="gmail/user/going", RecoveryWindowInDays=7)
     permissions = ("secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
-    importer, stranger, session = moto.user("importer", *permissions), moto.user("stranger"), moto.session(*permissions)
+    importer, session = moto.user("importer", *permissions), moto.session(*permissions)
+    unprivileged = moto.user("unprivileged")
     moto.checks_signatures(True)
 
     source = [
@@ -165,70 +167,70 @@ def story(place, moto):
         "--aws-endpoint",
         moto.url,
     ]
-    base_environment, base_arguments = dict(place.environment), place.arguments
-    said = []
+    base_environment, base_arguments = dict(fixture.environment), fixture.arguments
+    outputs = []
 
-    def bring(credentials, *extra, expect=65, client_id=False):
-        place.environment = {**base_environment, **credentials}
+    def import_secrets(credentials, *extra, expect=65, client_id=False):
+        fixture.environment = {**base_environment, **credentials}
         words = base_arguments()
         at = words.index("--client-id")
-        place.arguments = lambda *more: [*(words if client_id else words[:at] + words[at + 2:]), *map(str, more)]
+        fixture.arguments = lambda *more: [*(words if client_id else words[:at] + words[at + 2:]), *map(str, more)]
         try:
-            result = place.run("grants", "import", *source, *extra, expect=expect)
+            result = fixture.run("grants", "import", *source, *extra, expect=expect)
         finally:
-            place.environment, place.arguments = base_environment, base_arguments
-        said.append(result.stdout + result.stderr)
+            fixture.environment, fixture.arguments = base_environment, base_arguments
+        outputs.append(result.stdout + result.stderr)
         return result.stderr
 
     # A dry run stores nothing and does not create a database.
-    told = bring(importer, "--dry-run", "--log-level", "info")
-    assert f"{COUNT} to store, 0 to replace, 0 to keep, 1 bad" in told, (
-        f"the dry run counts the secrets; it wrote: {told[-300:]}"
+    output = import_secrets(importer, "--dry-run", "--log-level", "info")
+    assert f"{COUNT} to store, 0 to replace, 0 to keep, 1 bad" in output, (
+        f"the dry run counts the secrets; it wrote: {output[-300:]}"
     )
-    assert "user 'u7': would be stored" in told, "the dry run names each user"
-    assert not place.database.exists(), "the dry run makes no database"
+    assert "user 'u7': would be stored" in output, "the dry run names each user"
+    assert not fixture.database.exists(), "the dry run makes no database"
 
     # Each error is explained, and nothing is stored.
     def refused(credentials, *names, expect=78, extra=()):
-        told = bring(credentials, *extra, expect=expect)
-        assert all(name in told for name in names), "the refusal names each missing permission"
+        output = import_secrets(credentials, *extra, expect=expect)
+        assert all(name in output for name in names), "the refusal names each missing permission"
 
     refused({}, "AWS_ACCESS_KEY_ID", "--aws-credentials-file")
-    refused(stranger, "secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
+    refused(unprivileged, "secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
     refused({**importer, "AWS_SECRET_ACCESS_KEY": "not/the+key"}, "secret access key does not belong")
     refused({**importer, "AWS_ACCESS_KEY_ID": "AKIANOBODYSKEYID0000"}, "does not know these credentials")
     refused({**session, "AWS_SESSION_TOKEN": "of-another-session"}, "does not know these credentials")
     refused(importer, "Google-OAuth-Client-ID", "--client-id", extra=("--region", "eu-west-2"))
 
     # Killed halfway and started again: every grant is stored, none twice.
-    place.environment = {**base_environment, **session}
+    fixture.environment = {**base_environment, **session}
     process = subprocess.Popen(
-        place.arguments("grants", "import", *source), env=place.environment, stderr=subprocess.DEVNULL
+        fixture.arguments("grants", "import", *source), env=fixture.environment, stderr=subprocess.DEVNULL
     )
-    place.environment = base_environment
-    wait_for(lambda: place.database.exists() and stored(place), 60, "the first page is stored", pause=0.01)
+    fixture.environment = base_environment
+    wait_for(lambda: fixture.database.exists() and stored(fixture), 60, "the first page is stored", pause=0.01)
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=30)
-    partly = len(place.rows())
+    partly = len(fixture.rows())
     assert 0 < partly < COUNT, "the kill interrupts the import"
-    told = bring(session)
-    assert f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in told, (
-        f"the second import continues the first; it wrote: {told[-300:]}"
+    output = import_secrets(session)
+    assert f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in output, (
+        f"the second import continues the first; it wrote: {output[-300:]}"
     )
-    assert "gmail/user/broken" in told and "BROKEN" not in told, (
+    assert "gmail/user/broken" in output and "BROKEN" not in output, (
         "the import names the bad secret and does not show its content"
     )
-    rows = place.grants()
+    rows = fixture.grants()
     assert set(rows) == {f"u{number}" for number in range(COUNT)}, "exactly the users of the good secrets are stored"
     assert all(row["client_id"] == CLIENT for row in rows.values()), "each grant has the client id of its secret"
 
     # The grants work.
-    assert place.run("token", "u7", "--min-ttl", "7200", expect=None).returncode == 0, "an imported grant vends a token"
-    told = place.run("grants", "show", "u5").stdout
-    assert "refresh token   none" in told, "a secret without a refresh token is imported"
+    assert fixture.run("token", "u7", "--min-ttl", "7200", expect=None).returncode == 0, "an imported grant works"
+    output = fixture.run("grants", "show", "u5").stdout
+    assert "refresh token   none" in output, "a secret without a refresh token is imported"
 
     # Credentials from a file, whose mode is checked.
-    file = place.folder / "credentials"
+    file = fixture.folder / "credentials"
     file.write_text(
         "[other]\naws_access_key_id = x\naws_secret_access_key = y\n\n# mine\n[mine]\n"
         + "".join(f"{name.lower()} = {value}\n" for name, value in session.items())
@@ -237,15 +239,17 @@ def story(place, moto):
     refused({"AWS_PROFILE": "mine"}, "chmod 600", extra=("--aws-credentials-file", file))
     file.chmod(0o600)
     refused({}, "profile 'default'", extra=("--aws-credentials-file", file))
-    told = bring({"AWS_PROFILE": "mine"}, "--aws-credentials-file", file)
-    assert f"0 stored, 0 replaced, {COUNT} kept" in told, f"a second import changes nothing; it wrote: {told[-300:]}"
+    output = import_secrets({"AWS_PROFILE": "mine"}, "--aws-credentials-file", file)
+    assert f"0 stored, 0 replaced, {COUNT} kept" in output, (
+        f"a second import changes nothing; it wrote: {output[-300:]}"
+    )
 
     # --replace stores only newer grants.
     moto.checks_signatures(False)
-    newer = place.sandbox.create(email="newer@example.com")[0]
+    newer = fixture.sandbox.create(email="newer@example.com")[0]
     for number, changes in (
-        (1, {"created_at": moment(time.time() + 1)}),
-        (2, {"created_at": moment(time.time() - 86400)}),
+        (1, {"created_at": iso_time(time.time() + 1)}),
+        (2, {"created_at": iso_time(time.time() - 86400)}),
     ):
         text = json.dumps(content(newer, google_email=None, **changes))
         # moto dates versions in whole seconds: this version needs a later date than the previous one.
@@ -253,28 +257,28 @@ def story(place, moto):
         wait_for(lambda: int(time.time()) > last, 10, "the clock reaches the next second")
         moto.secrets("PutSecretValue", SecretId=f"gmail/user/u{number}", SecretString=text)
     moto.checks_signatures(True)
-    told = bring(session, "--replace", "--dry-run")
-    assert f"1 to replace, {COUNT - 1} to keep" in told, (
-        f"the dry run announces one replacement; it wrote: {told[-300:]}"
+    output = import_secrets(session, "--replace", "--dry-run")
+    assert f"1 to replace, {COUNT - 1} to keep" in output, (
+        f"the dry run announces one replacement; it wrote: {output[-300:]}"
     )
-    assert place.grants()["u1"]["generation"] == 1, "the dry run replaces nothing"
-    told = bring(session, "--replace")
-    assert f"1 replaced, {COUNT - 1} kept" in told, f"the import takes the newer secret; it wrote: {told[-300:]}"
-    generations = {user: row["generation"] for user, row in place.grants().items() if row["generation"] != 1}
+    assert fixture.grants()["u1"]["generation"] == 1, "the dry run replaces nothing"
+    output = import_secrets(session, "--replace")
+    assert f"1 replaced, {COUNT - 1} kept" in output, f"the import takes the newer secret; it wrote: {output[-300:]}"
+    generations = {user: row["generation"] for user, row in fixture.grants().items() if row["generation"] != 1}
     assert generations == {"u1": 2}, "the import replaces only the newer refresh token"
-    assert damage(place) == {}, "the database is intact"
+    assert damage(fixture) == {}, "the database is intact"
 
     secrets = [
-        value for one in (importer, stranger, session) for name, value in one.items() if name != "AWS_ACCESS_KEY_ID"
+        value for one in (importer, unprivileged, session) for name, value in one.items() if name != "AWS_ACCESS_KEY_ID"
     ]
     secrets += [grant[name] for grant in grants for name in ("access_token", "refresh_token")]
-    leaked = [number for number, secret in enumerate(secrets) if any(secret in text for text in said)]
+    leaked = [number for number, secret in enumerate(secrets) if any(secret in text for text in outputs)]
     assert not leaked, "no secret is printed"
     return f"{COUNT} grants in three pages; killed after {partly}"
 
 
-def stored(place):
+def stored(fixture):
     try:
-        return place.rows()
+        return fixture.rows()
     except Exception:  # the tables are being made
         return []

@@ -12,14 +12,14 @@ from integrity import damage
 STORE = "sqlite"
 
 
-def scenario(place):
-    sandbox = place.sandbox
-    place.generate_keys()
+def scenario(fixture):
+    sandbox = fixture.sandbox
+    fixture.generate_keys()
     grants = sandbox.create(3)
-    place.bring_in(grants)
+    fixture.import_grants(grants)
 
     def refused(code, *command, names, stdin=None, prefix=()):
-        result = place.run(*command, expect=code, stdin=stdin, prefix=prefix)
+        result = fixture.run(*command, expect=code, stdin=stdin, prefix=prefix)
         for name in names:
             assert name in result.stderr, f"`{' '.join(map(str, command))}` names {name!r}"
         return result
@@ -44,35 +44,35 @@ def scenario(place):
         65, "grants", "import", "-", names=["line 1", "line 2", "line 3", "line 5", "line 6"], stdin="\n".join(lines)
     )
     assert "line 4" not in result.stderr, "the good line is accepted"
-    assert len(place.rows()) == 4, "the three old grants and the new one are stored"
-    refused(66, "grants", "import", place.folder / "missing.jsonl", names=["missing.jsonl"])
+    assert len(fixture.rows()) == 4, "the three old grants and the new one are stored"
+    refused(66, "grants", "import", fixture.folder / "missing.jsonl", names=["missing.jsonl"])
 
     # The key file.
-    place.keys.chmod(0o644)
-    refused(78, "--run-once", names=[str(place.keys), "chmod"])
-    place.keys.chmod(0o600)
-    saved = place.keys.read_bytes()
-    place.keys.unlink()
-    refused(78, "--run-once", names=[str(place.keys), "keys generate"])
-    place.generate_keys()
-    wrong = place.run("token", "fresh", expect=78)
+    fixture.keys.chmod(0o644)
+    refused(78, "--run-once", names=[str(fixture.keys), "chmod"])
+    fixture.keys.chmod(0o600)
+    saved = fixture.keys.read_bytes()
+    fixture.keys.unlink()
+    refused(78, "--run-once", names=[str(fixture.keys), "keys generate"])
+    fixture.generate_keys()
+    wrong = fixture.run("token", "fresh", expect=78)
     assert "key" in wrong.stderr, "the error names the wrong key"
-    place.keys.write_bytes(saved)
-    place.keys.chmod(0o600)
-    assert place.run("token", "fresh").stdout.strip(), "the right key opens the token"
+    fixture.keys.write_bytes(saved)
+    fixture.keys.chmod(0o600)
+    assert fixture.run("token", "fresh").stdout.strip(), "the right key opens the token"
 
     # The database.
     def with_database(change, code, names):
-        copy = place.folder / "copy.sqlite"
-        for path in place.folder.glob("copy.sqlite*"):
+        copy = fixture.folder / "copy.sqlite"
+        for path in fixture.folder.glob("copy.sqlite*"):
             path.unlink()
-        place.run("backup", copy)
+        fixture.run("backup", copy)
         change(copy)
-        original, place.database = place.database, copy
+        original, fixture.database = fixture.database, copy
         try:
             refused(code, "--run-once", names=names)
         finally:
-            place.database = original
+            fixture.database = original
 
     def truncate(path):
         with open(path, "r+b") as file:
@@ -89,7 +89,7 @@ def scenario(place):
     with_database(newer, 78, ["Upgrade", "9999"])
 
     # A locked file is reported, and nothing is lost.
-    lock = sqlite3.connect(place.database, isolation_level=None)
+    lock = sqlite3.connect(fixture.database, isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
     refused(75, "grants", "disconnect", "fresh", names=["Another process"])
     lock.execute("ROLLBACK")
@@ -97,31 +97,31 @@ def scenario(place):
 
     # An untrusted certificate and a name that does not resolve: both are temporary errors and never change a state.
     result = subprocess.run(
-        [WORKER, "--run-once", "--database", place.database, "--key-file", place.keys, "--client-id", "c",
-         "--token-endpoint", "https://no-such-host.invalid/token", "--metrics-log", place.folder / "none.jsonl"],
+        [WORKER, "--run-once", "--database", fixture.database, "--key-file", fixture.keys, "--client-id", "c",
+         "--token-endpoint", "https://no-such-host.invalid/token", "--metrics-log", fixture.folder / "none.jsonl"],
         capture_output=True, text=True, timeout=120,
     )
     assert result.returncode in (0, 75), "an endpoint without an address is a temporary failure"
-    assert set(place.states()) <= {"active", "retrying"}, "an endpoint without an address ends no grant"
+    assert set(fixture.states()) <= {"active", "retrying"}, "an endpoint without an address ends no grant"
 
     # A full disk is reported, and the database stays intact.
-    full = place.folder / "full"
+    full = fixture.folder / "full"
     full.mkdir()
     if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", full]).returncode == 0:
         try:
-            original, place.database = place.database, full / "grants.sqlite"
+            original, fixture.database = fixture.database, full / "grants.sqlite"
             more = sandbox.create(3000)
             lines = "".join(
                 json.dumps({"user_id": g["email"], "refresh_token": g["refresh_token"]}) + "\n" for g in more
             )
-            result = place.run("grants", "import", "-", expect=74, stdin=lines)
+            result = fixture.run("grants", "import", "-", expect=74, stdin=lines)
             assert "full" in result.stderr.lower(), "the error names the full disk"
-            assert damage(place) == {}, "the database on the full disk is intact"
+            assert damage(fixture) == {}, "the database on the full disk is intact"
         finally:
-            place.database = original
+            fixture.database = original
             subprocess.run(["umount", full], check=True)
         note = ""
     else:
         note = "skipped the full disk: mounting needs root"
-    assert damage(place) == {}, "the database is intact"
+    assert damage(fixture) == {}, "the database is intact"
     return note

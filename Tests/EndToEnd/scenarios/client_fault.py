@@ -7,13 +7,13 @@ from expectations import wait_for
 GRANTS = 200
 
 
-def scenario(place):
-    sandbox = place.sandbox
+def scenario(fixture):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=20)
-    place.generate_keys()
-    place.bring_in(sandbox.create(GRANTS))
-    worker = place.start().wait_started()
-    wait_for(lambda: all(row["is_proven"] for row in place.rows()), 60, "every grant was refreshed once")
+    fixture.generate_keys()
+    fixture.import_grants(sandbox.create(GRANTS))
+    worker = fixture.start().wait_started()
+    wait_for(lambda: all(row["is_proven"] for row in fixture.rows()), 60, "every grant was refreshed once")
 
     sandbox.settings(outage="invalid_client")
     wait_for(lambda: worker.events("breaker", change="opened", reason="invalid_client"), 30, "the breaker opened")
@@ -23,11 +23,11 @@ def scenario(place):
     sandbox.settings(outage="none")
     wait_for(lambda: worker.events("breaker", change="closed"), 60, "the breaker closed")
     moment = time.time() * 1000
-    wait_for(lambda: all(row["access_expires_at"] > moment for row in place.rows()), 60, "every token is fresh again")
+    wait_for(lambda: all(row["access_expires_at"] > moment for row in fixture.rows()), 60, "every token is fresh again")
     worker.stop()
 
-    assert place.states() == {"active": GRANTS}, "every grant is active"
-    moves = place.rows("SELECT count(*) AS n FROM grant_events WHERE kind = 'state'")[0]["n"]
+    assert fixture.states() == {"active": GRANTS}, "every grant is active"
+    moves = fixture.rows("SELECT count(*) AS n FROM grant_events WHERE kind = 'state'")[0]["n"]
     assert moves == 0, "no grant changes its state"
     alarms = worker.events("alarm")
     assert len(alarms) == 1, "the fault raises one alarm"

@@ -18,12 +18,12 @@ LIFETIME = 60
 STOPPED = float(os.environ.get("STOPPED_SECONDS", "60"))
 
 
-def scenario(place):
-    sandbox = place.sandbox
+def scenario(fixture):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=LIFETIME, latency_ms=30)
-    place.generate_keys()
-    place.bring_in(sandbox.create(GRANTS))
-    clock = place.folder / "clock"
+    fixture.generate_keys()
+    fixture.import_grants(sandbox.create(GRANTS))
+    clock = fixture.folder / "clock"
     clock.write_text("+0")
     library = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
     assert library, "libfaketime is installed (package faketime)"
@@ -33,20 +33,20 @@ def scenario(place):
         # The worker compares the times of its database file, which a step of the clock does not change.
         "NO_FAKE_STAT": "1",
     }
-    first = place.start(environment=fake).wait_started()
-    second = place.start(environment=fake).wait_started()
-    wait_for(lambda: all(row["is_proven"] for row in place.rows()), 90, "every grant was refreshed once")
+    first = fixture.start(environment=fake).wait_started()
+    second = fixture.start(environment=fake).wait_started()
+    wait_for(lambda: all(row["is_proven"] for row in fixture.rows()), 90, "every grant was refreshed once")
 
     clock.write_text("+3600")
     wait_for(lambda: first.events("clock_step") and second.events("clock_step"), 60, "the step forward is noticed")
     ahead = time.time() * 1000 + 1_800_000
     wait_for(
-        lambda: all(row["access_obtained_at"] > ahead for row in place.rows()), 90, "all were refreshed an hour ahead"
+        lambda: all(row["access_obtained_at"] > ahead for row in fixture.rows()), 90, "all were refreshed an hour ahead"
     )
     clock.write_text("+0")
     back = time.time() * 1000
     wait_for(
-        lambda: all(back <= row["access_obtained_at"] <= time.time() * 1000 for row in place.rows()),
+        lambda: all(back <= row["access_obtained_at"] <= time.time() * 1000 for row in fixture.rows()),
         120, "after the step back all are refreshed by the true clock",
     )
 
@@ -55,16 +55,16 @@ def scenario(place):
     deadline = time.monotonic() + STOPPED
     while time.monotonic() < deadline:
         moment = time.time() * 1000
-        dead = [row["user_id"] for row in place.rows() if row["access_expires_at"] <= moment - 40_000]
+        dead = [row["user_id"] for row in fixture.rows() if row["access_expires_at"] <= moment - 40_000]
         assert not dead, "every grant keeps a valid token while one worker is stopped"
         pause.wait(1)
     second.signal(signal.SIGCONT)
     moment = time.time() * 1000
-    wait_for(lambda: all(row["last_success_at"] > moment for row in place.rows()), 90, "both work on")
+    wait_for(lambda: all(row["last_success_at"] > moment for row in fixture.rows()), 90, "both work on")
     first.stop()
     second.stop()
     stats = sandbox.stats()
     assert stats["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
-    assert place.states() == {"active": GRANTS}, "every grant is active"
-    assert damage(place) == {}, "the database is intact"
+    assert fixture.states() == {"active": GRANTS}, "every grant is active"
+    assert damage(fixture) == {}, "the database is intact"
     return f"{stats['by_answer']['ok']} refreshes, one worker stopped for {STOPPED:.0f} s"

@@ -2,7 +2,7 @@
 twice."""
 
 from expectations import wait_for
-from faults import DATABASE_NOW, wait_acquainted, wrong_clock
+from faults import DATABASE_NOW, wait_until_all_reported, wrong_clock
 
 STORE = "postgres"
 
@@ -12,56 +12,59 @@ LIFETIME = 30
 MARGIN = LIFETIME / 5
 
 
-def scenario(place):
-    sandbox = place.sandbox
+def scenario(fixture):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=LIFETIME, rotation=True)
-    place.generate_keys()
+    fixture.generate_keys()
     grants = sandbox.create(GRANTS)
-    place.bring_in(grants)
-    library = wrong_clock(place)
+    fixture.import_grants(grants)
+    library = wrong_clock(fixture)
     workers = []
     for seconds, words in ((-3600, "ahead of this machine's"), (3600, "behind this machine's")):
         wrong = {"LD_PRELOAD": library, "CLOCK_WRONG_BY": str(seconds)}
-        said = place.run(
+        output = fixture.run(
             "doctor", expect=None, prefix=("env", *(f"{name}={value}" for name, value in wrong.items()))
         ).stdout
-        assert words in said, "the worker's clock is wrong"
-        workers.append(place.start(environment=wrong).wait_started())
-    wait_acquainted(place, 2)
-    wait_for(lambda: all(row["last_success_at"] for row in look(place).values()), 30, "every grant was refreshed once")
-    watch = Watch(place)
-    wait_for(watch.look, 4 * LIFETIME, "every grant was refreshed again", pause=0.2)
+        assert words in output, "the worker's clock is wrong"
+        workers.append(fixture.start(environment=wrong).wait_started())
+    wait_until_all_reported(fixture, 2)
+    wait_for(
+        lambda: all(row["last_success_at"] for row in read_grants(fixture).values()), 30,
+        "every grant was refreshed once",
+    )
+    monitor = Monitor(fixture)
+    wait_for(monitor.poll, 4 * LIFETIME, "every grant was refreshed again", pause=0.2)
     for worker in workers:
         assert worker.events("refresh", outcome="refreshed"), "each worker refreshes its share"
         worker.stop()
-    assert not watch.early, "no refresh comes early (milliseconds)"
-    assert not watch.late, "no refresh comes late (milliseconds)"
-    return judge(place, workers, watch.refreshes)
+    assert not monitor.early, "no refresh comes early (milliseconds)"
+    assert not monitor.late, "no refresh comes late (milliseconds)"
+    return verify(fixture, workers, monitor.refreshes)
 
 
-class Watch:
+class Monitor:
     """Compares the grants with the last poll, which holds the due time that a refresh was made for."""
 
-    def __init__(self, place):
-        self.place = place
-        self.known = look(place)
+    def __init__(self, fixture):
+        self.fixture = fixture
+        self.known = read_grants(fixture)
         self.refreshed = set()
         self.refreshes = 0
         self.early, self.late = [], []
 
-    def look(self):
-        """Returns `True` once every grant was refreshed since the first look."""
-        present = look(self.place)
+    def poll(self):
+        """Returns `True` once every grant was refreshed since the first poll."""
+        present = read_grants(self.fixture)
         for user, row in present.items():
             if row["last_success_at"] != self.known[user]["last_success_at"]:
-                self.judge(user, self.known[user], row)
+                self.verify(user, self.known[user], row)
         self.known = present
-        now = int(self.place.server.execute(DATABASE_NOW))
+        now = int(self.fixture.server.execute(DATABASE_NOW))
         dead = [user for user, row in present.items() if row["access_expires_at"] <= now]
         assert not dead, "every grant has a valid token"
         return len(self.refreshed) == GRANTS
 
-    def judge(self, user, former, row):
+    def verify(self, user, former, row):
         self.refreshes += 1
         self.refreshed.add(user)
         after = row["last_success_at"] - former["due_at"]
@@ -78,19 +81,19 @@ class Watch:
         )
 
 
-def look(place):
+def read_grants(fixture):
     columns = "user_id, last_success_at, access_expires_at, due_at"
-    rows = place.rows(f"SELECT {columns} FROM grants JOIN grant_schedule ON grant_id = id")
+    rows = fixture.rows(f"SELECT {columns} FROM grants JOIN grant_schedule ON grant_id = id")
     return {row["user_id"]: row for row in rows}
 
 
-def judge(place, workers, seen):
-    stats = place.sandbox.stats(grants=True)
+def verify(fixture, workers, seen):
+    stats = fixture.sandbox.stats(grants=True)
     done = sum(len(worker.events("refresh", outcome="refreshed")) for worker in workers)
     called = sum(grant["requests"] for grant in stats["grants"])
     assert called == done, "the workers report as many refreshes as the sandbox answered"
     assert stats["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
-    assert place.states() == {"active": GRANTS}, "every grant is active"
+    assert fixture.states() == {"active": GRANTS}, "every grant is active"
     assert not any(worker.events("clock_step") for worker in workers), (
         "a constantly wrong clock is not reported as a step"
     )

@@ -16,12 +16,12 @@ LOST = "the database cannot be used"
 BACK = "the database can be used again"
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    rounds = Rounds(place, GRANTS)
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    rounds = Rounds(fixture, GRANTS)
     wait_for(accounts.is_ready, 10, "it is ready")
 
-    lock = TableLock(place.server)
+    lock = TableLock(fixture.server)
     wait_for(lambda: readiness(accounts)[0] == 503, 15, "not ready while nothing can be stored")
     locked = [readiness(accounts) for _ in range(ASKED)]
     assert all(status == 503 for status, _, _ in locked), "the worker is not ready while the lock is held"
@@ -29,13 +29,13 @@ def scenario(place):
     lock.release()
     wait_for(accounts.is_ready, 15, "it is ready when the lock is gone")
 
-    place.server.stop("immediate")
+    fixture.server.stop("immediate")
     wait_for(lambda: readiness(accounts)[0] == 503, 15, "not ready while the server is away")
     away = [readiness(accounts) for _ in range(ASKED)]
     slowest = max(sorted(seconds for _, _, seconds in answers)[ASKED * 3 // 4] for answers in (locked, away))
     assert slowest < 0.1, "three in four responses take less than 0.1 s"
     wait_for(lambda: accounts.worker.errors.read_text().count(LOST) >= 1, 30, "it says that the database is lost")
-    place.server.start()
+    fixture.server.start()
     wait_for(accounts.is_ready, 30, "it is ready when the server is back")
     log = accounts.worker.errors.read_text()
     assert "\t" not in log and "u{9}" not in log, "the log holds none of libpq's tabs"
@@ -43,13 +43,13 @@ def scenario(place):
     assert 'error="The database' in log, "a message begins in upper case"
 
     # The schema is dropped and created again by another worker: the first worker must not use the new tables.
-    said = accounts.worker.errors.read_text().count(BACK)
-    place.server.execute("DROP SCHEMA refresh_worker CASCADE")
+    count_before = accounts.worker.errors.read_text().count(BACK)
+    fixture.server.execute("DROP SCHEMA refresh_worker CASCADE")
     wait_for(lambda: accounts.worker.events("alarm", kind="database_tables_lost"), 20, "an alarm about the tables")
-    newcomer = place.start("--max-rate", "10").wait_started()
+    newcomer = fixture.start("--max-rate", "10").wait_started()
     wait_for(lambda: "created again" in accounts.worker.errors.read_text(), 20, "it refuses the new tables")
     assert not accounts.is_ready(), "the worker is not ready with other tables"
-    assert accounts.worker.errors.read_text().count(BACK) == said, (
+    assert accounts.worker.errors.read_text().count(BACK) == count_before, (
         "the worker does not report that the database can be used again"
     )
     assert len(accounts.worker.events("alarm", kind="database_tables_lost")) == 1, "the new tables raise one alarm"

@@ -2,7 +2,7 @@
 
 from accounts import Accounts
 from expectations import wait_for
-from faults import PATIENCE, Rounds, named
+from faults import STORE_TIMEOUT, Rounds, named
 from proxy import Proxy
 
 STORE = "postgres"
@@ -12,37 +12,37 @@ LOST = "the database cannot be used"
 BACK = "the database can be used again"
 
 
-def scenario(place):
-    proxy = Proxy(place.server.folder / ".s.PGSQL.5432")
-    rounds = Rounds(place, GRANTS)
-    direct = place.database
-    place.database = named(f"postgres://postgres@127.0.0.1:{proxy.port}/postgres?sslmode=disable", "behind-the-proxy")
-    accounts = Accounts(place)
-    place.database = direct
+def scenario(fixture):
+    proxy = Proxy(fixture.server.folder / ".s.PGSQL.5432")
+    rounds = Rounds(fixture, GRANTS)
+    direct = fixture.database
+    fixture.database = named(f"postgres://postgres@127.0.0.1:{proxy.port}/postgres?sslmode=disable", "behind-the-proxy")
+    accounts = Accounts(fixture)
+    fixture.database = direct
 
     # The worker's requests arrive, but no answers come back: it cannot know which commits succeeded.
     rounds.begin(hold=True)
     rounds.wait_held()
     proxy.pass_only("requests")
     rounds.release(rounds.emails)
-    wait_for(lambda: said(accounts, LOST) == 1, 2 * PATIENCE + 10, "it notices that nothing comes back")
+    wait_for(lambda: count_of(accounts, LOST) == 1, 2 * STORE_TIMEOUT + 10, "it notices that nothing comes back")
     assert not is_ready(accounts), "the worker is not ready"
     proxy.pass_only("requests", "answers")
     rounds.wait_stored(40, "all answers are stored")
-    wait_for(lambda: said(accounts, BACK) == 1, 20, "it says that the database is back")
+    wait_for(lambda: count_of(accounts, BACK) == 1, 20, "it says that the database is back")
 
     # Nothing gets through at all; after the repair, the old connections are gone.
     rounds.begin(hold=True)
     rounds.wait_held()
     proxy.pass_only()
     rounds.release(rounds.emails)
-    wait_for(lambda: said(accounts, LOST) == 2, 2 * PATIENCE + 10, "it notices that nothing gets through")
-    opened = connections(place)
+    wait_for(lambda: count_of(accounts, LOST) == 2, 2 * STORE_TIMEOUT + 10, "it notices that nothing gets through")
+    opened = connections(fixture)
     assert opened <= 10, "the server is left with at most ten connections"
     proxy.reset()
     proxy.pass_only("requests", "answers")
     rounds.wait_stored(40, "all answers are stored")
-    wait_for(lambda: said(accounts, BACK) == 2, 20, "it says that the database is back")
+    wait_for(lambda: count_of(accounts, BACK) == 2, 20, "it says that the database is back")
 
     # Resets during work are recovered from before they are reported.
     rounds.begin(hold=True)
@@ -53,17 +53,17 @@ def scenario(place):
     wait_for(lambda: is_ready(accounts), 10, "it is ready")
     accounts.close()
     proxy.close()
-    return f"{rounds.judge()}"
+    return f"{rounds.verify()}"
 
 
 def is_ready(accounts):
     return accounts.internal.get("/readyz").status == 200
 
 
-def said(accounts, words):
+def count_of(accounts, words):
     return accounts.worker.errors.read_text().count(words)
 
 
-def connections(place):
+def connections(fixture):
     sessions = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'behind-the-proxy'"
-    return place.server.query(sessions)[0]["n"]
+    return fixture.server.query(sessions)[0]["n"]

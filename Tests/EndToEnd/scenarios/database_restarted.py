@@ -16,14 +16,14 @@ LOST = "the database cannot be used"
 BACK = "the database can be used again"
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    rounds = Rounds(place, GRANTS)
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    rounds = Rounds(fixture, GRANTS)
     restarts = (("fast", 0), ("immediate", 0), ("immediate", AWAY))
     for count, (mode, seconds) in enumerate(restarts, 1):
         rounds.begin(hold=True)
         rounds.wait_held()
-        place.server.stop(mode)
+        fixture.server.stop(mode)
         stopped = time.monotonic()
         # The database is away for every answer.
         rounds.release(rounds.emails)
@@ -31,17 +31,19 @@ def scenario(place):
         assert readiness(accounts)[1]["checks"]["database"] == "unreachable", (
             "the probe says that the database is unreachable"
         )
-        wait_for(lambda: said(accounts, LOST) == count, 30, "it says that the database is lost")
+        wait_for(lambda: count_of(accounts, LOST) == count, 30, "it says that the database is lost")
         wait_for(lambda: time.monotonic() >= stopped + seconds, AWAY + 5, "the database is away for a while")
-        place.server.start()
+        fixture.server.start()
         rounds.wait_stored(30, "the answers that waited in memory are stored")
-        wait_for(lambda: said(accounts, BACK) == count, 30, "it says that the database is back")
+        wait_for(lambda: count_of(accounts, BACK) == count, 30, "it says that the database is back")
         wait_for(accounts.is_ready, 10, "it is ready again")
-    assert said(accounts, LOST) == said(accounts, BACK) == len(restarts), "each loss and each return is reported once"
+    assert count_of(accounts, LOST) == count_of(accounts, BACK) == len(restarts), (
+        "each loss and each return is reported once"
+    )
     alarms = accounts.worker.events("alarm", kind="store_failing")
     assert len(alarms) == 1, "the restarts raise one alarm an hour"
     accounts.close()
-    return f"{len(restarts)} restarts; {rounds.judge()}"
+    return f"{len(restarts)} restarts; {rounds.verify()}"
 
 
 def readiness(accounts):
@@ -49,5 +51,5 @@ def readiness(accounts):
     return answer.status, json.loads(answer.body)
 
 
-def said(accounts, words):
+def count_of(accounts, words):
     return accounts.worker.errors.read_text().count(words)

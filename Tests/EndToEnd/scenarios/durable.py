@@ -8,19 +8,19 @@ from expectations import wait_for
 REFRESHES = 5
 
 
-def scenario(place):
+def scenario(fixture):
     assert shutil.which("strace"), "strace is installed"
-    sandbox = place.sandbox
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=4, rotation=True, strict_rotation=True)
-    place.generate_keys()
-    place.bring_in(sandbox.create(1))
-    trace = place.folder / "trace"
+    fixture.generate_keys()
+    fixture.import_grants(sandbox.create(1))
+    trace = fixture.folder / "trace"
     tracer = ["strace", "-f", "-qq", "-s", "600", "-e", "trace=recvfrom,read,fdatasync,fsync,write", "-o", str(trace)]
-    worker = place.start(prefix=tracer)
+    worker = fixture.start(prefix=tracer)
     wait_for(lambda: len(worker.events("refresh", outcome="refreshed")) >= REFRESHES, 90, f"{REFRESHES} refreshes")
     # strace ends with the worker, its only child.
     pid = int(trace.read_text().split()[0])
-    place.run("status")
+    fixture.run("status")
     import os
     import signal
     os.kill(pid, signal.SIGTERM)

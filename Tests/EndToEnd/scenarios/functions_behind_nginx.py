@@ -10,12 +10,12 @@ from nginx import Nginx
 from tls import Authority, TLSListener
 
 
-def scenario(place):
-    authority = Authority(place.folder)
+def scenario(fixture):
+    authority = Authority(fixture.folder)
     certificate, key = authority.issue("nginx")
-    accounts = Accounts(place)
+    accounts = Accounts(fixture)
     nginx = Nginx.deployed(
-        place, "refresh-worker-internal.conf",
+        fixture, "refresh-worker-internal.conf",
         {
             "listen 9443 ssl;": "listen 127.0.0.1:{port} ssl;",
             "    listen [::]:9443 ssl;\n": "",
@@ -25,17 +25,17 @@ def scenario(place):
         },
     )
     try:
-        play(place, accounts, authority, nginx)
+        play(fixture, accounts, authority, nginx)
     finally:
         nginx.stop()
     accounts.close()
     return ""
 
 
-def play(place, accounts, authority, nginx):
-    grant = place.sandbox.create(email="ada@gmail.com")[0]
+def play(fixture, accounts, authority, nginx):
+    grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("ada")).expect(201)
-    gmail = mail.Gmail(place.sandbox)
+    gmail = mail.Gmail(fixture.sandbox)
     environment = {
         "GMAIL": gmail.url, "WORKER_URL": f"https://localhost:{nginx.port}", "WORKER_CREDENTIAL": SERVICE_KEY,
         "SSL_CERT_FILE": authority.file,
@@ -57,20 +57,20 @@ def play(place, accounts, authority, nginx):
             assert answer.status in (400, 404), f"`{written}` is refused"
 
     # A forced refresh, a slow one, and a path with an encoded slash are passed unchanged.
-    accounts.connect(place.sandbox.create(email="eva@gmail.com")[0], user_token("eva")).expect(201)
+    accounts.connect(fixture.sandbox.create(email="eva@gmail.com")[0], user_token("eva")).expect(201)
     token = accounts.vend("eva").expect(200).json["access_token"]
     renewed = outside.post("/v1/grants/eva/token/refresh", {"access_token": token}, SERVICE_KEY).expect(200).json
     assert renewed["access_token"] != token, "a rejected token is replaced"
-    other = place.sandbox.create(email="b@gmail.com")[0]
+    other = fixture.sandbox.create(email="b@gmail.com")[0]
     accounts.connect(other, user_token("team/b")).expect(201)
     outside.get("/v1/grants/team%2Fb/token", SERVICE_KEY).expect(200)
-    place.sandbox.call("/control/grants/set", {"email": "b@gmail.com", "hold": True})
+    fixture.sandbox.call("/control/grants/set", {"email": "b@gmail.com", "hold": True})
     accounts.expire("team/b")
     answers = []
     caller = threading.Thread(target=lambda: answers.append(outside.get("/v1/grants/team%2Fb/token", SERVICE_KEY)))
     caller.start()
-    place.sandbox.call("/control/wait?holding=1")
-    place.sandbox.call("/control/release", {"email": "b@gmail.com"})
+    fixture.sandbox.call("/control/wait?holding=1")
+    fixture.sandbox.call("/control/release", {"email": "b@gmail.com"})
     caller.join(60)
     assert answers and answers[0].status == 200, "the slow refresh succeeds"
 
@@ -78,5 +78,5 @@ def play(place, accounts, authority, nginx):
     plain = Listener(nginx.port)
     with contextlib.suppress(http.client.HTTPException, ConnectionError):
         assert plain.get("/v1/grants/ada/token", SERVICE_KEY).status == 400, "plain HTTP is refused"
-    files = [path for path in place.folder.glob("nginx-*/**/*") if path.is_file()]
+    files = [path for path in fixture.folder.glob("nginx-*/**/*") if path.is_file()]
     assert not files, "nginx writes no files"

@@ -13,18 +13,18 @@ from observer import Observer
 IDLE = 10_000
 
 
-def scenario(place):
+def scenario(fixture):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     assert hard > IDLE + 1000, "enough open files are allowed here"
-    accounts = Accounts(place, "--trusted-proxy", "127.0.0.0/8")
-    sandbox = place.sandbox
+    accounts = Accounts(fixture, "--trusted-proxy", "127.0.0.0/8")
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=45)
     grants = sandbox.create(100)
-    place.bring_in(grants)
-    observer = Observer(place, lambda user: True)
+    fixture.import_grants(grants)
+    observer = Observer(fixture, lambda user: True)
     observer.start()
-    stranger = random.Random(7)
+    chance = random.Random(7)
     ended = threading.Event()
 
     def connect():
@@ -69,12 +69,12 @@ def scenario(place):
     def brokenly():
         while not ended.is_set():
             client = connect()
-            data = bytearray(stranger.choice(broken))
-            for _ in range(stranger.randrange(4)):
-                data[stranger.randrange(len(data))] = stranger.randrange(256)
+            data = bytearray(chance.choice(broken))
+            for _ in range(chance.randrange(4)):
+                data[chance.randrange(len(data))] = chance.randrange(256)
             try:
                 client.sendall(bytes(data))
-                if stranger.random() < 0.5:
+                if chance.random() < 0.5:
                     client.shutdown(socket.SHUT_WR)
                 client.settimeout(0.5)
                 client.recv(65_536)

@@ -9,73 +9,73 @@ GRANTS = 20
 REFUSED = 78
 
 
-def scenario(place):
-    place.sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
-    place.generate_keys()
-    users = [place.sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
-    place.bring_in(users)
-    right = place.keys
-    foreign_ring(place, right, place.folder / "foreign")
-    lacking_ring(place, right, place.folder / "stale")
+def scenario(fixture):
+    fixture.sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
+    fixture.generate_keys()
+    users = [fixture.sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
+    fixture.import_grants(users)
+    right = fixture.keys
+    foreign_ring(fixture, right, fixture.folder / "foreign")
+    lacking_ring(fixture, right, fixture.folder / "stale")
     return ""
 
 
-def foreign_ring(place, right, foreign):
+def foreign_ring(fixture, right, foreign):
     """The file is replaced while the worker runs, and put back: every token can be opened at all times."""
-    worker = place.start().wait_started()
+    worker = fixture.start().wait_started()
     wait_for(lambda: refreshed(worker) >= GRANTS, 30, "all grants are refreshed with the right ring")
-    place.keys = foreign
-    place.generate_keys()
-    kept = place.folder / "kept"
+    fixture.keys = foreign
+    fixture.generate_keys()
+    kept = fixture.folder / "kept"
     shutil.copy2(right, kept)
     replace(foreign, right)
     wait_for(lambda: worker.events("alarm", kind="key_ring_refused"), 20, "the foreign ring raises an alarm")
-    place.set_due(0)
+    fixture.set_due(0)
     wait_for(lambda: refreshed(worker) >= 2 * GRANTS, 30, "the worker goes on with the keys in memory")
     # The command reads the file.
-    place.run("--run-once", expect=REFUSED)
+    fixture.run("--run-once", expect=REFUSED)
     replace(kept, right)
-    place.keys = right
-    expect_all_open(place)
+    fixture.keys = right
+    expect_all_open(fixture)
     worker.stop()
 
-    place.keys = foreign
-    daemon = place.start()
+    fixture.keys = foreign
+    daemon = fixture.start()
     code = daemon.process.wait(timeout=30)
     assert code == REFUSED, "a worker with a foreign ring does not start"
     assert "is not the one that sealed" in daemon.errors.read_text(), (
         "the worker says that another ring sealed the tokens"
     )
-    place.keys = right
+    fixture.keys = right
 
 
-def lacking_ring(place, right, stale):
+def lacking_ring(fixture, right, stale):
     """A second worker with a ring from before a rotation changes nothing until it has the new ring."""
     shutil.copy2(right, stale)
-    place.run("keys", "rotate")
-    holder = place.start().wait_started()
-    place.keys = stale
-    lacking = place.start().wait_started()
-    place.keys = right
+    fixture.run("keys", "rotate")
+    holder = fixture.start().wait_started()
+    fixture.keys = stale
+    lacking = fixture.start().wait_started()
+    fixture.keys = right
     wait_for(lambda: lacking.events("alarm", kind="key_ring_lacks_keys"), 20, "the stale ring raises an alarm")
-    place.set_due(0)
+    fixture.set_due(0)
     wait_for(lambda: refreshed(holder) >= GRANTS, 20, "the other worker refreshes all of them, without waiting")
     assert not lacking.events("refresh"), "the worker with the stale ring tries no refresh"
-    postponed = [row["user_id"] for row in place.rows() if row["attempts"] or row["state"] != "active"]
+    postponed = [row["user_id"] for row in fixture.rows() if row["attempts"] or row["state"] != "active"]
     assert not postponed, "no grant is postponed"
-    expect_all_open(place)
+    expect_all_open(fixture)
 
     replace(right, stale)
     wait_for(lambda: "refreshes" in notices(lacking), 20, "the worker takes the ring when it is right")
-    wait_for(lambda: has_share(place, lacking), 30, "the second worker has its share", pause=1)
-    expect_all_open(place)
+    wait_for(lambda: has_share(fixture, lacking), 30, "the second worker has its share", pause=1)
+    expect_all_open(fixture)
     holder.stop()
     lacking.stop()
 
 
-def has_share(place, worker):
+def has_share(fixture, worker):
     """Makes every grant due; the other worker takes its share only after its next report."""
-    place.set_due(0)
+    fixture.set_due(0)
     return refreshed(worker) > 0
 
 
@@ -93,7 +93,7 @@ def replace(source, target):
     copy.replace(target)
 
 
-def expect_all_open(place):
-    lines = place.run("grants", "export", "--plaintext").stdout.splitlines()
+def expect_all_open(fixture):
+    lines = fixture.run("grants", "export", "--plaintext").stdout.splitlines()
     tokens = [json.loads(line).get("refresh_token") for line in lines]
     assert len(tokens) == GRANTS and all(tokens), "every token can be opened"

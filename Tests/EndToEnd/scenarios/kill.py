@@ -10,14 +10,14 @@ GRANTS = 300
 KILLS = 50
 
 
-def scenario(place):
+def scenario(fixture):
     chance = random.Random(2)
-    sandbox = place.sandbox
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=20, rotation=True, latency_ms=20, latency_jitter_ms=60)
-    place.generate_keys()
-    place.bring_in(sandbox.create(GRANTS))
+    fixture.generate_keys()
+    fixture.import_grants(sandbox.create(GRANTS))
     for _ in range(KILLS):
-        worker = place.start().wait_started()
+        worker = fixture.start().wait_started()
         before = sandbox.stats()["by_route"].get("token", 0)
         # The moment is counted in requests, not in time, so that it is in the middle of the work.
         wanted = before + chance.randint(1, 12)
@@ -25,19 +25,19 @@ def scenario(place):
         while sandbox.stats()["by_route"].get("token", 0) < wanted and time.monotonic() < deadline:
             pass
         worker.kill()
-        assert damage(place) == {}, "the database is intact after a kill"
+        assert damage(fixture) == {}, "the database is intact after a kill"
 
     restarted = time.time() * 1000
-    worker = place.start().wait_started()
+    worker = fixture.start().wait_started()
     wait_for(
-        lambda: all((row["last_success_at"] or 0) > restarted for row in place.rows()),
+        lambda: all((row["last_success_at"] or 0) > restarted for row in fixture.rows()),
         120, "every grant refreshes after the last restart",
     )
     worker.stop()
-    assert place.states() == {"active": GRANTS}, "every grant is active"
-    lost = place.rows("SELECT count(*) AS n FROM grant_events WHERE to_state NOT IN ('active', 'retrying')")[0]["n"]
+    assert fixture.states() == {"active": GRANTS}, "every grant is active"
+    lost = fixture.rows("SELECT count(*) AS n FROM grant_events WHERE to_state NOT IN ('active', 'retrying')")[0]["n"]
     assert lost == 0, "no grant was ever given up"
     stats = sandbox.stats()
     assert stats["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
-    assert damage(place) == {}, "the database is intact"
+    assert damage(fixture) == {}, "the database is intact"
     return f"{KILLS} kills, {stats['by_answer'].get('ok', 0)} refreshes"

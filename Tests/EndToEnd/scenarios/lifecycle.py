@@ -1,4 +1,4 @@
-"""Signals, reload, log rotation, and one flight shared by the daemon and `token`."""
+"""Signals, reload, log rotation, and one refresh shared by the daemon and `token`."""
 
 import concurrent.futures
 import json
@@ -8,10 +8,10 @@ import time
 from expectations import wait_for
 
 
-def scenario(place):
-    sandbox = place.sandbox
+def scenario(fixture):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=3600)
-    place.generate_keys()
+    fixture.generate_keys()
 
     def hold(grant):
         return sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
@@ -25,21 +25,21 @@ def scenario(place):
     # `token` shares the daemon's refresh, and the exit codes 77 and 67 have their documented meaning.
     shared = sandbox.create_expired("shared@example.com")
     hold(shared)
-    place.bring_in([shared])
-    configuration = place.folder / "worker.conf"
+    fixture.import_grants([shared])
+    configuration = fixture.folder / "worker.conf"
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=notice\n")
-    worker = place.start("--config", configuration).wait_started()
+    worker = fixture.start("--config", configuration).wait_started()
     sandbox.call("/control/wait?holding=1")
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        callers = [pool.submit(place.run, "token", "shared@example.com") for _ in range(3)]
-        wait_for(lambda: len(place.rows("SELECT * FROM workers")) == 4, 20, "three callers wait beside the daemon")
+        callers = [pool.submit(fixture.run, "token", "shared@example.com") for _ in range(3)]
+        wait_for(lambda: len(fixture.rows("SELECT * FROM workers")) == 4, 20, "three callers wait beside the daemon")
         release()
         tokens = {caller.result().stdout.strip() for caller in callers}
     assert len(tokens) == 1 and requests() == 1, "all callers get the token of one request"
-    place.run("token", "nobody@example.com", expect=67)
+    fixture.run("token", "nobody@example.com", expect=67)
     sandbox.change(shared, revoked=True)
-    place.run("token", "shared@example.com", "--min-ttl", "86400", expect=77)
-    assert place.grants()["shared@example.com"]["state"] == "disconnected", "the caller's refresh ends the grant"
+    fixture.run("token", "shared@example.com", "--min-ttl", "86400", expect=77)
+    assert fixture.grants()["shared@example.com"]["state"] == "disconnected", "the caller's refresh ends the grant"
 
     # Reload: the log level changes, the metrics file is opened again, and a bad file changes nothing.
     moved = worker.metrics.with_suffix(".1")
@@ -48,7 +48,7 @@ def scenario(place):
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is reported")
     grant = sandbox.create_expired("later@example.com")
-    place.bring_in([grant])
+    fixture.import_grants([grant])
     wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "the new file gets the lines")
     assert "debug refresh" in worker.errors.read_text(), "the new log level holds"
     # A setting that a reload does not apply is named each time, until a restart.
@@ -66,31 +66,31 @@ def scenario(place):
     # SIGTERM lets what is in flight finish.
     slow = sandbox.create_expired("slow@example.com")
     hold(slow)
-    place.bring_in([slow])
+    fixture.import_grants([slow])
     sandbox.call("/control/wait?holding=1")
     worker.signal(signal.SIGTERM)
     wait_for(lambda: worker.events("stopping", in_flight=1), 20, "the worker stops")
     release()
     assert worker.process.wait(timeout=30) == 0, "a graceful stop exits with 0"
     assert worker.events("refresh", outcome="refreshed")[-1], "the result in flight is stored"
-    assert place.grants()["slow@example.com"]["lease_owner"] is None, "the stop leaves no lease"
+    assert fixture.grants()["slow@example.com"]["lease_owner"] is None, "the stop leaves no lease"
 
     # A request that does not finish is abandoned at the deadline, and a second signal does not wait for it.
     stuck = sandbox.create_expired("stuck@example.com")
     hold(stuck)
-    place.bring_in([stuck])
-    worker = place.start("--stop-deadline", "2", "--summary-interval", "1").wait_started()
+    fixture.import_grants([stuck])
+    worker = fixture.start("--stop-deadline", "2", "--summary-interval", "1").wait_started()
     sandbox.call("/control/wait?holding=1")
     wait_for(lambda: worker.events("summary"), 20, "a summary comes after its interval")
     worker.signal(signal.SIGTERM)
     assert worker.process.wait(timeout=30) == 0, "the stop ends at its deadline"
-    assert place.grants()["stuck@example.com"]["lease_owner"] is None, "the stop gives the lease back"
+    assert fixture.grants()["stuck@example.com"]["lease_owner"] is None, "the stop gives the lease back"
     # It was sent, so it may have been processed: it is tried again after a pause.
-    assert place.grants()["stuck@example.com"]["state"] == "retrying", (
+    assert fixture.grants()["stuck@example.com"]["state"] == "retrying", (
         "a request with an unknown outcome leaves its grant retrying"
     )
-    worker = place.start("--stop-deadline", "600").wait_started()
-    wait_for(lambda: place.grants()["stuck@example.com"]["lease_owner"], 30, "it is tried again")
+    worker = fixture.start("--stop-deadline", "600").wait_started()
+    wait_for(lambda: fixture.grants()["stuck@example.com"]["lease_owner"], 30, "it is tried again")
     sandbox.call("/control/wait?holding=1")
     worker.signal(signal.SIGTERM)
     wait_for(lambda: worker.events("stopping", reason="SIGTERM"), 20, "the first signal is heard")
@@ -101,10 +101,10 @@ def scenario(place):
     release()
 
     # Cron alone also does the work, and reports it in one line.
-    result = place.run("--run-once", expect=None)
+    result = fixture.run("--run-once", expect=None)
     assert result.stdout.splitlines()[-1].startswith('{"event":"run_once","due":'), "the summary is the last line"
-    log = place.folder / "once.jsonl"
-    place.run("--run-once", "--metrics-log", log, expect=None)
+    log = fixture.folder / "once.jsonl"
+    fixture.run("--run-once", "--metrics-log", log, expect=None)
     last = json.loads(log.read_text().splitlines()[-1])
     assert last["event"] == "run_once", "a metrics log in a file ends with the summary too"
     return f"{requests()} requests"

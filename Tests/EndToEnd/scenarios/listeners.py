@@ -11,9 +11,9 @@ from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, user_token
 from expectations import wait_for
 
 
-def scenario(place):
-    accounts = Accounts(place, start=False)
-    refuses_to_start(place, accounts)
+def scenario(fixture):
+    accounts = Accounts(fixture, start=False)
+    refuses_to_start(fixture, accounts)
 
     # A socket from systemd: connections wait in it until the worker has started.
     listener = socket.create_server(("127.0.0.1", 0))
@@ -22,7 +22,7 @@ def scenario(place):
     early.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     inherited = [*accounts.extra, "--listen", "systemd:public"]
     shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"'
-    accounts.worker = place.start(
+    accounts.worker = fixture.start(
         *inherited, prefix=["bash", "-c", shell, "bash"], pass_fds=[listener.fileno()]
     ).wait_started()
     assert early.makefile("rb").read().startswith(b"HTTP/1.1 200"), (
@@ -36,10 +36,10 @@ def scenario(place):
     assert mode == 0o660, "the socket has its mode"
     accounts.worker.kill()
     assert accounts.socket.exists(), "a killed worker leaves its socket"
-    accounts.worker = place.start(*accounts.extra, "--socket-mode", "0600").wait_started()
+    accounts.worker = fixture.start(*accounts.extra, "--socket-mode", "0600").wait_started()
     wait_for(accounts.is_ready, 30, "it listens on its socket again")
     assert stat.S_IMODE(accounts.socket.stat().st_mode) == 0o600, "the socket has the requested mode"
-    second = place.run(*accounts.extra, "--metrics-log", place.folder / "second.jsonl", expect=73)
+    second = fixture.run(*accounts.extra, "--metrics-log", fixture.folder / "second.jsonl", expect=73)
     assert "listen" in second.stderr, "the second worker says that it cannot listen"
     assert accounts.is_ready(), "the first worker keeps its socket"
     public = accounts.public = Listener(accounts.port)
@@ -54,16 +54,16 @@ def scenario(place):
     assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4"), (
         "the metrics have Prometheus's content type"
     )
-    status = json.loads(place.run("status", "--json").stdout)
+    status = json.loads(fixture.run("status", "--json").stdout)
     assert set(accounts.internal.get("/status").expect(200).json) == set(status), (
         "the route reports what the command reports"
     )
 
     # Services are read again on SIGHUP; a broken file keeps the known ones.
-    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("u-1")).expect(201)
     accounts.vend("u-1").expect(200)
-    services = accounts.place.folder / "services.json"
+    services = accounts.fixture.folder / "services.json"
     known = services.read_text()
     services.write_text("{")
     accounts.worker.signal(signal.SIGHUP)
@@ -79,15 +79,15 @@ def scenario(place):
     services.write_text(known)
     accounts.worker.signal(signal.SIGHUP)
     wait_for(lambda: accounts.vend("u-1").status == 200, 10, "the old limits hold again")
-    place.sandbox.call("/control/grants/set", {"email": "ada@gmail.com", "hold": True})
+    fixture.sandbox.call("/control/grants/set", {"email": "ada@gmail.com", "hold": True})
     accounts.expire("u-1")
     answers = []
     caller = threading.Thread(target=lambda: answers.append(accounts.vend("u-1")))
     caller.start()
-    place.sandbox.call("/control/wait?holding=1")
+    fixture.sandbox.call("/control/wait?holding=1")
     accounts.worker.signal(signal.SIGTERM)
     wait_for(lambda: accounts.internal.get("/readyz").status == 503, 10, "not ready while draining")
-    place.sandbox.call("/control/release", {"email": "ada@gmail.com"})
+    fixture.sandbox.call("/control/release", {"email": "ada@gmail.com"})
     caller.join(30)
     assert answers and answers[0].status == 200, "the request that had begun is answered"
     assert accounts.worker.process.wait(timeout=60) == 0, "the worker stops gracefully"
@@ -96,14 +96,14 @@ def scenario(place):
     return ""
 
 
-def refuses_to_start(place, accounts):
+def refuses_to_start(fixture, accounts):
     """Each error names the fix, and has an exit code after which systemd does not restart the worker."""
-    folder = place.folder
+    folder = fixture.folder
 
     def refused(words, *flags, code=78, environment=None):
-        command = place.arguments(*accounts.extra, *flags)
+        command = fixture.arguments(*accounts.extra, *flags)
         result = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, env={**place.environment, **(environment or {})}
+            command, capture_output=True, text=True, timeout=60, env={**fixture.environment, **(environment or {})}
         )
         assert result.returncode == code, f"{flags} are refused with code {code}; the error: {result.stderr}"
         for word in words:

@@ -54,9 +54,9 @@ aws() {
 class Shell:
     """The shell in which an operator runs the commands for one backend."""
 
-    def __init__(self, name, place, environment, settings):
+    def __init__(self, name, fixture, environment, settings):
         self.name = name
-        folder = place.folder / f"operator-{name}"
+        folder = fixture.folder / f"operator-{name}"
         folder.mkdir(mode=0o700)
         self.output = folder / "output"
         self.folder = folder
@@ -96,11 +96,11 @@ class Shell:
 class Proxy:
     """nginx in front of the former backends and of the worker."""
 
-    def __init__(self, place, former, worker):
+    def __init__(self, fixture, former, worker):
         self.program = pathlib.Path(shutil.which("nginx") or "/usr/sbin/nginx")
         if not self.program.exists():
             raise Skipped("nginx is not installed: scripts/ensure-packages check installs it")
-        self.folder = place.folder
+        self.folder = fixture.folder
         self.port = free_port()
         self.former, self.worker = former, worker
         self.write([])
@@ -122,8 +122,8 @@ class Proxy:
             proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
         """
         locations = "".join(
-            f"location {place} {{ proxy_pass http://127.0.0.1:{port}; {passing} }}\n"
-            for place, port in [("/", self.former), *((place, self.worker) for place in moved)]
+            f"location {fixture} {{ proxy_pass http://127.0.0.1:{port}; {passing} }}\n"
+            for fixture, port in [("/", self.former), *((fixture, self.worker) for fixture in moved)]
         )
         owner = "user root;" if os.geteuid() == 0 else ""
         folders = "".join(
@@ -147,38 +147,38 @@ class Proxy:
         self.process.wait(timeout=30)
 
 
-def scenario(place):
-    place.folder.chmod(0o755)
-    (place.folder / "former").mkdir()
-    database = Server(place.folder / "former")
+def scenario(fixture):
+    fixture.folder.chmod(0o755)
+    (fixture.folder / "former").mkdir()
+    database = Server(fixture.folder / "former")
     crowd = Crowd()
     closing = [crowd.stop]
     try:
-        return move(place, database, crowd, closing)
+        return move(fixture, database, crowd, closing)
     finally:
         for close in closing:
             close()
         database.stop()
 
 
-def move(place, database, crowd, closing):
+def move(fixture, database, crowd, closing):
     paypulse, engine = PayPulse(CLIENT), Engine(database)
     former = Former(paypulse, engine)
     accounts = Accounts(
-        place, "--trusted-proxy", "127.0.0.1",
+        fixture, "--trusted-proxy", "127.0.0.1",
         "--accept-former-refresh-tokens-until", time.strftime("%Y-%m-%d", time.gmtime(time.time() + 8 * 86_400)),
         start=False,
     )
     accounts.write("jwt", f"{ENGINE_SECRET}\n{PAYPULSE_SECRET}")
-    proxy = Proxy(place, former.port, accounts.port)
+    proxy = Proxy(fixture, former.port, accounts.port)
     closing.append(proxy.stop)
 
     # The former backends with all their signed-in users.
     grants = []
     for lifetime, count in [(-600, EACH // 3), (240, EACH // 3), (3000, EACH + LATE - 2 * (EACH // 3))]:
-        place.sandbox.settings(lifetime=lifetime)
-        grants += place.sandbox.call("/control/grants", {"count": count, "prefix": f"life{lifetime}"})
-    place.sandbox.settings(lifetime=3599)
+        fixture.sandbox.settings(lifetime=lifetime)
+        grants += fixture.sandbox.call("/control/grants", {"count": count, "prefix": f"life{lifetime}"})
+    fixture.sandbox.settings(lifetime=3599)
     payers = [paypulse.sign_up(number) for number in range(EACH)]
     for user, grant in zip(payers, grants[:EACH], strict=True):
         paypulse.connect(user, grant)
@@ -193,11 +193,11 @@ def move(place, database, crowd, closing):
     crowd.wait("the former backends serve it")
 
     environment = {
-        "WORKER": str(WORKER), "NGINX": proxy.program, "FOLDER": str(place.folder), "FORMER": former.url,
+        "WORKER": str(WORKER), "NGINX": proxy.program, "FOLDER": str(fixture.folder), "FORMER": former.url,
         "FORMER_DATABASE_URL": database.url, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y",
     }
-    settings = [*place.arguments()[1:], *map(str, accounts.extra)]
-    shells = {name: Shell(name, place, environment, settings) for name in ["paypulse", "comprehension-engine"]}
+    settings = [*fixture.arguments()[1:], *map(str, accounts.extra)]
+    shells = {name: Shell(name, fixture, environment, settings) for name in ["paypulse", "comprehension-engine"]}
     closing.extend(shell.close for shell in shells.values())
     amazon, server = shells.values()
 
@@ -205,29 +205,29 @@ def move(place, database, crowd, closing):
     amazon.follow("prepare")
     assert (amazon.folder / "worker-was-started").exists(), "the document starts the worker"
     worker = accounts.start()
-    told = amazon.follow("users")
-    assert f"{EACH + 3} read: {EACH + 3} stored, 0 completed, 0 replaced, 0 kept, 0 unchanged, 0 bad" in told, (
+    output = amazon.follow("users")
+    assert f"{EACH + 3} read: {EACH + 3} stored, 0 completed, 0 replaced, 0 kept, 0 unchanged, 0 bad" in output, (
         "the import of users stores all of them"
     )
     imported_at = time.time()
-    told = amazon.follow("grants")
-    assert f"{EACH} secrets: {EACH} stored, 0 replaced, 0 kept, 0 bad" in told, (
+    output = amazon.follow("grants")
+    assert f"{EACH} secrets: {EACH} stored, 0 replaced, 0 kept, 0 bad" in output, (
         "the import of secrets stores all of them"
     )
     lasting = {
         user for user, grant in zip(payers, grants[:EACH], strict=True) if grant["expires_at"] > imported_at + 60
     }
     assert len(lasting) >= EACH // 3, "a third of the grants have a valid token"
-    observer = Observer(place, lambda user: user in lasting)
+    observer = Observer(fixture, lambda user: user in lasting)
     observer.start()
-    told = server.follow("users")
-    assert f"{EACH} read: {EACH} stored" in told, "the import of PayPulse's users stores all of them"
+    output = server.follow("users")
+    assert f"{EACH} read: {EACH} stored" in output, "the import of PayPulse's users stores all of them"
 
     def now():
         return int(time.time() * 1000)
 
     wait_for(
-        lambda: all(row["access_expires_at"] > now() for row in place.rows("SELECT access_expires_at FROM grants")),
+        lambda: all(row["access_expires_at"] > now() for row in fixture.rows("SELECT access_expires_at FROM grants")),
         120, "each grant has a valid access token",
     )
     lasting.update(payers)
@@ -256,13 +256,13 @@ def move(place, database, crowd, closing):
     # The switch.
     proxy.write([*PAYPULSE_PATHS, *ENGINE_PATHS])
     server.follow("switch")
-    told = server.follow("again")
-    assert f"{EACH + LATE} read: " in told and ", 0 bad" in told, (
+    output = server.follow("again")
+    assert f"{EACH + LATE} read: " in output and ", 0 bad" in output, (
         "the later import reads all users of the former backend"
     )
-    told = amazon.follow("again")
-    assert f"{EACH + LATE} read: " in told and ", 0 bad" in told, "the later import reads all users of PayPulse"
-    assert f"{EACH + LATE} secrets: {LATE} stored" in told, "the later import stores the late secrets"
+    output = amazon.follow("again")
+    assert f"{EACH + LATE} read: " in output and ", 0 bad" in output, "the later import reads all users of PayPulse"
+    assert f"{EACH + LATE} secrets: {LATE} stored" in output, "the later import stores the late secrets"
     for phone in late:
         phone.is_copied = phone.may_restart = True
     amazon.follow("deleted")
@@ -276,18 +276,17 @@ def move(place, database, crowd, closing):
         assert former.counts[path] == counts[path], f"the former backend is not asked for {path}"
 
     # The counts.
-    told = amazon.follow("check")
-    assert f"{EACH + LATE} read: 0 to store, 0 to complete, 0 to replace, 0 to keep, {EACH + LATE} unchanged" in told, (
-        "a repeated import changes no user"
-    )
-    assert f"{EACH + LATE} secrets: 0 to store, 0 to replace, {EACH + LATE} to keep, 0 bad" in told, (
+    output = amazon.follow("check")
+    expected = f"{EACH + LATE} read: 0 to store, 0 to complete, 0 to replace, 0 to keep, {EACH + LATE} unchanged"
+    assert expected in output, "a repeated import changes no user"
+    assert f"{EACH + LATE} secrets: 0 to store, 0 to replace, {EACH + LATE} to keep, 0 bad" in output, (
         "a repeated import changes no secret"
     )
-    told = server.follow("check")
-    assert f"{EACH + LATE} read: 0 to store, 0 to complete, " in told and ", 0 bad" in told, (
+    output = server.follow("check")
+    assert f"{EACH + LATE} read: 0 to store, 0 to complete, " in output and ", 0 bad" in output, (
         "a repeated import changes no user of PayPulse"
     )
-    assert place.states() == {"active": EACH + LATE}, "every grant is active"
+    assert fixture.states() == {"active": EACH + LATE}, "every grant is active"
     late_by = observer.stop()
     assert not late_by, "no grant's token expires"
 

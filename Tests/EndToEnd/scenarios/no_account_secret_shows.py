@@ -8,9 +8,9 @@ from accounts import JWT_SECRET, NOTICE_SECRET, SERVICE_KEY, Accounts, token, us
 from expectations import wait_for
 
 
-def scenario(place):
-    accounts = Accounts(place, "--log-level", "debug")
-    sandbox, public, internal = place.sandbox, accounts.public, accounts.internal
+def scenario(fixture):
+    accounts = Accounts(fixture, "--log-level", "debug")
+    sandbox, public, internal = fixture.sandbox, accounts.public, accounts.internal
     sandbox.settings(lifetime=3600, rotation=True)
     secrets, names = {JWT_SECRET, NOTICE_SECRET, SERVICE_KEY}, set()
 
@@ -89,7 +89,7 @@ def scenario(place):
     accounts.close()
 
     outputs = 0
-    for path in [*place.folder.glob("errors-*"), *place.folder.glob("metrics-*")]:
+    for path in [*fixture.folder.glob("errors-*"), *fixture.folder.glob("metrics-*")]:
         text = path.read_text()
         outputs += 1
         for secret in secrets | names:
@@ -98,12 +98,12 @@ def scenario(place):
         for secret in secrets:
             assert len(secret) < 40 or secret[8:32] not in text, f"{path.name} holds no part of a secret"
     assert "request" in accounts.worker.errors.read_text(), "the level debug logs requests"
-    for path in place.folder.glob("grants.sqlite*"):
+    for path in fixture.folder.glob("grants.sqlite*"):
         content = path.read_bytes()
         for secret in secrets:
             assert secret.encode() not in content, f"{path.name} holds no secret"
     # The traces of the deleted user have no name and no address.
-    for row in place.rows("SELECT * FROM users WHERE user_id = 'u-1'"):
+    for row in fixture.rows("SELECT * FROM users WHERE user_id = 'u-1'"):
         assert all("secret@" not in str(value) and "paypulse.example" not in str(value) for value in row.values()), (
             "no row holds an address"
         )

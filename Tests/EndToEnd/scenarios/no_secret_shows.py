@@ -5,15 +5,15 @@ import re
 from expectations import wait_for
 
 
-def scenario(place):
-    sandbox = place.sandbox
+def scenario(fixture):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=8, rotation=True)
-    place.generate_keys()
+    fixture.generate_keys()
     grants = sandbox.create(20)
     secrets = {grant[name] for grant in grants for name in ("refresh_token", "access_token")}
     debug = ["--log-level", "debug"]
-    place.bring_in(grants, *debug)
-    worker = place.start(*debug, "--summary-interval", "1").wait_started()
+    fixture.import_grants(grants, *debug)
+    worker = fixture.start(*debug, "--summary-interval", "1").wait_started()
     known = sandbox.call("/control/faults")
     faults = ["invalid_rapt", "html502", "unauthorized_client", "reset", "garbage200", "without_access_token"]
     for grant, fault in zip(grants[4:], faults, strict=False):
@@ -32,7 +32,7 @@ def scenario(place):
     wait_for(lambda: worker.events("refresh", verdict="strange"), 60, "the odd answer came")
     wait_for(lambda: len(worker.events("refresh", outcome="refreshed")) > 40, 90, "many refreshes")
     secrets |= {grant["refresh_token"] for grant in sandbox.call("/control/grants")}
-    token = place.run("token", grants[0]["email"], *debug)
+    token = fixture.run("token", grants[0]["email"], *debug)
     access = token.stdout.strip()
     assert access and access not in token.stderr, "the token is on standard output alone"
     secrets.add(access)
@@ -55,17 +55,17 @@ def scenario(place):
         ["grants", "add", "x", grants[2]["refresh_token"]],
         ["--nonsense", grants[2]["access_token"]],
     ):
-        result = place.run(*command, *debug, expect=None)
+        result = fixture.run(*command, *debug, expect=None)
         outputs += [result.stdout, result.stderr]
     worker.stop()
-    key_material = [line.split()[1] for line in place.keys.read_text().splitlines() if line and line[0] not in "#"]
+    key_material = [line.split()[1] for line in fixture.keys.read_text().splitlines() if line and line[0] not in "#"]
     assert len(key_material) == 2, "a rotation leaves two keys"
     outputs += [worker.metrics.read_text(), worker.errors.read_text()]
     for text in outputs:
         found = [secret for secret in [*secrets, *key_material] if secret in text]
         assert not found, f"no output holds a secret; this one begins {text[:80]!r}"
         assert not re.search(r"ya29\.[\w-]{8}", text), f"no output holds an access token; this one begins {text[:80]!r}"
-    for path in place.folder.glob("grants.sqlite*"):
+    for path in fixture.folder.glob("grants.sqlite*"):
         content = path.read_bytes()
         assert not any(secret.encode() in content for secret in secrets), f"each token in {path.name} is sealed"
     return f"{len(secrets)} tokens and {len(key_material)} keys looked for in {len(outputs)} outputs"

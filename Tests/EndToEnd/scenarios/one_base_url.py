@@ -58,7 +58,7 @@ class Phone(TLSListener):
 
     def connection(self):
         return http.client.HTTPSConnection(
-            "localhost", self.place, timeout=60, context=self.context, source_address=(self.address, 0)
+            "localhost", self.fixture, timeout=60, context=self.context, source_address=(self.address, 0)
         )
 
 
@@ -76,14 +76,14 @@ def public_operations():
     return operations - PROBES
 
 
-def scenario(place):
-    authority = Authority(place.folder)
+def scenario(fixture):
+    authority = Authority(fixture.folder)
     certificate, key = authority.issue("nginx")
     former_certificate = authority.issue("former-backend.example.com", host="former-backend.example.com")
     former = Former(*former_certificate)
-    accounts = Accounts(place, "--trusted-proxy", "127.0.0.1", "--google-calls-per-minute", "60")
+    accounts = Accounts(fixture, "--trusted-proxy", "127.0.0.1", "--google-calls-per-minute", "60")
     nginx = Nginx.deployed(
-        place, "refresh-worker-app.conf",
+        fixture, "refresh-worker-app.conf",
         {
             "listen 443 ssl;": "listen 127.0.0.1:{port} ssl;",
             "    listen [::]:443 ssl;\n": "",
@@ -97,7 +97,7 @@ def scenario(place):
     try:
         documented()
         routes(authority, nginx)
-        journeys(place, accounts, authority, nginx)
+        user_flows(fixture, accounts, authority, nginx)
         budgets(authority, nginx)
     finally:
         nginx.stop()
@@ -109,9 +109,9 @@ def scenario(place):
 def documented():
     """docs/serving.md quotes the table unchanged."""
     pattern = r'map "\$request_method \$uri".*?\n *\}'
-    said = re.search(pattern, (ROOT / "docs" / "serving.md").read_text(), re.DOTALL)[0]
+    quoted = re.search(pattern, (ROOT / "docs" / "serving.md").read_text(), re.DOTALL)[0]
     used = re.search(pattern, (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.DOTALL)[0]
-    assert said.split() == used.split(), "docs/serving.md shows the table of deploy/nginx"
+    assert quoted.split() == used.split(), "docs/serving.md shows the table of deploy/nginx"
 
 
 def came_from_former(answer):
@@ -149,14 +149,14 @@ def routes(authority, nginx):
         assert seen["headers"]["X-Forwarded-For"] == "127.0.0.1", "the former backend sees the client's address"
 
 
-def journeys(place, accounts, authority, nginx):
+def user_flows(fixture, accounts, authority, nginx):
     """Both apps work through nginx as they do without it."""
     accounts.public = Phone(nginx.port, authority, "127.0.0.9")
-    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     bearer = user_token("ada")
     accounts.connect(grant, bearer).expect(201)
     assert accounts.profile(bearer)["gmail_account_connected"], "the profile says connected"
-    other = place.sandbox.create(email="eva@gmail.com")[0]
+    other = fixture.sandbox.create(email="eva@gmail.com")[0]
     tokens = accounts.sign_in(other)
     tokens = accounts.public.post("/api/auth/refresh", {"refresh_token": tokens["refresh_token"]}).expect(200).json
     accounts.public.get("/api/auth/me", tokens["access_token"]).expect(200)

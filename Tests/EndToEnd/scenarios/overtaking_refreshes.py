@@ -36,12 +36,12 @@ class Phone:
             self.is_signed_out = True
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    grant = place.sandbox.create(email="ada@gmail.com")[0]
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     phones = [Phone(accounts.sign_in(grant)) for _ in range(FAMILIES)]
     network = PhoneNetwork(accounts.port, seed=1)
-    clocks = Clocks(place, accounts)
+    clocks = Clocks(fixture, accounts)
     cut = 0
     for jitter in (0.0, 0.1, 0.3):
         for share in (0.0, 0.1):

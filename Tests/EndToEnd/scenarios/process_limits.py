@@ -9,27 +9,27 @@ from expectations import wait_for
 from harness import WORKER, Skipped
 
 
-def scenario(place):
+def scenario(fixture):
     if os.geteuid() != 0:
         raise Skipped("only root can run the program as another user")
-    place.generate_keys()
-    grants = place.sandbox.create(3)
-    place.bring_in(grants)
+    fixture.generate_keys()
+    grants = fixture.sandbox.create(3)
+    fixture.import_grants(grants)
     user_id = grants[0]["email"]
     # The program runs as a separate user, whose processes are counted alone. That user must be able to reach the files.
-    program = place.folder / "refresh-worker"
+    program = fixture.folder / "refresh-worker"
     shutil.copy(WORKER, program)
-    place.folder.chmod(0o711)
+    fixture.folder.chmod(0o711)
     user = 3_000_000 + os.getpid() % 100_000
-    for path in [place.folder, *place.folder.iterdir()]:
+    for path in [fixture.folder, *fixture.folder.iterdir()]:
         os.chown(path, user, user)
     outcomes = {}
     runs = []
 
     def run(limit, *command, expect=None, stop=False):
-        metrics = place.folder / f"limits-{len(runs)}.jsonl"
+        metrics = fixture.folder / f"limits-{len(runs)}.jsonl"
         runs.append(limit)
-        words = place.arguments("--metrics-log", metrics, *command)
+        words = fixture.arguments("--metrics-log", metrics, *command)
         words[0] = str(program)
         process = subprocess.Popen(
             [
@@ -46,7 +46,7 @@ def scenario(place):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=place.environment,
+            env=fixture.environment,
             cwd="/",
         )
         try:

@@ -7,9 +7,9 @@ from accounts import Accounts, user_token
 from expectations import wait_for
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox, public = place.sandbox, accounts.public
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox, public = fixture.sandbox, accounts.public
     sandbox.settings(lifetime=3600)
 
     # A reconnect while a refresh with the old token is in flight, which is then answered invalid_grant.
@@ -49,7 +49,7 @@ def scenario(place):
     assert answers[0].status == 404, "the caller gets 404 for a deleted user"
 
     def wiped():
-        row = place.grants().get("u-2")
+        row = fixture.grants().get("u-2")
         return row is None or (row["refresh_token"] is None and row["access_token"] is None)
 
     wait_for(wiped, 60, "the deleted user's tokens are wiped")
@@ -68,7 +68,7 @@ def scenario(place):
     callers = [threading.Thread(target=vend_all_the_while) for _ in range(4)]
     for caller in callers:
         caller.start()
-    place.run("keys", "rotate")
+    fixture.run("keys", "rotate")
     ended.set()
     for caller in callers:
         caller.join(60)

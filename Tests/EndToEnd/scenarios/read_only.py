@@ -10,15 +10,15 @@ GRANTS = 40
 PASSWORD = "not-the-right-one"
 
 
-def scenario(place):
-    refuses_to_start(place)
-    accounts = Accounts(place)
-    rounds = Rounds(place, GRANTS)
+def scenario(fixture):
+    refuses_to_start(fixture)
+    accounts = Accounts(fixture)
+    rounds = Rounds(fixture, GRANTS)
     rounds.begin(hold=True)
     rounds.wait_held()
     # Existing sessions keep the setting with which they began, so they are ended, as in a fail-over.
-    place.server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
-    place.server.end_sessions("refresh-worker")
+    fixture.server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
+    fixture.server.end_sessions("refresh-worker")
     rounds.release(rounds.emails)
     errors = accounts.worker.errors
     wait_for(lambda: "does not accept writes" in errors.read_text(), 30, "it says that the database takes no writes")
@@ -26,35 +26,37 @@ def scenario(place):
     answer = accounts.internal.get("/readyz")
     assert answer.json["checks"]["database"] == "read_only", "the probe says that the database is read-only"
     wait_for(lambda: "the database cannot be used" in errors.read_text(), 20, "it says that the database is lost")
-    waiting = place.rows("SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL")[0]["n"]
+    waiting = fixture.rows("SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL")[0]["n"]
     assert waiting == GRANTS, "every response waits to be stored"
     # The worker's sessions keep their setting; it must open new ones on its own.
-    place.server.execute("SET transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only")
+    fixture.server.execute(
+        "SET transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only"
+    )
     rounds.wait_stored(40, "the answers that waited in memory are stored")
     wait_for(accounts.is_ready, 20, "it is ready again")
     wait_for(lambda: "the database can be used again" in errors.read_text(), 20, "it says so")
     for words in ("the database cannot be used", "the database can be used again"):
         assert errors.read_text().count(words) == 1, f"{words!r} is reported once"
     accounts.close()
-    return rounds.judge()
+    return rounds.verify()
 
 
-def refuses_to_start(place):
+def refuses_to_start(fixture):
     """A worker that cannot use its database reports the reason and ends with the exit code of a wrong configuration."""
-    server = place.server
-    place.generate_keys()
-    url = place.database
+    server = fixture.server
+    fixture.generate_keys()
+    url = fixture.database
 
     def refused(database, *words):
-        place.database = database
-        worker = place.start()
+        fixture.database = database
+        worker = fixture.start()
         code = worker.process.wait(timeout=30)
-        said = worker.errors.read_text()
-        place.database = url
-        assert code == 78, f"the worker exits with 78; it wrote: {said}"
+        output = worker.errors.read_text()
+        fixture.database = url
+        assert code == 78, f"the worker exits with 78; it wrote: {output}"
         for word in words:
-            assert word in said, f"the error names {word!r}"
-        assert PASSWORD not in said, "the password is not shown"
+            assert word in output, f"the error names {word!r}"
+        assert PASSWORD not in output, "the password is not shown"
 
     # Before there is a schema, in a database where the user may not create one.
     server.execute("CREATE ROLE stranger LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
@@ -62,7 +64,7 @@ def refuses_to_start(place):
     refused(stranger, "stranger may not create the schema", "CREATE SCHEMA refresh_worker AUTHORIZATION stranger")
 
     server.execute("CREATE ROLE locked LOGIN PASSWORD 'the-right-one'")
-    pass_file = place.folder / "pgpass"
+    pass_file = fixture.folder / "pgpass"
     pass_file.write_text(f"*:*:*:*:{PASSWORD}\n")
     pass_file.chmod(0o600)
     locked = url.replace("postgres://postgres@", "postgres://locked@")
@@ -70,22 +72,22 @@ def refuses_to_start(place):
     refused(locked, "asks for a password, and there is none", "passfile=")
     refused(url.replace("/postgres?", "/nowhere?"), "The database nowhere on", "does not exist", "Create it")
 
-    place.run("users", "import", "-", stdin="")
+    fixture.run("users", "import", "-", stdin="")
     refused(stranger, "stranger may not use the schema", "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO stranger")
-    advises(place, stranger, "closed to stranger", "GRANT USAGE, CREATE ON SCHEMA")
+    doctor_advises(fixture, stranger, "stranger may not use them", "GRANT USAGE, CREATE ON SCHEMA")
     server.execute("GRANT USAGE ON SCHEMA refresh_worker TO stranger")
     refused(stranger, "lacks a permission", "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO")
-    advises(place, stranger, "closed to stranger", "GRANT ALL ON ALL TABLES")
+    doctor_advises(fixture, stranger, "stranger may not use them", "GRANT ALL ON ALL TABLES")
     version = server.query("SELECT version FROM refresh_worker.schema_version")[0]["version"]
     server.execute(f"UPDATE refresh_worker.schema_version SET version = {version + 1}")
     refused(url, f"schema version {version + 1}", f"up to {version}", "Upgrade refresh-worker")
     server.execute(f"UPDATE refresh_worker.schema_version SET version = {version}")
 
 
-def advises(place, database, *words):
-    """The doctor finds the same, and says what to do."""
-    place.database, former = database, place.database
-    said = place.run("doctor", expect=78).stdout
-    place.database = former
+def doctor_advises(fixture, database, *words):
+    """The doctor reports the same problem, and what to do."""
+    fixture.database, former = database, fixture.database
+    output = fixture.run("doctor", expect=78).stdout
+    fixture.database = former
     for word in words:
-        assert word in said, f"the doctor says {word!r}"
+        assert word in output, f"the doctor says {word!r}"

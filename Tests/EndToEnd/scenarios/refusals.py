@@ -8,9 +8,9 @@ from accounts import JWT_SECRET, Accounts, encode, token, user_token
 from harness import CLIENT
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox, public = place.sandbox, accounts.public
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox, public = fixture.sandbox, accounts.public
     sandbox.settings(lifetime=3600, clients=[])
     bearer = user_token("u-1")
     public.get("/v1/user/me", bearer).expect(200)
@@ -32,15 +32,15 @@ def scenario(place):
         assert answer["error"]["code"] == "INVALID_CREDENTIALS", "the refusal has its code"
         answer = public.post("/api/auth/mobile/google", {"access_token": grant["access_token"]}).expect(400).json
         assert answer == {"detail": "Invalid Google access token"}, "the refusal has the former backend's form"
-    assert place.grants() == {}, "a refusal stores no grant"
-    assert [row["user_id"] for row in place.rows("SELECT user_id FROM users")] == ["u-1"], "a refusal makes no user"
+    assert fixture.grants() == {}, "a refusal stores no grant"
+    assert [row["user_id"] for row in fixture.rows("SELECT user_id FROM users")] == ["u-1"], "a refusal makes no user"
 
     # Google cannot be reached.
     sandbox.settings(outage="reset")
     answer = accounts.connect(sandbox_secret, bearer).expect(502).json
     assert answer["error"]["code"] == "DEPENDENCY_FAILURE", "the failure has its code"
     sandbox.settings(outage="none")
-    assert place.grants() == {}, "a failure of Google stores no grant"
+    assert fixture.grants() == {}, "a failure of Google stores no grant"
 
     # The app's own tokens.
     now = int(time.time())
@@ -114,7 +114,7 @@ def scenario(place):
     assert public.call("PUT", "/v1/user/me", bearer=bearer).expect(405).headers["allow"] == "DELETE, GET, HEAD", (
         "the refusal names the allowed methods"
     )
-    assert place.grants() == {}, "the refusals store no grant"
+    assert fixture.grants() == {}, "the refusals store no grant"
 
     # None of these values may be in a log.
     accounts.close()
@@ -126,10 +126,10 @@ def scenario(place):
         "unproven@example.com",
         "mallory@gmail.com",
     ]
-    for path in place.folder.glob("*.log*"):
+    for path in fixture.folder.glob("*.log*"):
         for secret in secrets if path.name.startswith("errors") else []:
             assert secret not in path.read_text(), f"{path.name} holds no secret"
-    for path in place.folder.glob("metrics*"):
+    for path in fixture.folder.glob("metrics*"):
         for secret in secrets:
             assert secret not in path.read_text(), f"{path.name} holds no secret"
     return f"{len(bad)} forged tokens"

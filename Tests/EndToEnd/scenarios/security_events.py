@@ -8,9 +8,9 @@ from expectations import wait_for
 from harness import CLIENT
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox, public = place.sandbox, accounts.public
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox, public = fixture.sandbox, accounts.public
     sandbox.settings(lifetime=3600)
 
     def connected(user, email):
@@ -30,7 +30,7 @@ def scenario(place):
 
     def within_a_second(user, state):
         began = time.monotonic()
-        wait_for(lambda: place.grants()[user]["state"] == state, 1, f"{user} becomes {state}", pause=0.02)
+        wait_for(lambda: fixture.grants()[user]["state"] == state, 1, f"{user} becomes {state}", pause=0.02)
         return time.monotonic() - began
 
     for form in ("prefix", "hash"):
@@ -38,7 +38,7 @@ def scenario(place):
         token, answer = send(type="token-revoked", refresh_token=grant["refresh_token"], form=form, **just_now())
         answer.expect(202)
         within_a_second(f"by-{form}", "disconnected")
-        row = place.grants()[f"by-{form}"]
+        row = fixture.grants()[f"by-{form}"]
         assert row["refresh_token"] is None and row["reason"] == "token_revoked", (
             "the event wipes the token with its reason"
         )
@@ -51,14 +51,14 @@ def scenario(place):
     public.get("/api/auth/me", pair["access_token"]).expect(200)
     send(type="sessions-revoked", email="ada@gmail.com")[1].expect(202)
     public.get("/api/auth/me", pair["access_token"]).expect(401)
-    assert place.grants()["u-1"]["state"] == "active", "sessions-revoked leaves the grant active"
+    assert fixture.grants()["u-1"]["state"] == "active", "sessions-revoked leaves the grant active"
     send(type="account-disabled", email="ada@gmail.com", reason="hijacking", **just_now())[1].expect(202)
     within_a_second("u-1", "suspended")
     assert accounts.profile(user_token("u-1"))["gmail_account_connected"] is False, (
         "a suspended grant is shown as not connected"
     )
     send(type="account-enabled", email="ada@gmail.com")[1].expect(202)
-    wait_for(lambda: place.grants()["u-1"]["state"] == "active", 5, "the probe finds the account enabled", pause=0.02)
+    wait_for(lambda: fixture.grants()["u-1"]["state"] == "active", 5, "the probe finds the account enabled", pause=0.02)
     send(type="account-credential-change-required", email="ada@gmail.com")[1].expect(202)
     send(type="verification", state="hello", aud=CLIENT)[1].expect(202)
     send(type="tokens-revoked", email="ada@gmail.com", **just_now())[1].expect(202)
@@ -68,54 +68,56 @@ def scenario(place):
     accounts.connect(sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0], user_token("u-1")).expect(201)
     _, answer = send(type="tokens-revoked", email="ada@gmail.com", iat=int(time.time()) - 3600)
     answer.expect(202)
-    assert place.grants()["u-1"]["state"] == "active", "an old event leaves the new grant active"
+    assert fixture.grants()["u-1"]["state"] == "active", "an old event leaves the new grant active"
 
     # The user disconnects and signs in again, and only then Google issues the event for the former tokens.
     accounts.public.call("DELETE", "/v1/auth/gmail-tokens", bearer=user_token("u-1")).expect(200)
-    wait_for(lambda: place.grants()["u-1"]["refresh_token"] is None, 5, "the grant is revoked at Google")
+    wait_for(lambda: fixture.grants()["u-1"]["refresh_token"] is None, 5, "the grant is revoked at Google")
     new = sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0]
     accounts.connect(new, user_token("u-1")).expect(201)
-    before = place.grants()["u-1"]
+    before = fixture.grants()["u-1"]
     send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
-    wait_for(lambda: place.grants()["u-1"]["last_success_at"] != before["last_success_at"], 5, "Google is asked", 0.02)
-    after = place.grants()["u-1"]
+    wait_for(
+        lambda: fixture.grants()["u-1"]["last_success_at"] != before["last_success_at"], 5, "it is refreshed", 0.02
+    )
+    after = fixture.grants()["u-1"]
     assert after["state"] == "active" and after["refresh_token"] == before["refresh_token"], "the new token is kept"
     # The same event when the new token is revoked too: Google's own answer ends the grant.
     sandbox.call("/control/grants/set", {"refresh_token": new["refresh_token"], "revoked": True})
     send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
-    wait_for(lambda: place.grants()["u-1"]["state"] == "disconnected", 5, "Google refuses the new token", pause=0.02)
-    assert place.grants()["u-1"]["reason"] == "invalid_grant", "only Google's answer ends the new grant"
+    wait_for(lambda: fixture.grants()["u-1"]["state"] == "disconnected", 5, "Google refuses the new token", pause=0.02)
+    assert fixture.grants()["u-1"]["reason"] == "invalid_grant", "only Google's answer ends the new grant"
 
     # Forged ones.
     accounts.connect(sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0], user_token("u-1")).expect(201)
-    for forgery in ("alg_none", "hs256", "bad_signature", "unknown_kid"):
-        send(type="tokens-revoked", email="ada@gmail.com", forge=forgery)[1].expect(400)
+    for fault in ("alg_none", "hs256", "bad_signature", "unknown_kid"):
+        send(type="tokens-revoked", email="ada@gmail.com", forge=fault)[1].expect(400)
     send(type="tokens-revoked", email="ada@gmail.com", aud="another-app")[1].expect(400)
     send(type="tokens-revoked", email="ada@gmail.com", iss="https://evil.example/")[1].expect(400)
     public.call("POST", "/v1/google/security-events", "no token at all").expect(400)
     public.call("POST", "/v1/google/security-events", "x" * 70_000).expect(413)
-    assert place.grants()["u-1"]["state"] == "active", "forged events have no effect"
+    assert fixture.grants()["u-1"]["state"] == "active", "forged events have no effect"
 
-    manage_stream(place)
+    manage_stream(fixture)
     accounts.close()
     return ""
 
 
-def manage_stream(place):
+def manage_stream(fixture):
     """The commands that register, show and verify the stream, by a service account's key."""
-    account = place.folder / "account.json"
-    account.write_text(json.dumps(place.sandbox.call("/control/service-accounts", {})))
+    account = fixture.folder / "account.json"
+    account.write_text(json.dumps(fixture.sandbox.call("/control/service-accounts", {})))
     account.chmod(0o600)
     url = "https://api.example.com/v1/google/security-events"
-    common = ["--service-account-file", account, "--risc-endpoint", place.sandbox.url]
-    place.run("google-events", "status", *common, expect=None)
-    place.run("google-events", "register", "--url", url, *common)
-    assert url in place.run("google-events", "status", *common).stdout, "the status shows the stream's URL"
-    place.run("google-events", "verify", "--state", "hello", *common)
-    place.sandbox.call("/control/security-events/stream", {"forbidden": True})
-    refusal = place.run("google-events", "status", *common, expect=None)
+    common = ["--service-account-file", account, "--risc-endpoint", fixture.sandbox.url]
+    fixture.run("google-events", "status", *common, expect=None)
+    fixture.run("google-events", "register", "--url", url, *common)
+    assert url in fixture.run("google-events", "status", *common).stdout, "the status shows the stream's URL"
+    fixture.run("google-events", "verify", "--state", "hello", *common)
+    fixture.sandbox.call("/control/security-events/stream", {"forbidden": True})
+    refusal = fixture.run("google-events", "status", *common, expect=None)
     assert refusal.returncode != 0 and "Firebase" in refusal.stderr, "the refusal names Firebase's key"
     account.chmod(0o644)
-    refusal = place.run("google-events", "status", *common, expect=None)
+    refusal = fixture.run("google-events", "status", *common, expect=None)
     assert refusal.returncode != 0 and "chmod 600" in refusal.stderr, "the refusal of an open key file names the remedy"
     assert "PRIVATE KEY" not in refusal.stderr + refusal.stdout, "the key is not printed"

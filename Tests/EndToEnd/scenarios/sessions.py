@@ -8,10 +8,10 @@ from faults import Clocks
 GRACE = 60  # seconds, the default of --session-grace
 
 
-def scenario(place):
-    accounts = Accounts(place)
+def scenario(fixture):
+    accounts = Accounts(fixture)
     public = accounts.public
-    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     pair = accounts.sign_in(grant)
 
     def refresh(token):
@@ -31,7 +31,7 @@ def scenario(place):
     public.get("/api/auth/me", second["refresh_token"]).expect(401)
 
     # The successor is kept only for the grace, and only sealed.
-    rows = place.rows("SELECT * FROM sessions")
+    rows = fixture.rows("SELECT * FROM sessions")
     assert len(rows) == 1, "the user has one session"
     for value in rows[0].values():
         text = value if isinstance(value, bytes) else str(value).encode()
@@ -40,7 +40,7 @@ def scenario(place):
 
     # After the grace a used token ends the whole family.
     third = refresh(second["refresh_token"]).expect(200).json
-    clocks = Clocks(place, accounts)
+    clocks = Clocks(fixture, accounts)
     clocks.advance(GRACE + 1)
     refresh(pair["refresh_token"]).expect(401)
     refresh(third["refresh_token"]).expect(401)

@@ -12,8 +12,8 @@ from harness import Skipped
 GRANTS = 60
 
 
-def scenario(place):
-    disk = place.folder / "disk"
+def scenario(fixture):
+    disk = fixture.folder / "disk"
     disk.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", str(disk)], capture_output=True, text=True
@@ -21,23 +21,23 @@ def scenario(place):
     if mounted.returncode != 0:
         raise Skipped(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
     try:
-        place.database = disk / "grants.sqlite"
-        return story(place, disk)
+        fixture.database = disk / "grants.sqlite"
+        return fill_disk(fixture, disk)
     finally:
-        for worker in place.workers:
+        for worker in fixture.workers:
             worker.kill()
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
-def story(place, disk):
-    sandbox = place.sandbox
+def fill_disk(fixture, disk):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
-    place.generate_keys()
+    fixture.generate_keys()
     grants = [sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
     for grant in grants:
         sandbox.change(grant, hold=True)
-    place.bring_in(grants)
-    worker = place.start("--stop-deadline", "8").wait_started()
+    fixture.import_grants(grants)
+    worker = fixture.start("--stop-deadline", "8").wait_started()
     sandbox.call(f"/control/wait?holding={GRANTS}")
     wait_for(lambda: (disk / "grants.sqlite.reserve").exists(), 20, "the reserve is made")
     # Without the half of the reserve for commits, only the spill file remains for the answers.
@@ -55,27 +55,27 @@ def story(place, disk):
         content = spills[0].read_bytes()
         for grant in sandbox.stats(grants=True)["grants"]:
             assert grant["current_refresh_token"].encode() not in content, "each token in the spill file is sealed"
-    damaged(place, disk)
-    place.run("status")
+    damaged(fixture, disk)
+    fixture.run("status")
     assert not list(disk.glob("grants.sqlite.unsaved-*")), "a command that opens the database recovers the file"
-    worker = place.start().wait_started()
+    worker = fixture.start().wait_started()
     for grant in grants:
         # Strict rotation: only the rotated token still works.
-        place.run("token", grant["email"], "--min-ttl", "7200")
-    assert place.states() == {"active": GRANTS}, "every grant is active"
+        fixture.run("token", grant["email"], "--min-ttl", "7200")
+    assert fixture.states() == {"active": GRANTS}, "every grant is active"
     assert sandbox.stats()["by_answer"].get("invalid_grant", 0) == 0, "no spent refresh token is sent"
     worker.stop()
     return f"{GRANTS} rotated tokens were kept in a spill file of {len(content)} bytes"
 
 
-def damaged(place, disk):
+def damaged(fixture, disk):
     """A file that is not a spill file is set aside, and does not prevent the recovery of others."""
     stray = disk / "grants.sqlite.unsaved-1-stray"
     stray.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is not a sealed result")
-    said = place.run("status").stderr
-    assert "set aside" in said, "the worker says that it set the stray file aside"
+    output = fixture.run("status").stderr
+    assert "set aside" in output, "the worker says that it set the unexpected file aside"
     assert not stray.exists() and (disk / "grants.sqlite.set-aside-1-stray").exists(), (
-        f"the stray file has its new name; the folder holds {list(disk.iterdir())}"
+        f"the unexpected file has its new name; the folder holds {list(disk.iterdir())}"
     )
 
 

@@ -12,15 +12,15 @@ GRANTS = 40
 STOP_LIMIT = 40
 
 
-def scenario(place):
-    state = place.folder / "state"
+def scenario(fixture):
+    state = fixture.folder / "state"
     state.mkdir(mode=0o700)
-    place.environment["STATE_DIRECTORY"] = str(state)
-    rounds = Rounds(place, GRANTS)
-    worker = place.start().wait_started()
+    fixture.environment["STATE_DIRECTORY"] = str(state)
+    rounds = Rounds(fixture, GRANTS)
+    worker = fixture.start().wait_started()
     rounds.begin(hold=True)
     rounds.wait_held()
-    place.server.stop("immediate")
+    fixture.server.stop("immediate")
     rounds.release(rounds.emails)
     wait_for(lambda: worker.events("alarm", kind="store_failing"), 30, "the database is away")
     began = time.monotonic()
@@ -30,10 +30,10 @@ def scenario(place):
     spills = list(state.glob("refresh-worker.unsaved-*"))
     assert len(spills) == 1, f"the results go to one spill file; the worker wrote: {worker.errors.read_text()[-600:]}"
     assert str(spills[0]) in worker.errors.read_text(), "the worker names the spill file"
-    place.server.start()
-    again = place.start().wait_started()
+    fixture.server.start()
+    again = fixture.start().wait_started()
     assert "are stored" in again.errors.read_text(), "the next worker says that the results are stored"
     assert not list(state.glob("refresh-worker.unsaved-*")), "the spill file is removed once its results are stored"
     rounds.wait_stored(60, "nothing is due or claimed any more")
     again.stop()
-    return f"the stop took {took:.0f} s; {rounds.judge() or 'nothing was lost'}"
+    return f"the stop took {took:.0f} s; {rounds.verify() or 'nothing was lost'}"

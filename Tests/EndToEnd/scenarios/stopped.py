@@ -8,15 +8,15 @@ from expectations import wait_for
 GRANTS = 4
 
 
-def scenario(place):
-    sandbox = place.sandbox
+def scenario(fixture):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
-    place.generate_keys()
+    fixture.generate_keys()
     grants = [sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
     for grant in grants:
         sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
-    place.bring_in(grants)
-    worker = place.start().wait_started()
+    fixture.import_grants(grants)
+    worker = fixture.start().wait_started()
     sandbox.call(f"/control/wait?holding={GRANTS}")
     worker.signal(signal.SIGSTOP)
     for grant in grants:
@@ -24,17 +24,17 @@ def scenario(place):
     # Everything else has to wait until the leases have expired.
 
     def cron_took_over():
-        place.run("--run-once", expect=None)
-        return not any(row["lease_owner"] for row in place.rows())
+        fixture.run("--run-once", expect=None)
+        return not any(row["lease_owner"] for row in fixture.rows())
 
     wait_for(cron_took_over, 90, "cron asks too", pause=2)
     refused = sandbox.stats()["by_answer"].get("invalid_grant", 0)
     assert refused > 0, "Google refuses the spent tokens to cron"
     worker.signal(signal.SIGCONT)
-    wait_for(lambda: place.states() == {"active": GRANTS}, 20, "the late answers count")
+    wait_for(lambda: fixture.states() == {"active": GRANTS}, 20, "the late answers count")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
-        place.run("token", grant["email"], "--min-ttl", "7200")
+        fixture.run("token", grant["email"], "--min-ttl", "7200")
     assert sandbox.stats()["by_answer"]["invalid_grant"] == refused, "the rotated tokens are not sent again"
     worker.stop()
     return f"{refused} refusals, and {GRANTS} grants live on"

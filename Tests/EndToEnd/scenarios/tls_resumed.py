@@ -23,25 +23,25 @@ server {{
 """
 
 
-def scenario(place):
-    place.generate_keys()
-    place.bring_in(place.sandbox.create(GRANTS))
-    authority = Authority(place.folder)
-    shares = [resumed(place, authority, protocol) for protocol in ("TLSv1.2", "TLSv1.3")]
+def scenario(fixture):
+    fixture.generate_keys()
+    fixture.import_grants(fixture.sandbox.create(GRANTS))
+    authority = Authority(fixture.folder)
+    shares = [resumed(fixture, authority, protocol) for protocol in ("TLSv1.2", "TLSv1.3")]
     return f"resumed of {GRANTS} connections: {shares[0]} over TLS 1.2, {shares[1]} over TLS 1.3"
 
 
-def resumed(place, authority, protocol):
+def resumed(fixture, authority, protocol):
     """Refreshes the grants over one version of TLS; returns how many connections resumed a session."""
-    folder = place.folder / protocol
+    folder = fixture.folder / protocol
     folder.mkdir()
     certificate, key = authority.issue("endpoint")
     port = free_port()
     values = dict(folder=folder, port=port, certificate=certificate, key=key, protocol=protocol)
-    nginx = Nginx(folder, SITE.format(sandbox=place.sandbox.url, **values), port)
+    nginx = Nginx(folder, SITE.format(sandbox=fixture.sandbox.url, **values), port)
     try:
-        place.set_due(0)
-        place.run("--run-once", "--ca-file", authority.file, "--token-endpoint", f"https://localhost:{port}/token")
+        fixture.set_due(0)
+        fixture.run("--run-once", "--ca-file", authority.file, "--token-endpoint", f"https://localhost:{port}/token")
     finally:
         nginx.stop()
     counts = collections.Counter((folder / "sessions.log").read_text().split())

@@ -15,21 +15,21 @@ GRANTS = 60
 CUTS = 8
 
 
-def scenario(place):
-    primary = place.server
+def scenario(fixture):
+    primary = fixture.server
     standby = primary.standby()
-    rounds = Rounds(place, GRANTS)
+    rounds = Rounds(fixture, GRANTS)
     # The server does not tolerate a second use of a refresh token.
-    place.sandbox.settings(strict_rotation=True)
-    place.database = named(f"{primary.url},{standby.folder}", "worker")
-    worker = place.start("--max-rate", "1000").wait_started()
+    fixture.sandbox.settings(strict_rotation=True)
+    fixture.database = named(f"{primary.url},{standby.folder}", "worker")
+    worker = fixture.start("--max-rate", "1000").wait_started()
     rounds.begin()
     rounds.wait_stored(30, "a round before the fail-over")
 
     primary.wait_until_replayed(standby)
     primary.stop("immediate")
     standby.promote()
-    place.server = standby
+    fixture.server = standby
     rounds.begin()
     rounds.wait_stored(60, "a round after the fail-over")
     wait_for(lambda: worker.events("alarm", kind="database_failed_over"), 20, "an alarm about the fail-over")
@@ -45,12 +45,12 @@ def scenario(place):
     assert len(alarms) == 1, "the fail-over raises one alarm"
     voids = worker.events("refresh", outcome="void")
     assert not voids, "no result is void"
-    lost = lost_tokens(place)
+    lost = lost_tokens(fixture)
     assert not lost, "each stored token is the newest that was issued"
-    assert place.states() == {"active": GRANTS}, "every grant is active"
+    assert fixture.states() == {"active": GRANTS}, "every grant is active"
 
     # A command, which starts without that knowledge, also finds the new primary, although the old one is named first.
-    place.run("status", "--json")
+    fixture.run("status", "--json")
     recorded = standby.query("SELECT value FROM meta WHERE key = 'server'")[0]["value"]
     assert recorded.split()[1] == "2", "the new timeline is recorded"
     worker.stop()
@@ -72,12 +72,12 @@ def cut_oldest(server):
     wait_for(lambda: all(row["pid"] != pid for row in sessions(server)), 10, "the session is gone")
 
 
-def lost_tokens(place):
+def lost_tokens(fixture):
     """The users whose stored refresh token is not the newest that was issued."""
-    before = place.database
-    place.database = place.server.url
-    lines = place.run("grants", "export", "--plaintext").stdout.splitlines()
-    place.database = before
+    before = fixture.database
+    fixture.database = fixture.server.url
+    lines = fixture.run("grants", "export", "--plaintext").stdout.splitlines()
+    fixture.database = before
     stored = {line["user_id"]: line["refresh_token"] for line in map(json.loads, lines)}
-    issued = {grant["email"]: grant["current_refresh_token"] for grant in place.sandbox.stats(grants=True)["grants"]}
+    issued = {grant["email"]: grant["current_refresh_token"] for grant in fixture.sandbox.stats(grants=True)["grants"]}
     return [email for email, token in issued.items() if stored[email] != token]

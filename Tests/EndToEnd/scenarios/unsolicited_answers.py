@@ -44,14 +44,14 @@ class Endpoint(threading.Thread):
                 fields = dict(pair.split("=", 1) for pair in body.split("&"))
                 user = fields["refresh_token"]
                 self.answered[user] = f"at-of-{user}"
-                own, foreign = answer(f"at-of-{user}"), answer("at-of-a-stranger")
+                own, other = answer(f"at-of-{user}"), answer("at-of-a-stranger")
                 if self.way == "same segment":
-                    connection.sendall(own + foreign)
+                    connection.sendall(own + other)
                     continue
                 connection.sendall(own)
                 if self.way == "next request":
                     reader.peek(1)
-                connection.sendall(foreign)
+                connection.sendall(other)
 
 
 def read_request(reader):
@@ -82,10 +82,10 @@ def certificate(folder):
     return context, file
 
 
-def scenario(place):
-    place.generate_keys()
-    tls, authority = certificate(place.folder)
-    story = []
+def scenario(fixture):
+    fixture.generate_keys()
+    tls, authority = certificate(fixture.folder)
+    results = []
     for kind in ["plain", "tls"]:
         for way in WAYS:
             users = [f"{kind}-{way.split()[0]}-{number}" for number in range(USERS)]
@@ -94,10 +94,10 @@ def scenario(place):
                  "client_id": "1234-demo.apps.googleusercontent.com", "google_email": f"{user}@example.com"}
                 for user in users
             ]
-            place.run("grants", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines))
+            fixture.run("grants", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines))
             endpoint = Endpoint(way, tls if kind == "tls" else None)
             # So slow that each request finds the previous connection free.
-            place.run(
+            fixture.run(
                 "--run-once",
                 "--max-rate",
                 "20",
@@ -106,15 +106,15 @@ def scenario(place):
                 "--ca-file",
                 authority,
                 "--metrics-log",
-                place.folder / f"{kind}-{way.split()[0]}.jsonl",
+                fixture.folder / f"{kind}-{way.split()[0]}.jsonl",
             )
             endpoint.listener.close()
             stored = {
                 line["user_id"]: line["access_token"]
-                for line in map(json.loads, place.run("grants", "export", "--plaintext").stdout.splitlines())
+                for line in map(json.loads, fixture.run("grants", "export", "--plaintext").stdout.splitlines())
             }
             assert set(endpoint.answered) >= set(users), f"{kind}, {way}: every user is asked for"
             wrong = {user: stored[user] for user in users if stored[user] != f"at-of-{user}"}
             assert not wrong, f"{kind}, {way}: no user has another user's token"
-            story.append(f"{kind}, {way}: {endpoint.connections} connections")
-    return "; ".join(story)
+            results.append(f"{kind}, {way}: {endpoint.connections} connections")
+    return "; ".join(results)

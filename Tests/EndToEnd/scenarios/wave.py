@@ -15,13 +15,13 @@ WAVE = 90
 CONFIRMED_AFTER = 300  # RefreshRules.firstConfirmationAfter
 
 
-def scenario(place):
-    sandbox = place.sandbox
+def scenario(fixture):
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=60)
-    place.generate_keys()
-    place.bring_in(sandbox.create(GRANTS))
-    worker = place.start().wait_started()
-    wait_for(lambda: all(row["is_proven"] for row in place.rows()), 90, "every grant was refreshed once")
+    fixture.generate_keys()
+    fixture.import_grants(sandbox.create(GRANTS))
+    worker = fixture.start().wait_started()
+    wait_for(lambda: all(row["is_proven"] for row in fixture.rows()), 90, "every grant was refreshed once")
 
     sandbox.settings(wave_rate=0.66)
     began = time.monotonic()
@@ -34,9 +34,9 @@ def scenario(place):
     recalled = len(worker.events("state", **{"from": "disconnected", "to": "retrying"}))
 
     ahead = str(CONFIRMED_AFTER)
-    later = place.start(environment={
-        "LD_PRELOAD": wrong_clock(place), "CLOCK_WRONG_BY": ahead, "BOOT_CLOCK_AHEAD_BY": ahead,
+    later = fixture.start(environment={
+        "LD_PRELOAD": wrong_clock(fixture), "CLOCK_WRONG_BY": ahead, "BOOT_CLOCK_AHEAD_BY": ahead,
     })
-    wait_for(lambda: place.states() == {"active": GRANTS}, 120, "every grant is active", pause=1)
+    wait_for(lambda: fixture.states() == {"active": GRANTS}, 120, "every grant is active", pause=1)
     later.stop()
     return f"{refused} refusals, {recalled} recalled, all active after their confirmation"

@@ -5,7 +5,7 @@ import random
 import signal
 
 from expectations import wait_for
-from faults import DATABASE_NOW, LEASE, Rounds, wait_acquainted, worker_name
+from faults import DATABASE_NOW, LEASE, Rounds, wait_until_all_reported, worker_name
 
 STORE = "postgres"
 
@@ -14,12 +14,12 @@ GRANTS = 60
 SCAN = 15
 
 
-def scenario(place):
+def scenario(fixture):
     chance = random.Random(4)
-    rounds = Rounds(place, GRANTS)
-    workers = [place.start().wait_started() for _ in range(3)]
+    rounds = Rounds(fixture, GRANTS)
+    workers = [fixture.start().wait_started() for _ in range(3)]
     names = [worker_name(worker) for worker in workers]
-    wait_acquainted(place, 3)
+    wait_until_all_reported(fixture, 3)
 
     rounds.begin(hold=True)
     rounds.wait_held()
@@ -28,21 +28,21 @@ def scenario(place):
     # The first worker dies with unread answers: Google has rotated these tokens, and no worker knows the new ones.
     workers[0].signal(signal.SIGSTOP)
     rounds.release(held[0])
-    leases = dies(place, rounds, workers[0], names[0])
+    leases = dies(fixture, rounds, workers[0], names[0])
     # The second worker dies while it waits for its answers.
-    leases |= dies(place, rounds, workers[1], names[1])
+    leases |= dies(fixture, rounds, workers[1], names[1])
     # The third worker dies while it stores: some of its answers are stored, the others are only in its memory or
     # sockets.
     some = chance.sample(sorted(held[2]), len(held[2]) // 2)
     rounds.release(some)
     wait_for(lambda: rounds.claimed_by(names[2]) != held[2], 10, "the third has begun to store", pause=0)
-    leases |= dies(place, rounds, workers[2], names[2])
+    leases |= dies(fixture, rounds, workers[2], names[2])
     # The requests that are still on hold belong to dead workers.
     rounds.sandbox.call("/control/release", {})
 
-    heir = place.start().wait_started()
+    heir = fixture.start().wait_started()
     rounds.wait_stored(LEASE + SCAN, "all claims are taken over")
-    for row in place.rows():
+    for row in fixture.rows():
         if row["user_id"] in leases:
             late = (row["last_success_at"] - leases[row["user_id"]]) / 1000
             assert late >= 0, "a worker's lease holds until its end"
@@ -50,14 +50,14 @@ def scenario(place):
     rounds.begin()
     rounds.wait_stored(20, "the next round works as usual")
     heir.stop()
-    return f"{len(leases)} grants taken over; {rounds.judge()}"
+    return f"{len(leases)} grants taken over; {rounds.verify()}"
 
 
-def dies(place, rounds, worker, name):
+def dies(fixture, rounds, worker, name):
     """Kills a worker; returns the end of each of its leases."""
     worker.kill()
-    rows = [row for row in place.rows() if row["lease_owner"] == name]
-    now = int(place.server.execute(DATABASE_NOW))
+    rows = [row for row in fixture.rows() if row["lease_owner"] == name]
+    now = int(fixture.server.execute(DATABASE_NOW))
     leases = {row["user_id"]: row["lease_until"] for row in rows}
     assert all(until <= now + LEASE * 1000 for until in leases.values()), f"no lease is longer than {LEASE} s"
     rounds.explain(leases)

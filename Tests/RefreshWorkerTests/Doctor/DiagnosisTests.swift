@@ -34,10 +34,10 @@ struct DiagnosisTests {
         arguments: [
             (Timestamp(milliseconds: 0), nil, .fault), (now, nil, .ok), (now, now + .seconds(60), .ok),
             (now, now + .seconds(61), .warning), (now, now - .seconds(9999), .ok),
-        ] as [(Timestamp, Timestamp?, Diagnosis.Grade)]
+        ] as [(Timestamp, Timestamp?, Diagnosis.Severity)]
     )
-    func clock(now: Timestamp, lastWrite: Timestamp?, grade: Diagnosis.Grade) {
-        #expect(Doctor.judgeClock(now: now, lastWrite: lastWrite).grade == grade)
+    func clock(now: Timestamp, lastWrite: Timestamp?, severity: Diagnosis.Severity) {
+        #expect(Doctor.checkClock(now: now, lastWrite: lastWrite).severity == severity)
     }
 
     @Test(
@@ -45,20 +45,20 @@ struct DiagnosisTests {
         arguments: [
             (.zero, .ok, "agree"), (.seconds(60), .ok, "agree"), (.seconds(61), .warning, "1 min 1 s behind"),
             (.seconds(-7200), .warning, "2 h ahead of"),
-        ] as [(Duration, Diagnosis.Grade, String)]
+        ] as [(Duration, Diagnosis.Severity, String)]
     )
-    func skew(theirLead: Duration, grade: Diagnosis.Grade, words: String) {
-        let diagnosis = Doctor.judgeSkew(now: Self.now, theirs: Self.now + theirLead)
-        #expect(diagnosis.grade == grade)
-        #expect(diagnosis.words.contains(words))
+    func skew(endpointLead: Duration, severity: Diagnosis.Severity, text: String) {
+        let diagnosis = Doctor.checkSkew(now: Self.now, endpointTime: Self.now + endpointLead)
+        #expect(diagnosis.severity == severity)
+        #expect(diagnosis.text.contains(text))
     }
 
     @Test(
         "disk space",
-        arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Diagnosis.Grade)]
+        arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Diagnosis.Severity)]
     )
-    func space(free: Int64, grade: Diagnosis.Grade) {
-        #expect(Doctor.judge("free disk space", free: free).grade == grade)
+    func space(free: Int64, severity: Diagnosis.Severity) {
+        #expect(Doctor.check("free disk space", free: free).severity == severity)
     }
 
     @Test(

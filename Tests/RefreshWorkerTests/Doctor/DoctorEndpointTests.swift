@@ -26,8 +26,8 @@ struct DoctorEndpointTests {
             defer { server.stop() }
             try OpenSSL.makeCertificate("good", in: fixture)
             let diagnoses = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
-            #expect(diagnoses.map(\.grade) == [.ok, .warning, .ok, .ok, .ok], "\(diagnoses)")
-            #expect(diagnoses.first?.words.contains("status 401") == true)
+            #expect(diagnoses.map(\.severity) == [.ok, .warning, .ok, .ok, .ok], "\(diagnoses)")
+            #expect(diagnoses.first?.text.contains("status 401") == true)
             #expect(diagnoses.dropFirst().first?.subject == "clock and endpoint")
         }
     }
@@ -40,8 +40,8 @@ struct DoctorEndpointTests {
             let server = try OpenSSL.Server(certificate: "good", in: fixture)
             defer { server.stop() }
             let diagnoses = try await diagnose(fixture, url: "https://localhost:\(server.port)/", caFile: "other.pem")
-            #expect(diagnoses.map(\.grade) == [.fault, .fault, .fault, .fault])
-            #expect(diagnoses.first?.words.contains("--ca-file") == true)
+            #expect(diagnoses.map(\.severity) == [.fault, .fault, .fault, .fault])
+            #expect(diagnoses.first?.text.contains("--ca-file") == true)
             #expect(Diagnosis.exitCode(of: diagnoses) == .googleUnreachable)
         }
     }
@@ -51,10 +51,10 @@ struct DoctorEndpointTests {
         try await OperatorFixture.with { fixture in
             try OpenSSL.makeCertificate("good", in: fixture)
             let closed = try await diagnose(fixture, url: "http://127.0.0.1:1/", caFile: "good.pem")
-            #expect(closed.first?.words.contains("firewall") == true, "\(closed)")
+            #expect(closed.first?.text.contains("firewall") == true, "\(closed)")
             let nameless = try await diagnose(fixture, url: "https://nowhere.invalid/", caFile: "good.pem")
-            #expect(nameless.first?.words.contains("DNS") == true, "\(nameless)")
-            #expect((closed + nameless).allSatisfy { $0.grade == .fault && $0.isAboutEndpoint })
+            #expect(nameless.first?.text.contains("DNS") == true, "\(nameless)")
+            #expect((closed + nameless).allSatisfy { $0.severity == .fault && $0.isAboutEndpoint })
         }
     }
 }

@@ -47,7 +47,7 @@ struct DoctorServingTests {
     func good() async throws {
         try await OperatorFixture.with { fixture in
             let diagnoses = try diagnose(fixture)
-            #expect(diagnoses.allSatisfy { $0.grade == .ok }, "\(diagnoses)")
+            #expect(diagnoses.allSatisfy { $0.severity == .ok }, "\(diagnoses)")
             let subjects = [
                 "app's token secret", "former refresh tokens", "services", "notice secret", "public listener",
                 "internal listener",
@@ -61,15 +61,15 @@ struct DoctorServingTests {
     @Test("it shows the end of the time for former refresh tokens")
     func formerTokens() async throws {
         try await OperatorFixture.with { fixture in
-            let cases: [(String?, Diagnosis.Grade, String)] = [
+            let cases: [(String?, Diagnosis.Severity, String)] = [
                 (nil, .ok, "refused: --accept-former-refresh-tokens-until accepts"),
                 ("2099-01-01", .ok, "accepted until 2099-01-01T00:00:00Z"),
                 ("2020-01-01T12:00:00Z", .warning, "refused since 2020-01-01T12:00:00Z: remove"),
             ]
-            for (date, grade, text) in cases {
+            for (date, severity, text) in cases {
                 let diagnoses = try diagnose(fixture, with: date.map { [(.acceptFormerRefreshTokensUntil, $0)] } ?? [])
                 let diagnosis = try #require(diagnoses.first { $0.subject == "former refresh tokens" })
-                #expect(diagnosis.grade == grade && diagnosis.words.contains(text), "\(diagnosis)")
+                #expect(diagnosis.severity == severity && diagnosis.text.contains(text), "\(diagnosis)")
             }
         }
     }
@@ -100,21 +100,21 @@ struct DoctorServingTests {
         try await OperatorFixture.with { fixture in
             let flags = try flags(fixture)
             try fixture.write(damage.text, to: damage.file, mode: damage.mode)
-            let faults = Doctor(context: try fixture.context(flags)).servingDiagnoses().filter { $0.grade != .ok }
+            let faults = Doctor(context: try fixture.context(flags)).servingDiagnoses().filter { $0.severity != .ok }
             #expect(faults.map(\.subject) == [damage.subject])
-            #expect(faults.first?.grade == .fault)
-            #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")
+            #expect(faults.first?.severity == .fault)
+            #expect(faults.first?.text.contains(damage.advice) == true, "\(faults)")
         }
     }
 
     @Test("missing trusted proxies are a warning for a listener of this machine only")
     func proxies() async throws {
         try await OperatorFixture.with { fixture in
-            let found = try diagnose(fixture, without: [.trustedProxy]).filter { $0.grade != .ok }
+            let found = try diagnose(fixture, without: [.trustedProxy]).filter { $0.severity != .ok }
             #expect(found.map(\.subject) == ["trusted proxies"])
-            #expect(found.first?.grade == .warning)
+            #expect(found.first?.severity == .warning)
             let open = try diagnose(fixture, without: [.trustedProxy, .listen], with: [(.listen, "0.0.0.0:0")])
-            #expect(open.allSatisfy { $0.grade == .ok }, "\(open)")
+            #expect(open.allSatisfy { $0.severity == .ok }, "\(open)")
         }
     }
 
@@ -135,40 +135,40 @@ struct DoctorServingTests {
             ]
             let found = try diagnose(fixture, without: [.listenInternal], with: tls)
             let certificate = try #require(found.first { $0.subject == "internal certificate" })
-            #expect(certificate.grade == (days > 0 ? .ok : .warning))
-            #expect(certificate.words.contains(days > 0 ? "valid until" : "expired at"), "\(certificate)")
-            #expect(found.filter { $0 != certificate }.allSatisfy { $0.grade == .ok }, "\(found)")
+            #expect(certificate.severity == (days > 0 ? .ok : .warning))
+            #expect(certificate.text.contains(days > 0 ? "valid until" : "expired at"), "\(certificate)")
+            #expect(found.filter { $0 != certificate }.allSatisfy { $0.severity == .ok }, "\(found)")
 
             try fixture.write(key, to: "key", mode: 0o644)
             let open = try diagnose(fixture, without: [.listenInternal], with: tls)
-            #expect(open.first { $0.grade == .fault }?.words.contains("chmod 600") == true, "\(open)")
+            #expect(open.first { $0.severity == .fault }?.text.contains("chmod 600") == true, "\(open)")
             #expect(!"\(open)".contains("PRIVATE"))
 
             let plain = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, "0.0.0.0:0")])
             let listener = try #require(plain.first { $0.subject == "internal listener" })
-            #expect(listener.grade == .fault)
-            #expect(listener.words.contains("--internal-certificate"), "\(plain)")
+            #expect(listener.severity == .fault)
+            #expect(listener.text.contains("--internal-certificate"), "\(plain)")
         }
     }
 
     @Test("an impossible address is a fault, one in use may be the worker's own")
-    func places() async throws {
+    func listeners() async throws {
         try await OperatorFixture.with { fixture in
             let server = try ScriptedServer { _ in [] }
             defer { server.stop() }
             let taken = try diagnose(fixture, without: [.listen], with: [(.listen, "127.0.0.1:\(server.port)")])
-            #expect(taken.first { $0.subject == "public listener" }?.words.contains("is taken") == true, "\(taken)")
+            #expect(taken.first { $0.subject == "public listener" }?.text.contains("is in use") == true, "\(taken)")
 
             // Addresses reserved for documentation do not belong to any machine
             // (https://www.rfc-editor.org/rfc/rfc5737).
             let foreign = try diagnose(fixture, without: [.listen], with: [(.listen, "192.0.2.1:80")])
-            #expect(foreign.filter { $0.grade == .fault }.map(\.subject) == ["public listener"])
+            #expect(foreign.filter { $0.severity == .fault }.map(\.subject) == ["public listener"])
 
             try fixture.write("", to: "file")
-            for (path, grade) in [("file", Diagnosis.Grade.fault), ("none/socket", .warning)] {
-                let place = "unix:\(fixture.path(path))"
-                let found = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, place)])
-                #expect(found.first { $0.subject == "internal listener" }?.grade == grade, "\(found)")
+            for (path, severity) in [("file", Diagnosis.Severity.fault), ("none/socket", .warning)] {
+                let location = "unix:\(fixture.path(path))"
+                let found = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, location)])
+                #expect(found.first { $0.subject == "internal listener" }?.severity == severity, "\(found)")
             }
         }
     }

@@ -32,7 +32,7 @@ struct DoctorTests {
             try await setUp(fixture)
             try fixture.write("REFRESH_WORKER_LOG_LEVEL=error\n", to: "conf")
             let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf"))])
-            #expect(diagnoses.filter { $0.grade != .ok } == [])
+            #expect(diagnoses.filter { $0.severity != .ok } == [])
             let subjects = Set(diagnoses.map(\.subject))
             #expect(subjects.isSuperset(of: ["configuration", "key ring", "database", "database content"]))
             #expect(subjects.isSuperset(of: ["keys in use", "clock", "boot id"]))
@@ -80,7 +80,7 @@ struct DoctorTests {
             case .databaseOfAnotherProgram: "Name another file"
             case .databaseIsFolder, .certificatesNoPEM: "name "
             case .databaseFolderMissing, .metricsFolderMissing: "mkdir -p"
-            case .certificatesMissing: "path is right"
+            case .certificatesMissing: "check the path"
             case .secretWithoutClientID: "line 1: holds a secret without its client id"
             }
         }
@@ -137,9 +137,9 @@ struct DoctorTests {
             let flags = try damage.apply(to: fixture)
             let names = try fixture.names
             let diagnoses = try await diagnose(fixture, flags)
-            let faults = diagnoses.filter { $0.grade == .fault }
+            let faults = diagnoses.filter { $0.severity == .fault }
             #expect(faults.map(\.subject) == [damage.subject])
-            #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")
+            #expect(faults.first?.text.contains(damage.advice) == true, "\(faults)")
             #expect(Diagnosis.exitCode(of: diagnoses) == .configuration)
             #expect(try fixture.names == names, "the doctor changed something")
         }
@@ -150,12 +150,12 @@ struct DoctorTests {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             let diagnoses = try await diagnose(fixture)
-            #expect(diagnoses.filter { $0.grade == .warning }.map(\.subject) == ["database"])
+            #expect(diagnoses.filter { $0.severity == .warning }.map(\.subject) == ["database"])
             #expect(Diagnosis.exitCode(of: diagnoses) == .success)
             #expect(try fixture.names == ["keys"])
 
             try fixture.write("", to: "grants.sqlite")
-            #expect(try await diagnose(fixture).allSatisfy { $0.grade == .ok })
+            #expect(try await diagnose(fixture).allSatisfy { $0.severity == .ok })
             #expect(try FileStatus.of(fixture.database)?.size == 0)
         }
     }
@@ -167,7 +167,7 @@ struct DoctorTests {
             _ = try KeyRingFile.addPending(path: fixture.keyFile)
             try fixture.write("", to: "conf", mode: 0o666)
             let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf"))])
-            #expect(diagnoses.filter { $0.grade != .ok }.map(\.subject) == ["configuration", "key ring"])
+            #expect(diagnoses.filter { $0.severity != .ok }.map(\.subject) == ["configuration", "key ring"])
         }
     }
 
@@ -177,9 +177,9 @@ struct DoctorTests {
             let google: [(Setting.Name, String)] = [(.tokenEndpoint, "https://oauth2.googleapis.com/token")]
             let odd: [(Setting.Name, String)] = [(.clientID, "odd")]
             let good: [(Setting.Name, String)] = [(.clientID, "1-a.apps.googleusercontent.com")]
-            for (flags, grade) in [(google + odd, Diagnosis.Grade.warning), (google + good, .ok), (odd, .ok)] {
+            for (flags, severity) in [(google + odd, Diagnosis.Severity.warning), (google + good, .ok), (odd, .ok)] {
                 let found = Doctor(context: try fixture.context(flags)).fileDiagnoses()
-                #expect(found.filter { $0.subject == "client id" }.map(\.grade) == [grade])
+                #expect(found.filter { $0.subject == "client id" }.map(\.severity) == [severity])
             }
         }
     }
@@ -207,7 +207,7 @@ struct DoctorTests {
         try await OperatorFixture.with { fixture in
             let found = { (folder: String) throws in
                 let context = try fixture.context(environment: [Setting.credentialsDirectoryName: folder])
-                return Doctor(context: context).fileDiagnoses().first { $0.subject == "systemd credentials" }?.grade
+                return Doctor(context: context).fileDiagnoses().first { $0.subject == "systemd credentials" }?.severity
             }
             #expect(try found("") == nil)
             #expect(try found(fixture.path("none")) == .fault)

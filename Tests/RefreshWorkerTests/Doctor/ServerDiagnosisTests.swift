@@ -31,28 +31,28 @@ struct ServerDiagnosisTests {
         return facts
     }
 
-    private static func judge(
+    private static func check(
         _ facts: ServerFacts,
         at url: String = "postgres://w:secret-of-test@db/grants?sslmode=verify-full"
     ) throws -> [Diagnosis] {
-        Doctor.judge(facts, at: try DatabaseAddress(url: Secret(url)), hostClock: now)
+        Doctor.check(facts, at: try DatabaseAddress(url: Secret(url)), hostClock: now)
     }
 
     @Test("all is ok with a durable primary over verified TLS")
     func well() throws {
-        let diagnoses = try Self.judge(Self.facts())
-        #expect(diagnoses.allSatisfy { $0.grade == .ok }, "\(diagnoses)")
-        #expect(diagnoses.first?.words.contains("PostgreSQL 15.8 at postgres://w@db/grants") == true)
+        let diagnoses = try Self.check(Self.facts())
+        #expect(diagnoses.allSatisfy { $0.severity == .ok }, "\(diagnoses)")
+        #expect(diagnoses.first?.text.contains("PostgreSQL 15.8 at postgres://w@db/grants") == true)
         #expect(!"\(diagnoses)".contains("secret-of-test"))
     }
 
-    /// A change of the facts, the grade, and a part of the text.
-    private static let cases: [(@Sendable (inout ServerFacts) -> Void, Diagnosis.Grade, String)] = [
+    /// A change of the facts, the severity, and a part of the text.
+    private static let cases: [(@Sendable (inout ServerFacts) -> Void, Diagnosis.Severity, String)] = [
         ({ $0.isStandby = true }, .fault, "name the primary"),
         ({ $0.isReadOnly = true }, .fault, "default_transaction_read_only"),
         ({ $0.isDurable = false }, .warning, "fsync = on"),
         ({ $0.isEncrypted = false }, .fault, "not encrypted"),
-        ({ $0.schema = nil }, .warning, "makes them at its first start"),
+        ({ $0.schema = nil }, .warning, "creates them at its first start"),
         (
             {
                 $0.schema = nil
@@ -72,33 +72,35 @@ struct ServerDiagnosisTests {
 
     @Test("each fault is reported with advice", arguments: 0..<10)
     func faults(number: Int) throws {
-        let (change, grade, words) = Self.cases[number]
-        let odd = try Self.judge(Self.facts(change)).filter { $0.grade != .ok }
-        #expect(odd.map(\.grade) == [grade])
-        #expect(odd.first?.words.contains(words) == true, "\(odd)")
+        let (change, severity, words) = Self.cases[number]
+        let odd = try Self.check(Self.facts(change)).filter { $0.severity != .ok }
+        #expect(odd.map(\.severity) == [severity])
+        #expect(odd.first?.text.contains(words) == true, "\(odd)")
     }
 
     @Test(
         "the connection must be encrypted only if it leaves the machine",
         arguments: [
-            ("postgres://db/g", Diagnosis.Grade.warning), ("postgres://db/g?sslmode=require", .warning),
+            ("postgres://db/g", Diagnosis.Severity.warning), ("postgres://db/g?sslmode=require", .warning),
             ("postgres:///g", .ok), ("postgres:///g?host=/run/pg", .ok), ("postgres://127.0.0.1/g", .ok),
             ("postgres://localhost,db/g", .warning),
         ]
     )
-    func way(url: String, grade: Diagnosis.Grade) throws {
-        let way = try #require(try Self.judge(Self.facts(), at: url).first { $0.subject == "database connection" })
-        #expect(way.grade == grade, "\(way)")
+    func connection(url: String, severity: Diagnosis.Severity) throws {
+        let diagnosis = try #require(
+            try Self.check(Self.facts(), at: url).first { $0.subject == "database connection" }
+        )
+        #expect(diagnosis.severity == severity, "\(diagnosis)")
     }
 
     @Test(
         "a difference of the server's clock is reported, and is not a fault",
         arguments: [(-7200, "2 h behind"), (0, "agrees"), (90, "1 min 30 s ahead of")]
     )
-    func clock(seconds: Int64, words: String) throws {
-        let diagnoses = try Self.judge(Self.facts { facts in facts.clock = Self.now + .seconds(seconds) })
+    func clock(seconds: Int64, text: String) throws {
+        let diagnoses = try Self.check(Self.facts { facts in facts.clock = Self.now + .seconds(seconds) })
         let clock = try #require(diagnoses.first { $0.subject == "database clock" })
-        #expect(clock.grade == .ok)
-        #expect(clock.words.contains(words), "\(clock)")
+        #expect(clock.severity == .ok)
+        #expect(clock.text.contains(text), "\(clock)")
     }
 }

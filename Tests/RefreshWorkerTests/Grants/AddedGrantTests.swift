@@ -57,12 +57,12 @@ struct AddedGrantTests {
     @Test("makes the grant due immediately, new or as a replacement")
     func due() async throws {
         let fixture = try ImportFixture()
-        let intake = fixture.intake(.replace, firstRefresh: .atOnce)
+        let writer = fixture.writer(.replace, firstRefresh: .atOnce)
         let json = #"{"refresh_token":"1//one","access_token":"ya29.x","expires_in":3600}"#
-        #expect(try await intake.store([try read(json)]) == [.stored])
+        #expect(try await writer.store([try read(json)]) == [.stored])
         #expect(try await fixture.grant("alice").dueAt == fixture.time.now)
         fixture.time.advance(by: .seconds(60))
-        #expect(try await intake.store([try read("1//two")]) == [.replaced])
+        #expect(try await writer.store([try read("1//two")]) == [.replaced])
         #expect(try await fixture.grant("alice").dueAt == fixture.time.now)
         #expect(try await fixture.refreshToken("alice") == "1//two")
     }

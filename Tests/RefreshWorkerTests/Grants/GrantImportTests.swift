@@ -25,7 +25,7 @@ struct GrantImportTests {
             try line(String(repeating: "y", count: 1_100_000)), try line("f"),
         ].joined(separator: "\n")
         for pieces in [1 << 16, 1000] {
-            let tally = try await fixture.bring(text, replace: true, pieces: pieces)
+            let tally = try await fixture.importText(text, replace: true, pieces: pieces)
             #expect(tally.stored + tally.replaced == 4)
             #expect(tally.bad == 5)
             #expect(
@@ -43,12 +43,12 @@ struct GrantImportTests {
 
     @Test("keeps stored grants, and reports each one")
     func keeps() async throws {
-        try await fixture.bring(try line("a", ["refresh_token": "1//first"]))
+        try await fixture.importText(try line("a", ["refresh_token": "1//first"]))
         let before = try await fixture.grant("a")
         let hostile = "a\u{202e}" + String(repeating: "n", count: 500)
-        try await fixture.bring(try line(hostile))
+        try await fixture.importText(try line(hostile))
         let text = try line("a", ["refresh_token": "1//second"]) + "\n" + line(hostile) + "\n" + line("b")
-        let tally = try await fixture.bring(text)
+        let tally = try await fixture.importText(text)
         #expect(tally == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
         #expect(try await fixture.grant("a") == before)
         #expect(fixture.reports.first == "line 1: user 'a' is stored already: kept")
@@ -59,11 +59,11 @@ struct GrantImportTests {
     @Test("stores the first of two lines of one user, and the last with --replace")
     func duplicates() async throws {
         let lines = try (1...3).map { try line("a", ["refresh_token": "1//r\($0)"]) }.joined(separator: "\n")
-        #expect(try await fixture.bring(lines) == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
+        #expect(try await fixture.importText(lines) == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
         #expect(try await fixture.refreshToken("a") == "1//r1")
         let other = lines.replacingOccurrences(of: "\"a\"", with: "\"b\"")
         #expect(
-            try await fixture.bring(other, replace: true) == ImportTally(stored: 1, replaced: 2, kept: 0, bad: 0)
+            try await fixture.importText(other, replace: true) == ImportTally(stored: 1, replaced: 2, kept: 0, bad: 0)
         )
         #expect(try await fixture.refreshToken("b") == "1//r3")
         #expect(try await fixture.grant("b").generation == 3)
@@ -86,7 +86,7 @@ struct GrantImportTests {
 
             """
         for text in [one, array, aws + aws.replacingOccurrences(of: "four", with: "five")] {
-            #expect(try await fixture.bring(text, pieces: 10).bad == 0)
+            #expect(try await fixture.importText(text, pieces: 10).bad == 0)
         }
         for user in ["one", "two", "four", "five"] {
             #expect(try await fixture.refreshToken(user) == "1//\(user)")
@@ -103,7 +103,7 @@ struct GrantImportTests {
         }
         let text = try ["new", "named", "nameless"].map { try line($0, ["google_name": "Google"]) }
             .joined(separator: "\n")
-        #expect(try await fixture.bring(text).stored == 3)
+        #expect(try await fixture.importText(text).stored == 3)
         #expect(try await fixture.store.user("new") == User(id: "new", createdAt: now, name: "Google"))
         #expect(try await fixture.store.user("named")?.name == "Own")
         #expect(try await fixture.store.user("nameless")?.name == "Google")
@@ -114,8 +114,8 @@ struct GrantImportTests {
         #expect(users.tally == ImportTally(stored: 1))
         #expect(try await fixture.store.user("new")?.name == "Ann")
         // A replaced grant names its user, too.
-        #expect(try await fixture.bring(try line("late", ["google_name": nil])).stored == 1)
-        #expect(try await fixture.bring(try line("late", ["google_name": "Later"]), replace: true).replaced == 1)
+        #expect(try await fixture.importText(try line("late", ["google_name": nil])).stored == 1)
+        #expect(try await fixture.importText(try line("late", ["google_name": "Later"]), replace: true).replaced == 1)
         #expect(try await fixture.store.user("late")?.name == "Later")
     }
 
@@ -123,7 +123,7 @@ struct GrantImportTests {
     func batches() async throws {
         let count = GrantImport.batchSize * 2 + 50
         let text = try (0..<count).map { try line("user \($0)") }.joined(separator: "\n")
-        #expect(try await fixture.bring(text).stored == count)
+        #expect(try await fixture.importText(text).stored == count)
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: count + 1)
         #expect(grants.count == count)
         let now = fixture.time.now
@@ -134,7 +134,7 @@ struct GrantImportTests {
 
     @Test("makes a grant with an expired token due immediately")
     func expired() async throws {
-        try await fixture.bring(try line("a", ["expires_at": "2020-01-01T00:00:00.000001", "refresh_token": nil]))
+        try await fixture.importText(try line("a", ["expires_at": "2020-01-01T00:00:00.000001", "refresh_token": nil]))
         let grant = try await fixture.grant("a")
         #expect(grant.state == .active)
         #expect(grant.dueAt == fixture.time.now)
@@ -145,7 +145,7 @@ struct GrantImportTests {
     func states(state: GrantState) async throws {
         let text = try line("a", ["state": state.rawValue, "reason": "some_code", "since": "2026-03-04T05:06:07.089Z"])
         for replaces in [false, true] {
-            try await fixture.bring(text, replace: replaces)
+            try await fixture.importText(text, replace: replaces)
             let grant = try await fixture.grant("a")
             #expect(grant.state == state)
             #expect(grant.reason.rawValue == (state == .active ? "none" : "some_code"))
@@ -161,12 +161,12 @@ struct GrantImportTests {
     }
 
     @Test("drops the tokens of a grant that its user ended")
-    func wiped() async throws {
+    func tokensOfEndedGrant() async throws {
         let ended = try line("a", ["state": "disconnected", "reason": "user_request"])
-        try await fixture.bring(ended)
+        try await fixture.importText(ended)
         #expect(try await fixture.grant("a").refreshToken == nil)
-        try await fixture.bring(try line("b"))
-        try await fixture.bring(ended.replacingOccurrences(of: "\"a\"", with: "\"b\""), replace: true)
+        try await fixture.importText(try line("b"))
+        try await fixture.importText(ended.replacingOccurrences(of: "\"a\"", with: "\"b\""), replace: true)
         let grant = try await fixture.grant("b")
         #expect(grant.refreshToken == nil)
         #expect(grant.accessToken == nil)
@@ -176,7 +176,7 @@ struct GrantImportTests {
     @Test("spreads the first probe of suspended grants")
     func suspended() async throws {
         let text = try (0..<40).map { try line("u\($0)", ["state": "suspended"]) }.joined(separator: "\n")
-        try await fixture.bring(text)
+        try await fixture.importText(text)
         let due = try await fixture.store.grants(after: nil, in: .suspended, atMost: 100).compactMap(\.dueAt)
         let now = fixture.time.now
         #expect(Set(due).count == 40)
@@ -185,29 +185,29 @@ struct GrantImportTests {
 
     @Test("replaces a grant by the rules of a reconnect")
     func replacements() async throws {
-        try await fixture.bring(try line("a"))
+        try await fixture.importText(try line("a"))
         // The same refresh token keeps its generation.
-        try await fixture.bring(try line("a", ["scope": "openid"]), replace: true)
+        try await fixture.importText(try line("a", ["scope": "openid"]), replace: true)
         #expect(try await fixture.grant("a").generation == 1)
         #expect(try await fixture.grant("a").scope == "openid")
         // Without a refresh token the stored one stays; the account is the same in other letters.
         let none = try line("a", ["refresh_token": nil, "google_email": "A@EXAMPLE.com"])
-        try await fixture.bring(none, replace: true)
+        try await fixture.importText(none, replace: true)
         #expect(try await fixture.refreshToken("a") == "1//refresh-a")
         // An unknown account does not count as a switch.
-        try await fixture.bring(try line("a", ["refresh_token": nil, "google_email": nil]), replace: true)
+        try await fixture.importText(try line("a", ["refresh_token": nil, "google_email": nil]), replace: true)
         #expect(try await fixture.refreshToken("a") == "1//refresh-a")
         // Another refresh token.
-        try await fixture.bring(try line("a", ["refresh_token": "1//new"]), replace: true)
+        try await fixture.importText(try line("a", ["refresh_token": "1//new"]), replace: true)
         #expect(try await fixture.refreshToken("a") == "1//new")
         #expect(try await fixture.grant("a").generation == 2)
         // The same token for another client.
-        try await fixture.bring(try line("a", ["refresh_token": "1//new", "client_id": "other"]), replace: true)
+        try await fixture.importText(try line("a", ["refresh_token": "1//new", "client_id": "other"]), replace: true)
         #expect(try await fixture.grant("a").clientID == "other")
         #expect(try await fixture.grant("a").generation == 3)
         // Another account without a refresh token: the old account's token is not kept.
         let other = try line("a", ["refresh_token": nil, "google_email": "b@example.com", "access_token": "ya29.b"])
-        try await fixture.bring(other, replace: true)
+        try await fixture.importText(other, replace: true)
         let grant = try await fixture.grant("a")
         #expect(grant.refreshToken == nil)
         #expect(grant.owner.email == "b@example.com")
@@ -222,7 +222,7 @@ struct GrantImportTests {
         [GrantReason.userRequest, .tokenRevoked, .tokensRevoked]
     )
     func endedByUser(refreshToken: String?, reason: GrantReason) async throws {
-        try await fixture.bring(try line("a"))
+        try await fixture.importText(try line("a"))
         let now = fixture.time.now
         try await fixture.store.transact { transaction in
             guard var grant = try transaction.grant(ofUser: "a") else { return }
@@ -233,7 +233,7 @@ struct GrantImportTests {
             for event in events { try transaction.record(event) }
         }
         let ended = try await fixture.grant("a")
-        let tally = try await fixture.bring(try line("a", ["refresh_token": refreshToken]), replace: true)
+        let tally = try await fixture.importText(try line("a", ["refresh_token": refreshToken]), replace: true)
         // The tokens of a security event are deleted immediately, so a new token cannot be compared with them.
         let isNew = refreshToken == "1//another" || (refreshToken != nil && reason != .userRequest)
         if isNew {
@@ -247,17 +247,17 @@ struct GrantImportTests {
 
     @Test("compares the account's ids before its e-mail addresses")
     func accounts() {
-        let known = Grant.Owner(googleUserID: "1", email: "a@x")
-        #expect(!known.isOtherAccount(than: Grant.Owner(googleUserID: "1", email: "b@x")))
-        #expect(known.isOtherAccount(than: Grant.Owner(googleUserID: "2", email: "a@x")))
-        #expect(known.isOtherAccount(than: Grant.Owner(email: "b@x")))
-        #expect(!known.isOtherAccount(than: Grant.Owner(email: "A@X")))
-        #expect(!known.isOtherAccount(than: Grant.Owner()))
+        let stored = Grant.Owner(googleUserID: "1", email: "a@x")
+        #expect(!stored.isOtherAccount(than: Grant.Owner(googleUserID: "1", email: "b@x")))
+        #expect(stored.isOtherAccount(than: Grant.Owner(googleUserID: "2", email: "a@x")))
+        #expect(stored.isOtherAccount(than: Grant.Owner(email: "b@x")))
+        #expect(!stored.isOtherAccount(than: Grant.Owner(email: "A@X")))
+        #expect(!stored.isOtherAccount(than: Grant.Owner()))
     }
 
     @Test("prepares again if another process has changed the grant since")
-    func changedMeanwhile() async throws {
-        try await fixture.bring(try line("a"))
+    func changedSinceRead() async throws {
+        try await fixture.importText(try line("a"))
         let stored = try await fixture.grant("a")
         let reconnection = Reconnection(
             stored: stored,
@@ -288,19 +288,19 @@ struct GrantImportTests {
                 ]
             ),
         ]
-        #expect(try await fixture.bring(lines.joined(separator: "\n")).stored == lines.count)
+        #expect(try await fixture.importText(lines.joined(separator: "\n")).stored == lines.count)
         let exported = try await fixture.export()
         #expect(exported.utf8.count { $0 == UInt8(ascii: "\n") } == lines.count)
 
         let other = try ImportFixture()
         other.clientIDs = []
-        #expect(try await other.bring(exported).stored == lines.count)
+        #expect(try await other.importText(exported).stored == lines.count)
         func sorted(_ text: String) throws -> [JSONValue] {
             try text.split(separator: "\n").sorted().map { try JSONValue.parse($0.utf8) }
         }
         #expect(try sorted(try await other.export()) == sorted(exported))
         // The same import over the stored grants, with --replace.
-        #expect(try await other.bring(exported, replace: true).replaced == lines.count)
+        #expect(try await other.importText(exported, replace: true).replaced == lines.count)
         #expect(try sorted(try await other.export()) == sorted(exported))
     }
 }

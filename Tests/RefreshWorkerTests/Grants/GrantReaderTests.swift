@@ -82,7 +82,7 @@ struct GrantReaderTests {
         #expect(grant.recordedState == nil)
     }
 
-    static let datings: [(String, Int64, Int64)] = [
+    static let tokenTimes: [(String, Int64, Int64)] = [
         // (fields, obtained, expires) in seconds from now
         (#""expires_in": 3600"#, 0, 3600),
         (#""expires_in": "3599""#, 0, 3599),
@@ -99,7 +99,7 @@ struct GrantReaderTests {
 
     @Test(
         "derives the access token's times from the given fields",
-        arguments: Self.datings
+        arguments: Self.tokenTimes
     )
     func dates(fields: String, obtained: Int64, expires: Int64) throws {
         let grant = try read(#"{"user_id":"u","access_token":"a","refresh_token":"r",\#(fields)}"#)
@@ -107,7 +107,7 @@ struct GrantReaderTests {
         #expect(grant.accessToken?.expiresAt == now + .seconds(expires))
     }
 
-    @Test("gives a token of unknown age without a refresh token the usual hour")
+    @Test("gives a token of unknown age without a refresh token the default hour")
     func unknownAge() throws {
         #expect(try read(#"{"user_id":"u","access_token":"a"}"#).accessToken?.expiresAt == now + .seconds(3600))
     }
@@ -127,7 +127,7 @@ struct GrantReaderTests {
         #expect(try read(json).userID == user)
     }
 
-    static let standings: [(String, GrantState, String)] = [
+    static let stateFields: [(String, GrantState, String)] = [
         (#""state":"active","reason":"none""#, GrantState.active, "none"),
         (#""state":"disconnected","reason":"invalid_grant""#, .disconnected, "invalid_grant"),
         (#""state":"reauth_required""#, .reauthRequired, "unknown"),
@@ -135,7 +135,7 @@ struct GrantReaderTests {
 
     @Test(
         "reads a state",
-        arguments: Self.standings
+        arguments: Self.stateFields
     )
     func states(fields: String, state: GrantState, reason: String) throws {
         let recordedState = try read(#"{"user_id":"u","refresh_token":"r","since":"2026-01-01T00:00:00Z",\#(fields)}"#)

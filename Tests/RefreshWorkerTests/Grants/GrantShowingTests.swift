@@ -18,7 +18,7 @@ struct GrantShowingTests {
 
     @Test("prints exactly the documented members in a list")
     func members() async throws {
-        try await fixture.bring(try line("a", ["scope": nil, "google_email": nil]))
+        try await fixture.importText(try line("a", ["scope": nil, "google_email": nil]))
         let grant = try await fixture.grant("a")
         let names: Set = [
             "user_id", "state", "reason", "since", "google_email", "scope", "client_id", "expires_at", "due_at",
@@ -29,7 +29,7 @@ struct GrantShowingTests {
         for absent in ["reason", "google_email", "scope", "last_success_at"] { #expect(listed[absent] == .null) }
         #expect(listed["expires_at"] == .string("2027-01-15T09:00:00.000Z"))
         let shown = try #require(
-            try JSONValue.parse(GrantDocument.wholeLine(of: grant, at: fixture.time.now).bytes).object
+            try JSONValue.parse(GrantDocument.lineWithWarnings(of: grant, at: fixture.time.now).bytes).object
         )
         #expect(Set(shown.keys) == names.union(["refresh_token_expires_at", "warnings"]))
     }
@@ -37,13 +37,15 @@ struct GrantShowingTests {
     @Test("shows tokens and control characters only in an export")
     func noToken() async throws {
         let hostile = "u\u{202e}\u{9b}2J"
-        try await fixture.bring(try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"]))
+        try await fixture.importText(
+            try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"])
+        )
         let grant = try await fixture.grant("hostile")
         let now = fixture.time.now
         let history = try await fixture.store.events(of: grant.id, atMost: 10)
         var table = GrantTable()
         let texts =
-            [GrantDocument.line(of: grant).text, GrantDocument.wholeLine(of: grant, at: now).text, "\(grant)"]
+            [GrantDocument.line(of: grant).text, GrantDocument.lineWithWarnings(of: grant, at: now).text, "\(grant)"]
             + table.lines(of: [grant], withHeader: true, at: now)
             + GrantReport.lines(about: grant, history: history, at: now)
         for text in texts {
@@ -59,7 +61,7 @@ struct GrantShowingTests {
     @Test("aligns the columns, whatever their content, and stays narrow")
     func table() async throws {
         let long = String(repeating: "long", count: 200)
-        try await fixture.bring(
+        try await fixture.importText(
             try line("a") + "\n" + line(long, ["state": "reauth_required", "reason": "no_refresh_token"])
         )
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
@@ -93,7 +95,7 @@ struct GrantShowingTests {
 
     @Test("warns of refresh tokens that expire, are missing or idle")
     func warnings() async throws {
-        try await fixture.bring(
+        try await fixture.importText(
             [
                 try line("ends", ["refresh_token_expires_in": 86_400]), try line("none", ["refresh_token": nil]),
                 try line("well"), try line("dead", ["state": "disconnected", "refresh_token": nil]),
@@ -109,11 +111,11 @@ struct GrantShowingTests {
 
     @Test("reports a token that no key opens, and exports the others")
     func unreadable() async throws {
-        try await fixture.bring(try line("a") + "\n" + line("b"))
-        let stranger = try KeyRing(keys: [.random()])
+        try await fixture.importText(try line("a") + "\n" + line("b"))
+        let otherRing = try KeyRing(keys: [.random()])
         let grant = try await fixture.grant("b")
-        let foreign = TokenVault(ring: try ReloadableKeyRing { stranger })
-        let sealed = try foreign.seal(refreshToken: Secret("1//foreign"), for: grant.id)
+        let otherVault = TokenVault(ring: try ReloadableKeyRing { otherRing })
+        let sealed = try otherVault.seal(refreshToken: Secret("1//other"), for: grant.id)
         try await fixture.store.transact { transaction in
             var changed = grant
             changed.reseal(refreshToken: sealed, accessToken: nil)
@@ -125,7 +127,7 @@ struct GrantShowingTests {
         #expect(fixture.reports.count == 1)
         #expect(fixture.reports.first?.hasPrefix("user 'b': a stored token cannot be opened") == true)
         // Replacing the grant repairs it.
-        try await fixture.bring(try line("b"), replace: true)
+        try await fixture.importText(try line("b"), replace: true)
         #expect(try await fixture.refreshToken("b") == "1//refresh-b")
     }
 }

@@ -31,7 +31,7 @@ final class ImportFixture {
         }
     }
 
-    func intake(_ existing: ImportedGrantWriter.Existing, firstRefresh: ImportedGrantWriter.FirstRefresh = .byToken)
+    func writer(_ existing: ImportedGrantWriter.Existing, firstRefresh: ImportedGrantWriter.FirstRefresh = .byToken)
         -> ImportedGrantWriter
     {
         ImportedGrantWriter(
@@ -46,11 +46,11 @@ final class ImportFixture {
 
     /// Imports a text in pieces of a given number of bytes.
     @discardableResult
-    func bring(_ text: String, replace: Bool = false, pieces: Int = 4096) async throws -> ImportTally {
+    func importText(_ text: String, replace: Bool = false, pieces: Int = 4096) async throws -> ImportTally {
         reports = []
         var grants = GrantImport(
             reader: GrantReader(clientIDs: clientIDs),
-            intake: intake(replace ? .replace : .keep),
+            writer: writer(replace ? .replace : .keep),
             time: time,
             report: { self.reports.append($0) }
         )
@@ -89,7 +89,7 @@ final class ImportFixture {
 
 /// Returns a line of an import.
 ///
-/// `changes` replace the usual members; `nil` removes one.
+/// `changes` replace the default members; `nil` removes one.
 func line(_ user: String, _ changes: [String: (any Sendable)?] = [:]) throws -> String {
     // A token can contain only these characters of the user's name.
     let name = String(user.unicodeScalars.filter { $0.isASCII && $0.properties.isAlphabetic }.prefix(20))

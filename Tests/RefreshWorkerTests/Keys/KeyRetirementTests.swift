@@ -14,7 +14,7 @@ struct KeyRetirementTests {
     private static let old = KeyID.named("00000001")
     private static let new = KeyID.named("00000002")
     private static let keys = KeyRingSummary(sealing: new, opening: [old])
-    private static let laggard = WorkerReport(id: "7-ab", keyIDs: [old, new], sealingKeyID: old)
+    private static let outdatedWorker = WorkerReport(id: "7-ab", keyIDs: [old, new], sealingKeyID: old)
 
     @Test(
         "a key stays while it is needed",
@@ -22,15 +22,15 @@ struct KeyRetirementTests {
             (KeyID.named("0000000f"), [:], [], .badData, "has no key 0000000f"),
             (new, [:], [], .leftForLater, "seals new tokens"),
             (old, [old: 2], [], .leftForLater, "still seals 2 tokens"),
-            (old, [:], [laggard], .leftForLater, "worker 7-ab"),
+            (old, [:], [outdatedWorker], .leftForLater, "worker 7-ab"),
         ] as [(KeyID, [KeyID: Int], [WorkerReport], ExitCode, String)]
     )
-    func refused(key: KeyID, keysInUse: [KeyID: Int], workers: [WorkerReport], code: ExitCode, words: String) throws {
+    func refused(key: KeyID, keysInUse: [KeyID: Int], workers: [WorkerReport], code: ExitCode, text: String) throws {
         let refusal = try #require(
             KeyRetirement.refusal(of: key, keys: Self.keys, keysInUse: keysInUse, workers: workers)
         )
         #expect(refusal.exitCode == code)
-        #expect(refusal.message.contains(words))
+        #expect(refusal.message.contains(text))
     }
 
     @Test("an unneeded key is removed")
@@ -132,9 +132,9 @@ struct KeyRetirementTests {
 
     @Test("a list shows the number of tokens of each key, and warns of missing keys")
     func listing() {
-        let foreign = KeyID.named("0000000f")
+        let missing = KeyID.named("0000000f")
         let keys = KeyRingSummary(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
-        let listing = KeyListing(keys: keys, keysInUse: [Self.new: 1, Self.old: 12, foreign: 2])
+        let listing = KeyListing(keys: keys, keysInUse: [Self.new: 1, Self.old: 12, missing: 2])
         #expect(
             listing.lines == [
                 "00000002  seals    1 token", "00000001  opens    12 tokens", "00000003  pending  0 tokens",

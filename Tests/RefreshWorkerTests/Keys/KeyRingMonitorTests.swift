@@ -168,7 +168,7 @@ struct KeyRingMonitorTests {
             #expect(!worker.vault.ring.isComplete)
             try await worker.report()
             #expect(worker.vault.ring.isComplete)
-            #expect(!worker.vault.ring.reportMissing(unknown), "the key that no worker has is not settled as lost")
+            #expect(!worker.vault.ring.reportMissing(unknown), "the key that no worker has is not recorded as lost")
             await worker.store.close()
         }
     }

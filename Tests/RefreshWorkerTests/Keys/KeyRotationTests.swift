@@ -17,10 +17,14 @@ struct KeyRotationTests {
             let lagging = try fixture.openWorker()
             try await lagging.report()
             let follows = Mutex(0)
-            let outcome = try await fixture.rotate { turn in
+            let outcome = try await fixture.rotate { number in
                 // The worker writes with its own ring and reads the file again only occasionally.
-                try await fixture.base.insert(1000 + turn...1000 + turn, sealedBy: lagging.vault, into: lagging.store)
-                if turn.isMultiple(of: 3) {
+                try await fixture.base.insert(
+                    1000 + number...1000 + number,
+                    sealedBy: lagging.vault,
+                    into: lagging.store
+                )
+                if number.isMultiple(of: 3) {
                     try lagging.vault.ring.reload()
                     follows.withLock { $0 += 1 }
                 }
@@ -34,7 +38,7 @@ struct KeyRotationTests {
             #expect(events.contains(.waiting(.awaitSealers(with: new, lacking: ["lagging"]))))
             #expect(follows.withLock { $0 } >= 2)
             #expect(outcome?.retirable == [fixture.old])
-            #expect(outcome?.leftTokens == 0)
+            #expect(outcome?.remainingTokens == 0)
             try await fixture.expectEverythingSealed(with: new)
         }
     }
@@ -44,8 +48,8 @@ struct KeyRotationTests {
         try await RotationFixture.with { fixture in
             // A former ring in a process that does not report.
             let former = try fixture.base.openVault()
-            let outcome = try await fixture.rotate { turn in
-                guard turn == 2 else { return }
+            let outcome = try await fixture.rotate { number in
+                guard number == 2 else { return }
                 try await fixture.base.insert(0...0, sealedBy: former, into: fixture.store)
             }
             let new = try #require(outcome?.sealingKeyID)
@@ -57,15 +61,15 @@ struct KeyRotationTests {
     @Test("continues after a stop at any point to the same end, without another key")
     func interruptions() async throws {
         var stops = 0
-        var isWhole = false
-        while !isWhole {
+        var isComplete = false
+        while !isComplete {
             stops += 1
             let limit = stops
-            isWhole = try await RotationFixture.with { fixture in
+            isComplete = try await RotationFixture.with { fixture in
                 let worker = try fixture.openWorker()
                 try await worker.report()
-                let follow: @Sendable (Int64) async throws -> Void = { turn in
-                    if turn.isMultiple(of: 2) { try worker.vault.ring.reload() }
+                let follow: @Sendable (Int64) async throws -> Void = { number in
+                    if number.isMultiple(of: 2) { try worker.vault.ring.reload() }
                     try await worker.report()
                 }
                 let first = try await fixture.rotate(stoppingAfter: limit, follow)
@@ -83,7 +87,7 @@ struct KeyRotationTests {
     }
 
     @Test("gives up on a worker that never follows, names it, and has not activated a key")
-    func stubbornWorker() async throws {
+    func workerThatNeverFollows() async throws {
         try await RotationFixture.with { fixture in
             let worker = try fixture.openWorker()
             try await worker.report()
@@ -117,18 +121,18 @@ struct KeyRotationTests {
     @Test("leaves a damaged token unchanged, names its user, and seals the others again")
     func damagedToken() async throws {
         try await RotationFixture.with { fixture in
-            // Another grant's token: its key opens it only in its own place.
-            let foreign = try fixture.base.openVault().seal(refreshToken: Secret("x"), for: GrantID(rawValue: 9999))
+            // Another grant's token: its key opens it only in its own row.
+            let otherToken = try fixture.base.openVault().seal(refreshToken: Secret("x"), for: GrantID(rawValue: 9999))
             let damaged = GrantID(rawValue: 7)
             try await fixture.store.transact { transaction in
                 guard var grant = try transaction.grant(damaged) else { return }
-                grant.reseal(refreshToken: foreign, accessToken: nil)
+                grant.reseal(refreshToken: otherToken, accessToken: nil)
                 try transaction.update(grant)
             }
             let outcome = try await fixture.rotate()
             let new = try #require(outcome?.sealingKeyID)
             #expect(outcome?.unreadable == ["user 7"])
-            #expect(outcome?.leftTokens == 1)
+            #expect(outcome?.remainingTokens == 1)
             #expect(outcome?.retirable == [])
             #expect(try await fixture.store.keysInUse() == [new: 499, fixture.old: 1])
         }
@@ -138,9 +142,9 @@ struct KeyRotationTests {
     func silence() async throws {
         try await RotationFixture.with { fixture in
             let outcome = try await fixture.rotate()
-            let said = "\(fixture.events) \(String(describing: outcome))"
-            #expect(!said.contains("refresh 1"))
-            #expect(!said.contains("access 1"))
+            let text = "\(fixture.events) \(String(describing: outcome))"
+            #expect(!text.contains("refresh 1"))
+            #expect(!text.contains("access 1"))
         }
     }
 }
@@ -194,14 +198,14 @@ private final class RotationFixture: Sendable {
         Worker(store: try base.openStore(), vault: try base.openVault())
     }
 
-    /// Runs a rotation; `meanwhile` performs the work of other processes in each of its pauses, counted from one.
+    /// Runs a rotation; `duringPause` performs the work of other processes in each of its pauses, counted from one.
     func rotate(
         stoppingAfter checks: Int = .max,
-        _ meanwhile: @escaping @Sendable (Int64) async throws -> Void = { _ in }
+        _ duringPause: @escaping @Sendable (Int64) async throws -> Void = { _ in }
     ) async throws -> KeyRotation.Outcome? {
         let vault = try base.openVault()
         let checksDone = Mutex(0)
-        let turns = Mutex<Int64>(0)
+        let pauses = Mutex<Int64>(0)
         let time = base.time
         let rotation = KeyRotation(
             keyFile: base.keyFile,
@@ -216,11 +220,11 @@ private final class RotationFixture: Sendable {
             time: time,
             pause: { span in
                 time.advance(by: span)
-                let turn = turns.withLock { turns in
-                    turns += 1
-                    return turns
+                let number = pauses.withLock { pauses in
+                    pauses += 1
+                    return pauses
                 }
-                try await meanwhile(turn)
+                try await duringPause(number)
             },
             isStopping: {
                 checksDone.withLock { done in
@@ -235,7 +239,7 @@ private final class RotationFixture: Sendable {
         return outcome
     }
 
-    /// Expects every token to be sealed with that key, and to open to its former text.
+    /// Expects every token to be sealed with that key, and to open to the same text as before.
     func expectEverythingSealed(with key: KeyID) async throws {
         let vault = try base.openVault()
         #expect(vault.ring.current.sealingKeyID == key)

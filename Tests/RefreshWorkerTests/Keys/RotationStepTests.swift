@@ -8,7 +8,7 @@ import Testing
 struct RotationStepTests {
     static let old = KeyID.named("00000001")
     static let new = KeyID.named("00000002")
-    static let foreign = KeyID.named("0000000f")
+    static let missing = KeyID.named("0000000f")
 
     /// Returns a worker that holds both keys or only the old one, and seals with one of them.
     static func worker(_ id: String, holdsNew: Bool, seals: KeyID) -> WorkerReport {
@@ -27,7 +27,7 @@ struct RotationStepTests {
         arguments: [
             ("nothing begun", state(alone, [behind], [old: 4]), .addKey),
             ("nothing begun, nothing stored", state(alone), .addKey),
-            ("a token that no key opens begins nothing", state(alone, inUse: [foreign: 1]), .addKey),
+            ("a token that no key opens begins nothing", state(alone, inUse: [missing: 1]), .addKey),
             (
                 "a worker lacks the pending key", state(pending, [holding, behind], [old: 4]),
                 .awaitHolders(of: new, lacking: ["behind"])
@@ -51,8 +51,8 @@ struct RotationStepTests {
                 state(promoted, [sealing], [old: 1, new: 3], isBegun: true, isExhausted: true), .finish(with: new)
             ),
             (
-                "tokens of a foreign key cannot be sealed again",
-                state(promoted, inUse: [foreign: 2, new: 3], isBegun: true), .finish(with: new)
+                "tokens of a missing key cannot be sealed again",
+                state(promoted, inUse: [missing: 2, new: 3], isBegun: true), .finish(with: new)
             ),
         ] as [(String, RotationState, RotationStep)]
     )

@@ -181,14 +181,14 @@ struct SpillFileTests {
     func listed() async throws {
         try await withFindings { fixture, context, vault, findings in
             let doctor = Doctor(context: context)
-            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok])
+            #expect(doctor.spillDiagnoses().map(\.severity) == [.ok])
             try SpillFile.create(fixture.path("grants.sqlite.writing-2-b")).allocate(4096)
-            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "empty reserved space counts as a result")
+            #expect(doctor.spillDiagnoses().map(\.severity) == [.ok], "empty reserved space counts as a result")
             let path = try await spill(findings, context, vault)
             let waiting = doctor.spillDiagnoses()
-            #expect(waiting.map(\.grade) == [.warning])
-            #expect(waiting.first?.words.contains("3 results in \(path)") == true)
-            #expect(waiting.first?.words.contains("refresh-worker results recover \(path)") == true)
+            #expect(waiting.map(\.severity) == [.warning])
+            #expect(waiting.first?.text.contains("3 results in \(path)") == true)
+            #expect(waiting.first?.text.contains("refresh-worker results recover \(path)") == true)
         }
     }
 
@@ -204,7 +204,7 @@ struct SpillFileTests {
             #expect(report.spilledFiles.map(\.path) == [aside])
             #expect(report.spilledFiles.map(\.isSetAside) == [true])
             #expect(report.spilledFiles.map(\.results) == [3])
-            #expect(Doctor(context: blind).spillDiagnoses().map(\.grade) == [.warning])
+            #expect(Doctor(context: blind).spillDiagnoses().map(\.severity) == [.warning])
             #expect(try await context.run(.recoverResults(file: aside)) == .success)
             #expect(try await context.statusReport().spilledFiles == [])
         }

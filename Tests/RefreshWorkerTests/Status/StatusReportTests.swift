@@ -19,7 +19,7 @@ struct StatusReportTests {
     private static let boot = BootInstant(milliseconds: 50_000)
 
     /// A report without concerns.
-    private static var quiet: StatusReport {
+    private static var withoutConcerns: StatusReport {
         StatusReport(
             at: now,
             statistics: GrantStatistics(
@@ -32,7 +32,7 @@ struct StatusReportTests {
             clients: [client(ClientHealth(epoch: "e"))],
             workers: [worker],
             keysInUse: [key: 6],
-            roster: KeyRingSummary(sealing: key),
+            keyRing: KeyRingSummary(sealing: key),
             database: StatusReport.Database(path: "/d", bytes: 4096, schema: 1)
         )
     }
@@ -55,15 +55,15 @@ struct StatusReportTests {
     }
 
     private static func changed(_ change: (inout StatusReport) -> Void) -> StatusReport {
-        var report = quiet
+        var report = withoutConcerns
         change(&report)
         return report
     }
 
     @Test("there are no concerns if all is well")
     func well() {
-        #expect(Self.quiet.concerns == [])
-        #expect(Self.quiet.text.contains("verdict    all is well"))
+        #expect(Self.withoutConcerns.concerns == [])
+        #expect(Self.withoutConcerns.text.contains("verdict    all is well"))
     }
 
     @Test(
@@ -85,22 +85,22 @@ struct StatusReportTests {
                 "set aside", changed { $0.spilledFiles = [setAside] },
                 "2 results in /d.set-aside-1-a could not all be stored, 1 h 1 min ago"
             ),
-            ("no ring", changed { $0.roster = nil }, "key ring cannot be read"),
+            ("no ring", changed { $0.keyRing = nil }, "key ring cannot be read"),
             ("lost key", changed { $0.keysInUse[KeyID.named("0000000f")] = 2 }, "2 tokens sealed with key 0000000f"),
             (
-                "half a rotation",
-                changed { $0.roster = KeyRingSummary(sealing: key, pending: [KeyID.named("00000002")]) },
+                "unfinished rotation",
+                changed { $0.keyRing = KeyRingSummary(sealing: key, pending: [KeyID.named("00000002")]) },
                 "rotation to key 00000002"
             ),
         ] as [(String, StatusReport, String)]
     )
-    func concern(situation: String, report: StatusReport, words: String) {
+    func concern(situation: String, report: StatusReport, text: String) {
         #expect(report.concerns.count == 1, "\(situation)")
-        #expect(report.concerns.first?.contains(words) == true, "\(situation): \(report.concerns)")
+        #expect(report.concerns.first?.contains(text) == true, "\(situation): \(report.concerns)")
         #expect(report.text.contains("needs attention"))
     }
 
-    @Test("a short lateness is not a concern, with a worker or before cron's next run")
+    @Test("a short lateness is not a concern, with a worker or before cron's next pass")
     func tolerance() {
         #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.isWell)
         #expect(Self.changed { $0.due(for: .seconds(600), workers: []) }.isWell)
@@ -194,7 +194,7 @@ struct StatusReportTests {
             #expect(report.clients.map(\.id) == ["configured"])
             #expect(report.workers.map(\.id) == ["daemon"])
             #expect(report.keysInUse == [key: 6])
-            #expect(report.roster == KeyRingSummary(sealing: key))
+            #expect(report.keyRing == KeyRingSummary(sealing: key))
             #expect(report.database.schema == 1)
             #expect(report.database.bytes > 0)
         }

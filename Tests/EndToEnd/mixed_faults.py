@@ -16,20 +16,20 @@ OUTAGE = 20
 GRACE_AFTER_OUTAGE = 30
 
 
-def storm(place, cron_every=None):
+def mixed_faults(fixture, cron_every=None):
     chance = random.Random(1)
-    sandbox = place.sandbox
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=LIFETIME, error_rate=0.05)
     grants = sandbox.create(GRANTS)
     revoked = chance.sample(grants, GRANTS // 50)
-    gone = {grant["email"] for grant in revoked}
-    place.generate_keys()
-    place.bring_in(grants)
-    worker = place.start("--summary-interval", "5").wait_started()
-    cron = Cron(place, cron_every) if cron_every else None
+    revoked_emails = {grant["email"] for grant in revoked}
+    fixture.generate_keys()
+    fixture.import_grants(grants)
+    worker = fixture.start("--summary-interval", "5").wait_started()
+    cron = Cron(fixture, cron_every) if cron_every else None
     if cron:
         cron.start()
-    observer = Observer(place, lambda user: user not in gone)
+    observer = Observer(fixture, lambda user: user not in revoked_emails)
     observer.start()
 
     began = time.monotonic()
@@ -51,20 +51,22 @@ def storm(place, cron_every=None):
         observer.ended.wait(0.2)
     assert not schedule, "every revocation is made"
 
-    wait_for(lambda: place.states().get("disconnected") == len(gone), 90, "each revoked grant is disconnected")
+    wait_for(
+        lambda: fixture.states().get("disconnected") == len(revoked_emails), 90, "each revoked grant is disconnected"
+    )
     expired = observer.stop()
     if cron:
         cron.stop()
     worker.stop()
-    unlucky = thrice_unlucky(place, worker, unlucky_since)
-    verify(place, gone, expired, down_at, up_at, unlucky)
+    unlucky = thrice_unlucky(fixture, worker, unlucky_since)
+    verify(fixture, revoked_emails, expired, down_at, up_at, unlucky)
     stats = sandbox.stats()
     runs = f", {cron.runs} cron runs" if cron else ""
     chance = f", thrice in a row unlucky: {len(unlucky)}" if unlucky else ""
-    return f"{stats['by_route']['token']} calls, {len(gone)} revoked{runs}{chance}"
+    return f"{stats['by_route']['token']} calls, {len(revoked_emails)} revoked{runs}{chance}"
 
 
-def thrice_unlucky(place, worker, since):
+def thrice_unlucky(fixture, worker, since):
     """Users whose first three tries after the outage all met an error: no back-off promises them thirty seconds."""
     since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
     outcomes = {}
@@ -72,67 +74,67 @@ def thrice_unlucky(place, worker, since):
         if event["time"] > since:
             outcomes.setdefault(event["grant"], []).append(event["outcome"])
     unlucky = {grant for grant, tries in outcomes.items() if tries[:3] == ["retrying"] * 3}
-    return {user for user, row in place.grants().items() if f"{row['id']:016x}" in unlucky}
+    return {user for user, row in fixture.grants().items() if f"{row['id']:016x}" in unlucky}
 
 
-def verify(place, gone, expired, down_at, up_at, unlucky):
+def verify(fixture, revoked_emails, expired, down_at, up_at, unlucky):
     outside = [
         entry
         for entry in expired
         if not down_at <= entry[0] <= up_at + GRACE_AFTER_OUTAGE and not (entry[0] > up_at and entry[1] in unlucky)
     ]
     assert not outside, "every live grant has a valid token"
-    rows = place.grants()
+    rows = fixture.grants()
     for user, row in rows.items():
-        if user in gone:
+        if user in revoked_emails:
             assert (row["state"], row["reason"]) == ("disconnected", "invalid_grant"), (
                 f"{user}'s revoked grant is disconnected"
             )
         else:
             assert row["state"] in ("active", "retrying"), f"{user}'s grant lives"
-    endings = place.rows(
+    endings = fixture.rows(
         "SELECT grant_id, count(*) AS n FROM grant_events WHERE to_state = 'disconnected' GROUP BY grant_id"
     )
-    assert len(endings) == len(gone), "exactly the revoked grants are disconnected"
+    assert len(endings) == len(revoked_emails), "exactly the revoked grants are disconnected"
     assert all(row["n"] == 1 for row in endings), "each revoked grant is disconnected exactly once"
 
-    stats = place.sandbox.stats()
+    stats = fixture.sandbox.stats()
     assert stats["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
     assert stats["unexpected_fields"] == 0, "only the fields of a public client are sent"
     # A grant is due between lifetime x (1 - 1/5 - 1/6) and lifetime x (1 - 1/5) after its last refresh.
-    seconds = time.time() - place.rows("SELECT min(created_at) AS t FROM grants")[0]["t"] / 1000
+    seconds = time.time() - fixture.rows("SELECT min(created_at) AS t FROM grants")[0]["t"] / 1000
     good = stats["by_answer"].get("ok", 0)
     most = len(rows) * (seconds / (LIFETIME * (1 - 1 / 5 - 1 / 6)) + 1)
-    least = (len(rows) - len(gone)) * ((seconds - OUTAGE - 10) / (LIFETIME * 4 / 5) - 1)
+    least = (len(rows) - len(revoked_emails)) * ((seconds - OUTAGE - 10) / (LIFETIME * 4 / 5) - 1)
     assert least <= good <= most, "the number of refreshes follows from the lifetime"
     refused = stats["by_answer"].get("invalid_grant", 0)
-    assert refused <= 2 * len(gone), "a revoked grant is refused at most twice"
-    assert damage(place) == {}, "the database is intact"
+    assert refused <= 2 * len(revoked_emails), "a revoked grant is refused at most twice"
+    assert damage(fixture) == {}, "the database is intact"
 
 
 class Cron(threading.Thread):
     """Runs `--run-once` at a fixed pace in parallel with the daemon, as cron would."""
 
-    def __init__(self, place, every):
+    def __init__(self, fixture, every):
         super().__init__(daemon=True)
-        self.place = place
+        self.fixture = fixture
         self.every = every
         self.ended = threading.Event()
         self.runs = 0
-        self.trouble = None
+        self.failure = None
 
     def run(self):
         try:
             while not self.ended.wait(self.every):
-                result = self.place.run("--run-once", expect=None)
+                result = self.fixture.run("--run-once", expect=None)
                 assert result.returncode in (0, 75), f"--run-once exits with 0 or 75; it wrote: {result.stderr[-300:]}"
                 self.runs += 1
         except (AssertionError, subprocess.SubprocessError) as error:
-            self.trouble = error
+            self.failure = error
 
     def stop(self):
         self.ended.set()
         self.join()
-        if self.trouble:
-            raise self.trouble
+        if self.failure:
+            raise self.failure
         assert self.runs > 10, "cron runs often"

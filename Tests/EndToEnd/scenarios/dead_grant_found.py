@@ -6,9 +6,9 @@ from accounts import Accounts, user_token
 from expectations import wait_for
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox = place.sandbox
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=20)
     grant = sandbox.create(email="bob@gmail.com")[0]
     bearer = user_token("u-7")
@@ -30,7 +30,7 @@ def scenario(place):
     assert [notice["data"]["connected"] for notice in notices] == [False, True], "the late notices come in order"
 
     # Sent again on request, with the same ids.
-    place.run("notices", "replay", "--user", "u-7")
+    fixture.run("notices", "replay", "--user", "u-7")
     notices = accounts.backend.wait_for("u-7", 4)
     assert [n["id"] for n in notices[:2]] == [n["id"] for n in notices[2:4]], (
         "repeated notices have the same ids in the same order"
@@ -39,8 +39,8 @@ def scenario(place):
     # A cron job alone also notifies the backend.
     accounts.worker.stop()
     sandbox.call("/control/grants/set", {"email": "bob@gmail.com", "revoked": True})
-    place.set_due(0)
-    place.run("--run-once", *accounts.extra)
+    fixture.set_due(0)
+    fixture.run("--run-once", *accounts.extra)
     assert len(accounts.backend.of("u-7")) == 5, "the backend gets the cron job's notice"
     assert accounts.backend.of("u-7")[-1]["data"]["connected"] is False, (
         "the cron job's notice reports the disconnection"

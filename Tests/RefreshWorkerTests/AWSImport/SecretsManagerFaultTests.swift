@@ -7,34 +7,34 @@ import Testing
 
 @Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerFaultTests {
-    static let passing: [[ScriptedServer.Step]] = [
+    static let temporaryFaults: [[ScriptedServer.Step]] = [
         fault(400, "ThrottlingException"), fault(429, "Whatever"), fault(500, "InternalServiceError"),
         answer("<html>", status: "503 No"), [.close],
     ]
 
-    @Test("temporary ones are tried again after a wait", arguments: passing.indices)
-    func passes(position: Int) async throws {
+    @Test("temporary ones are tried again after a wait", arguments: temporaryFaults.indices)
+    func retried(position: Int) async throws {
         let fixture = try SecretsManagerFixture()
         fixture.service.put("gmail/user/a", try secretText("a"))
-        fixture.service.interfere { _, _, number in number % 3 == 0 ? nil : Self.passing[position] }
-        #expect(try await fixture.bring().grants.stored == 1)
+        fixture.service.intercept { _, _, number in number % 3 == 0 ? nil : Self.temporaryFaults[position] }
+        #expect(try await fixture.runImport().grants.stored == 1)
         let pauses = fixture.pauses.list
         #expect(pauses.count == 4)
         #expect(pauses.allSatisfy { $0 >= .seconds(1) && $0 <= .seconds(2) })
     }
 
-    @Test("lasting ones end the command after some tries, for a later run")
-    func patience() async throws {
+    @Test("persistent ones end the command after some tries, for a later run")
+    func persistentFault() async throws {
         let fixture = try SecretsManagerFixture()
-        fixture.service.interfere { _, _, _ in fault(400, "ThrottlingException") }
-        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() })
-        #expect(error.failure(for: fixture.order).exitCode == .leftForLater)
-        #expect(fixture.service.calls.count == SecretsManagerClient.greatestTries)
-        #expect(fixture.pauses.list.count == SecretsManagerClient.greatestTries - 1)
+        fixture.service.intercept { _, _, _ in fault(400, "ThrottlingException") }
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.runImport() })
+        #expect(error.failure(for: fixture.options).exitCode == .leftForLater)
+        #expect(fixture.service.calls.count == SecretsManagerClient.maximumTries)
+        #expect(fixture.pauses.list.count == SecretsManagerClient.maximumTries - 1)
         #expect(fixture.pauses.list.allSatisfy { $0 <= .seconds(30) })
     }
 
-    static let final: [(steps: [ScriptedServer.Step], exit: ExitCode, words: [String])] = [
+    static let permanentFaults: [(steps: [ScriptedServer.Step], exit: ExitCode, words: [String])] = [
         (
             fault(400, "AccessDeniedException"), .configuration,
             ["secretsmanager:ListSecrets", "secretsmanager:GetSecretValue"]
@@ -52,13 +52,13 @@ struct SecretsManagerFaultTests {
         (answer("{\"SecretList\":[],\"NextToken\":\"same\"}"), .configuration, ["the same page again"]),
     ]
 
-    @Test("permanent ones are reported without the service's own text", arguments: final.indices)
+    @Test("permanent ones are reported without the service's own text", arguments: permanentFaults.indices)
     func ends(position: Int) async throws {
-        let (steps, exit, words) = Self.final[position]
+        let (steps, exit, words) = Self.permanentFaults[position]
         let fixture = try SecretsManagerFixture()
-        fixture.service.interfere { _, _, _ in steps }
-        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() })
-        let failure = error.failure(for: fixture.order)
+        fixture.service.intercept { _, _, _ in steps }
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.runImport() })
+        let failure = error.failure(for: fixture.options)
         #expect(failure.exitCode == exit)
         for word in words { #expect(failure.message.contains(word), "\(failure.message)") }
         #expect(!failure.message.contains("KEYSECRET") && !failure.message.contains("\u{1b}"))
@@ -69,8 +69,8 @@ struct SecretsManagerFaultTests {
     func unreachable() async throws {
         let fixture = try SecretsManagerFixture()
         fixture.server.stop()
-        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() })
-        let failure = error.failure(for: fixture.order)
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.runImport() })
+        let failure = error.failure(for: fixture.options)
         #expect(failure.exitCode == .leftForLater)
         #expect(failure.message.contains("cannot be reached"))
     }
@@ -104,7 +104,7 @@ struct SecretsManagerFaultTests {
                 try await SecretsManagerReader.clientID(from: fixture.client)
             }
         )
-        #expect(error.failure(for: fixture.order).message.contains("--client-id"))
+        #expect(error.failure(for: fixture.options).message.contains("--client-id"))
     }
 
     @Test(

@@ -24,15 +24,15 @@ struct AWSCredentialsTests {
     @Test("come from the environment")
     func environment() throws {
         var environment = ["AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "a/b+c="]
-        let lasting = try AWSCredentials.read(file: nil, environment: environment)
-        #expect(lasting == AWSCredentials(keyID: Secret("AKID"), secretKey: Secret("a/b+c=")))
+        let permanent = try AWSCredentials.read(file: nil, environment: environment)
+        #expect(permanent == AWSCredentials(keyID: Secret("AKID"), secretKey: Secret("a/b+c=")))
         environment["AWS_SESSION_TOKEN"] = ""
-        #expect(try AWSCredentials.read(file: nil, environment: environment) == lasting)
+        #expect(try AWSCredentials.read(file: nil, environment: environment) == permanent)
         environment["AWS_SESSION_TOKEN"] = "t0k="
         #expect(try AWSCredentials.read(file: nil, environment: environment).sessionToken == Secret("t0k="))
     }
 
-    @Test("come from a file, by its profile, whatever the environment holds")
+    @Test("come from a file, by its profile, regardless of the environment")
     func file() async throws {
         try await OperatorFixture.with { fixture in
             try fixture.write(Self.text, to: "credentials")
@@ -47,9 +47,9 @@ struct AWSCredentialsTests {
                     == AWSCredentials(keyID: Secret("OTHER"), secretKey: Secret("other/secret="))
             )
             let error = try #require(throws: CommandFailure.self) {
-                try AWSCredentials.read(file: path, environment: ["AWS_PROFILE": "nobody"])
+                try AWSCredentials.read(file: path, environment: ["AWS_PROFILE": "missing"])
             }
-            #expect(error.message.contains("'nobody'") && error.exitCode == .configuration)
+            #expect(error.message.contains("'missing'") && error.exitCode == .configuration)
         }
     }
 

@@ -32,7 +32,7 @@ struct SecretsManagerImportTests {
     @Test("reads every page, and each secret once")
     func pages() async throws {
         for number in 0..<250 { try put("u\(number)") }
-        let tally = try await fixture.bring()
+        let tally = try await fixture.runImport()
         #expect(tally.grants == ImportTally(stored: 250, replaced: 0, kept: 0, bad: 0))
         #expect(read.count == 250 && Set(read).count == 250)
         let lists = fixture.service.calls.filter { $0.operation == "ListSecrets" }.map(\.body)
@@ -46,7 +46,7 @@ struct SecretsManagerImportTests {
     func content() async throws {
         try put("alice@example.com")
         try put("no-refresh", ["refresh_token": nil])
-        try await fixture.bring()
+        try await fixture.runImport()
         let grant = try await fixture.imports.grant("alice@example.com")
         #expect(grant.clientID == "1-a.apps.googleusercontent.com")
         #expect(grant.accessToken?.expiresAt == Timestamp(iso8601: "2027-01-15T08:30:00.123Z"))
@@ -60,15 +60,15 @@ struct SecretsManagerImportTests {
         for number in 0..<120 { try put("u\(number)") }
         let service = fixture.service
         // A run that fails on its second page.
-        service.interfere { _, secret, _ in
+        service.intercept { _, secret, _ in
             secret == "gmail/user/u99" ? fault(400, "ExpiredTokenException") : nil
         }
-        await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() }
+        await #expect(throws: SecretsManagerFault.self) { try await fixture.runImport() }
         let stored = try await fixture.imports.store.grants(after: nil, in: nil, atMost: 1000).map(\.userID)
         #expect(stored.count == 100)
-        service.interfere { _, _, _ in nil }
+        service.intercept { _, _, _ in nil }
         service.forgetCalls()
-        let tally = try await fixture.bring()
+        let tally = try await fixture.runImport()
         #expect(tally.grants == ImportTally(stored: 20, replaced: 0, kept: 100, bad: 0))
         // A request that the first run cancelled may be counted late; it concerns a user who is not stored.
         #expect(Set(read) == Set((0..<120).map { "gmail/user/u\($0)" }).subtracting(stored.map { "gmail/user/\($0)" }))
@@ -88,14 +88,14 @@ struct SecretsManagerImportTests {
         try put("impostor", ["user_id": "good"])
         try put("gone")
         try put("denied")
-        fixture.service.interfere { _, secret, _ in
+        fixture.service.intercept { _, secret, _ in
             switch secret {
             case "gmail/user/gone": fault(400, "ResourceNotFoundException")
             case "gmail/user/denied": fault(400, "AccessDeniedException")
             default: nil
             }
         }
-        let tally = try await fixture.bring()
+        let tally = try await fixture.runImport()
         #expect(tally.deleted == 2)
         #expect(tally.grants.stored == 1 && tally.grants.read == 5)
         let reasons = [
@@ -117,24 +117,24 @@ struct SecretsManagerImportTests {
     @Test("ends if all secrets are denied", arguments: ["AccessDeniedException", "DecryptionFailure"])
     func allDenied(code: String) async throws {
         for number in 0..<20 { try put("u\(number)") }
-        fixture.service.interfere { operation, _, _ in operation == "GetSecretValue" ? fault(400, code) : nil }
+        fixture.service.intercept { operation, _, _ in operation == "GetSecretValue" ? fault(400, code) : nil }
         let error = try #require(
-            await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() }
+            await #expect(throws: SecretsManagerFault.self) { try await fixture.runImport() }
         )
-        #expect(error.failure(for: fixture.order).exitCode == .configuration)
+        #expect(error.failure(for: fixture.options).exitCode == .configuration)
         #expect(fixture.reports.isEmpty)
     }
 
     @Test("a dry run reports the changes and makes none")
-    func rehearsal() async throws {
+    func dryRun() async throws {
         try put("kept")
         try put("replaced")
-        try await fixture.bring()
+        try await fixture.runImport()
         try put("new")
         let changes = ["refresh_token": "1//other", "created_at": "2027-01-15T09:00:00"]
         try put("replaced", changes, storedAt: 1_900_000_000)
         let before = try await fixture.imports.store.grants(after: nil, in: nil, atMost: 10)
-        let tally = try await fixture.bring(.replaceOlder, isDryRun: true)
+        let tally = try await fixture.runImport(.replaceOlder, isDryRun: true)
         #expect(tally.grants == ImportTally(stored: 1, replaced: 1, kept: 1, bad: 0))
         #expect(
             tally.sentence(isDryRun: true)
@@ -142,7 +142,7 @@ struct SecretsManagerImportTests {
         )
         #expect(fixture.details.contains("user 'new': would be stored"))
         #expect(try await fixture.imports.store.grants(after: nil, in: nil, atMost: 10) == before)
-        #expect(try await fixture.bring(.replaceOlder).grants == tally.grants)
+        #expect(try await fixture.runImport(.replaceOlder).grants == tally.grants)
     }
 }
 
@@ -164,7 +164,7 @@ struct SecretsManagerReplacementTests {
             Case(testDescription: "the same moment", createdAt: 0, versionAt: 0, isReplaced: false),
             // The backend wrote an old grant again, for example after a refresh.
             Case(testDescription: "only the version later", createdAt: -60, versionAt: 60, isReplaced: false),
-            // The content claims to be newer than the version that holds it.
+            // The content claims to be newer than the version that contains it.
             Case(testDescription: "only the content later", createdAt: 60, versionAt: -60, isReplaced: false),
             Case(testDescription: "only a version's date, later", createdAt: nil, versionAt: 60, isReplaced: true),
             Case(testDescription: "only a version's date, earlier", createdAt: nil, versionAt: -1, isReplaced: false),
@@ -174,15 +174,15 @@ struct SecretsManagerReplacementTests {
         let fixture = try SecretsManagerFixture()
         let start = fixture.imports.time.now
         fixture.service.put("gmail/user/a", try secretText("a"))
-        try await fixture.bring()
+        try await fixture.runImport()
         fixture.imports.time.advance(by: .seconds(1000))
         func seconds(_ offset: Int64) -> Double { Double((start + .seconds(offset)).milliseconds) / 1000 }
         let text = try secretText("a", ["refresh_token": "1//other", "created_at": one.createdAt.map { seconds($0) }])
         fixture.service.put("gmail/user/a", text, storedAt: seconds(one.versionAt))
-        let tally = try await fixture.bring(.replaceOlder)
+        let tally = try await fixture.runImport(.replaceOlder)
         #expect(tally.grants.replaced == (one.isReplaced ? 1 : 0))
         #expect(try await fixture.imports.refreshToken("a") == (one.isReplaced ? "1//other" : "1//refresh-a"))
-        #expect(try await fixture.bring().grants.kept == 1)
+        #expect(try await fixture.runImport().grants.kept == 1)
     }
 
     enum Change: CaseIterable { case rotation, disconnection, refresh }
@@ -192,7 +192,7 @@ struct SecretsManagerReplacementTests {
         let fixture = try SecretsManagerFixture()
         let start = fixture.imports.time.now
         fixture.service.put("gmail/user/a", try secretText("a"))
-        try await fixture.bring()
+        try await fixture.runImport()
         fixture.imports.time.advance(by: .seconds(1000))
         var grant = try await fixture.imports.grant("a")
         let now = fixture.imports.time.now
@@ -212,7 +212,7 @@ struct SecretsManagerReplacementTests {
         let between = Double((start + .seconds(500)).milliseconds) / 1000
         let text = try secretText("a", ["refresh_token": "1//other", "created_at": between])
         fixture.service.put("gmail/user/a", text, storedAt: between)
-        let tally = try await fixture.bring(.replaceOlder)
+        let tally = try await fixture.runImport(.replaceOlder)
         #expect(tally.grants.replaced == (change == .refresh ? 1 : 0))
         #expect(try await fixture.imports.grant("a").state == (change == .disconnection ? .disconnected : .active))
     }

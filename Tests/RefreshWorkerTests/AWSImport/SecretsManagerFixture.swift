@@ -55,25 +55,25 @@ final class SecretsManagerFixture {
         )
     }
 
-    var order: SecretsManagerOptions { SecretsManagerOptions(prefix: "gmail/user/", region: "eu-west-1") }
+    var options: SecretsManagerOptions { SecretsManagerOptions(prefix: "gmail/user/", region: "eu-west-1") }
 
     @discardableResult
-    func bring(
+    func runImport(
         _ existing: ImportedGrantWriter.Existing = .keep,
         isDryRun: Bool = false
     ) async throws -> SecretsManagerImport.Tally {
         reports = []
         details = []
-        var intake = imports.intake(existing)
-        intake.isDryRun = isDryRun
+        var writer = imports.writer(existing)
+        writer.isDryRun = isDryRun
         var grants = SecretsManagerImport(
             secrets: SecretsManagerReader(
                 client: client,
-                prefix: order.prefix,
+                prefix: options.prefix,
                 clientIDs: ["1-a.apps.googleusercontent.com"],
                 time: imports.time
             ),
-            intake: intake,
+            writer: writer,
             report: { self.reports.append($0) },
             detail: { self.details.append($0) }
         )
@@ -82,31 +82,31 @@ final class SecretsManagerFixture {
     }
 }
 
-/// A fake AWS Secrets Manager, as far as an import uses it.
+/// A fake AWS Secrets Manager, with the operations that an import uses.
 final class SecretsService: Sendable {
-    struct Kept: Sendable {
+    struct StoredSecret: Sendable {
         var text: String?
         var storedAt: Double = 1_799_999_000
         var isMarkedDeleted = false
     }
 
     /// Answers a request in place of the service; `nil` lets the service answer.
-    typealias Interference = @Sendable (_ operation: String, _ secret: String?, _ number: Int) -> [ScriptedServer.Step]?
+    typealias Interceptor = @Sendable (_ operation: String, _ secret: String?, _ number: Int) -> [ScriptedServer.Step]?
 
     private struct State {
-        var secrets: [String: Kept] = [:]
-        var interference: Interference = { _, _, _ in nil }
+        var secrets: [String: StoredSecret] = [:]
+        var interceptor: Interceptor = { _, _, _ in nil }
         var calls: [(operation: String, body: JSONValue)] = []
     }
 
     private let state = Mutex(State())
 
     func put(_ name: String, _ text: String?, storedAt: Double = 1_799_999_000, isMarkedDeleted: Bool = false) {
-        let kept = Kept(text: text, storedAt: storedAt, isMarkedDeleted: isMarkedDeleted)
-        state.withLock { $0.secrets[name] = kept }
+        let stored = StoredSecret(text: text, storedAt: storedAt, isMarkedDeleted: isMarkedDeleted)
+        state.withLock { $0.secrets[name] = stored }
     }
 
-    func interfere(_ interference: @escaping Interference) { state.withLock { $0.interference = interference } }
+    func intercept(_ interceptor: @escaping Interceptor) { state.withLock { $0.interceptor = interceptor } }
 
     var calls: [(operation: String, body: JSONValue)] { state.withLock { $0.calls } }
 
@@ -116,29 +116,29 @@ final class SecretsService: Sendable {
         let target = request.head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("x-amz-target:") }
         let operation = String(target?.split(separator: ".").last ?? "")
         guard let members = JSONValue.object(in: request.body) else { return fault(400, "SerializationException") }
-        let (secrets, interference) = state.withLock { state in
+        let (secrets, interceptor) = state.withLock { state in
             state.calls.append((operation, members))
-            return (state.secrets, state.interference)
+            return (state.secrets, state.interceptor)
         }
         let name = members["SecretId"]?.string
-        if let steps = interference(operation, name, request.number) { return steps }
-        guard operation == "GetSecretValue" else { return page(of: secrets, asked: members) }
-        guard let name, let kept = secrets[name] else { return fault(400, "ResourceNotFoundException") }
-        guard !kept.isMarkedDeleted else {
+        if let steps = interceptor(operation, name, request.number) { return steps }
+        guard operation == "GetSecretValue" else { return page(of: secrets, request: members) }
+        guard let name, let secret = secrets[name] else { return fault(400, "ResourceNotFoundException") }
+        guard !secret.isMarkedDeleted else {
             return fault(400, "InvalidRequestException", "… because it was marked for deletion.")
         }
         var line = JSONLine()
         line.field("Name", name)
-        line.field("CreatedDate", kept.storedAt)
-        if let text = kept.text { line.field("SecretString", text) } else { line.field("SecretBinary", "AAAA") }
+        line.field("CreatedDate", secret.storedAt)
+        if let text = secret.text { line.field("SecretString", text) } else { line.field("SecretBinary", "AAAA") }
         return answer(line.text)
     }
 
     /// Returns every secret whatever the filter, so that the reader's own check must exclude the others.
-    private func page(of secrets: [String: Kept], asked: JSONValue) -> [ScriptedServer.Step] {
+    private func page(of secrets: [String: StoredSecret], request: JSONValue) -> [ScriptedServer.Step] {
         let names = secrets.keys.sorted()
-        let start = asked["NextToken"]?.string.flatMap { Int($0) } ?? 0
-        let end = min(names.count, start + Int(asked["MaxResults"]?.integer ?? 0))
+        let start = request["NextToken"]?.string.flatMap { Int($0) } ?? 0
+        let end = min(names.count, start + Int(request["MaxResults"]?.integer ?? 0))
         var line = JSONLine()
         line.array("SecretList") { list in
             for name in names[start..<end] {
@@ -154,7 +154,7 @@ final class SecretsService: Sendable {
 }
 
 /// Returns an error in the form of the service.
-func fault(_ status: Int, _ code: String, _ message: String = "KEYSECRET in words") -> [ScriptedServer.Step] {
+func fault(_ status: Int, _ code: String, _ message: String = "KEYSECRET in text") -> [ScriptedServer.Step] {
     var line = JSONLine()
     line.field("__type", "com.amazonaws.secretsmanager#\(code)")
     line.field("Message", message)

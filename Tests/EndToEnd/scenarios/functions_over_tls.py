@@ -15,51 +15,51 @@ from expectations import wait_for
 from tls import Authority, TLSListener
 
 
-def scenario(place):
-    authority = Authority(place.folder)
+def scenario(fixture):
+    authority = Authority(fixture.folder)
     certificate, key = authority.issue("first")
     # All addresses of the machine, so that other machines can connect.
     port = free_port("0.0.0.0")
     tls = ["--listen-internal", f"0.0.0.0:{port}", "--internal-certificate", certificate, "--internal-key", key]
-    accounts = Accounts(place, *tls, start=False)
-    refuses_to_start(place, accounts, tls, key)
+    accounts = Accounts(fixture, *tls, start=False)
+    refuses_to_start(fixture, accounts, tls, key)
     accounts.internal = TLSListener(port, authority)
     accounts.start()
-    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    grant = fixture.sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("ada")).expect(201)
 
     versions(port, authority)
     credentials(accounts)
     function(accounts, authority, f"https://localhost:{port}")
-    reload(place, accounts, authority, port)
+    reload(fixture, accounts, authority, port)
     stalls(accounts, port)
     accounts.close()
-    metrics_and_expiry(place, accounts, authority, port)
+    metrics_and_expiry(fixture, accounts, authority, port)
     return ""
 
 
-def refuses_to_start(place, accounts, tls, key):
+def refuses_to_start(fixture, accounts, tls, key):
     def refused(words, *flags):
-        result = place.run(*accounts.extra, *flags, expect=78)
+        result = fixture.run(*accounts.extra, *flags, expect=78)
         for word in words:
             assert word in result.stderr, f"the refusal of {flags} names {word!r}"
 
-    plain = Accounts(place, start=False)
-    result = place.run(*plain.extra, "--listen-internal", tls[1], expect=78)
+    plain = Accounts(fixture, start=False)
+    result = fixture.run(*plain.extra, "--listen-internal", tls[1], expect=78)
     for word in ["--internal-certificate", "unix:", "nginx"]:
         assert word in result.stderr, f"the refusal names {word!r}"
-    refused(["No such file"], "--internal-certificate", place.folder / "none.pem")
+    refused(["No such file"], "--internal-certificate", fixture.folder / "none.pem")
     refused(["no certificate in PEM"], "--internal-certificate", key)
-    refused(["does not belong"], "--internal-key", place.folder / "authority.key")
+    refused(["does not belong"], "--internal-key", fixture.folder / "authority.key")
     key.chmod(0o644)
     refused([key.name, "chmod 600"])
     key.chmod(0o600)
-    refused(["needs no TLS"], "--listen-internal", f"unix:{place.folder / 'x.sock'}")
+    refused(["needs no TLS"], "--listen-internal", f"unix:{fixture.folder / 'x.sock'}")
     # A socket from systemd is checked when it is there.
     with socket.create_server(("0.0.0.0", 0)) as listener:
         shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=internal exec "$@"'
         os.set_inheritable(listener.fileno(), True)
-        worker = place.start(
+        worker = fixture.start(
             *plain.extra, "--listen-internal", "systemd:internal", prefix=["bash", "-c", shell, "bash"],
             pass_fds=[listener.fileno()],
         )
@@ -147,7 +147,7 @@ class Callers:
         assert not self.failures, "every call succeeds during the reloads"
 
 
-def reload(place, accounts, authority, port):
+def reload(fixture, accounts, authority, port):
     """New connections get the new certificate, open ones continue, no call fails; a broken pair changes nothing."""
     internal, worker = accounts.internal, accounts.worker
     lasting = internal.opened()
@@ -171,11 +171,11 @@ def reload(place, accounts, authority, port):
     assert internal.name_shown(lasting) == "first", "the kept connection is still the first one"
 
     # Only the certificate is replaced: its key is missing.
-    key = place.folder / "first.key"
+    key = fixture.folder / "first.key"
     good = key.read_bytes()
     authority.issue("fifth", to="first")
     key.write_bytes(good)
-    services = place.folder / "services.json"
+    services = fixture.folder / "services.json"
     known = services.read_text()
     services.write_text(known.replace('"users": ["*"]', '"users": ["nobody"]'))
     worker.signal(signal.SIGHUP)
@@ -212,17 +212,17 @@ def stalls(accounts, port):
     accounts.vend("ada").expect(200)
 
 
-def metrics_and_expiry(place, accounts, authority, port):
+def metrics_and_expiry(fixture, accounts, authority, port):
     """The setting for metrics, and the warnings of an expired certificate."""
     authority.issue("late", days=-1, to="first")
-    worker = accounts.worker = place.start(*accounts.extra, "--internal-metrics").wait_started()
+    worker = accounts.worker = fixture.start(*accounts.extra, "--internal-metrics").wait_started()
     alarm = wait_for(
         lambda: worker.events("alarm", kind="certificate_expired"), 20, "an expired certificate is alarming"
     )
     assert "first.pem" in alarm[0]["text"] and "reload" in alarm[0]["text"], (
         "the alarm names the certificate and the remedy"
     )
-    doctor = place.run(*accounts.extra, "doctor", expect=None).stdout
+    doctor = fixture.run(*accounts.extra, "doctor", expect=None).stdout
     lines = [line for line in doctor.splitlines() if "internal certificate" in line]
     assert len(lines) == 1 and lines[0].startswith("WARN") and "expired at" in lines[0], (
         "the log has one warning about the certificate"
@@ -236,7 +236,7 @@ def metrics_and_expiry(place, accounts, authority, port):
     gauge = f"refresh_worker_internal_certificate_expiry_timestamp_seconds {end}\n".encode()
     assert gauge in internal.get("/metrics").expect(200).body, "the metrics show the end of the new certificate"
     internal.get("/status").expect(401)
-    doctor = place.run(*accounts.extra, "doctor", expect=None).stdout
+    doctor = fixture.run(*accounts.extra, "doctor", expect=None).stdout
     assert "valid until" in doctor, "the doctor shows the end of the certificate"
     accounts.internal = internal
     accounts.close()

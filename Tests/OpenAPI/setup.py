@@ -9,7 +9,7 @@ import harness
 
 
 @dataclasses.dataclass
-class Stage:
+class Setup:
     """The listeners, a user that the generated requests may change, and one whose grant stays intact."""
 
     public_port: int
@@ -22,26 +22,26 @@ class Stage:
     seen: str
 
     @classmethod
-    def set_up(cls, home, internal_port):
+    def set_up(cls, deployment, internal_port):
         """Lets both users connect, through the worker itself."""
-        sandbox = home.sandbox
+        sandbox = deployment.sandbox
         user, vended = "some-user", "vended-user"
         grants = [sandbox.create(email=f"{name}@gmail.com", scope=accounts.WHOLE_SCOPE)[0] for name in (user, vended)]
         for name, grant in zip((user, vended), grants, strict=True):
-            home.connect(grant, accounts.user_token(name)).expect(201)
+            deployment.connect(grant, accounts.user_token(name)).expect(201)
         return cls(
-            public_port=home.port,
+            public_port=deployment.port,
             internal_port=internal_port,
             sandbox=sandbox.url,
             user=user,
             vended_user=vended,
             access_token=grants[0]["access_token"],
             scopes=grants[1]["scope"].split(),
-            seen=str(home.place.folder / "seen"),
+            seen=str(deployment.fixture.folder / "seen"),
         )
 
     @classmethod
-    def entered(cls, fields):
+    def from_fields(cls, fields):
         return cls(**fields)
 
     @property

@@ -1,12 +1,12 @@
-"""A user's whole journey: sign in, connect Gmail, lose the grant at Google, be notified, reconnect, log out."""
+"""A user signs in, connects Gmail, loses the grant at Google, is notified, reconnects and logs out."""
 
 from accounts import WHOLE_SCOPE, Accounts
 from expectations import wait_for
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox, public = place.sandbox, accounts.public
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox, public = fixture.sandbox, accounts.public
     sandbox.settings(lifetime=3600)
     grant = sandbox.create(email="ada@gmail.com", name="Ada Byron")[0]
 

@@ -58,14 +58,14 @@ class SilentServer:
             connection.close()
 
 
-def scenario(place):
+def scenario(fixture):
     silent = SilentServer()
-    ordinary = place.arguments
-    place.arguments = lambda *extra: [
+    ordinary = fixture.arguments
+    fixture.arguments = lambda *extra: [
         silent.url if word.endswith(("/v1/userinfo", "/tokeninfo")) else word for word in ordinary(*extra)
     ]
-    accounts = Accounts(place, "--trusted-proxy", "127.0.0.0/8")
-    place.sandbox.settings(lifetime=45)
+    accounts = Accounts(fixture, "--trusted-proxy", "127.0.0.0/8")
+    fixture.sandbox.settings(lifetime=45)
     ended = threading.Event()
     answers = []
 
@@ -85,15 +85,16 @@ def scenario(place):
         thread.start()
     wait_for(lambda: silent.most_open >= MOST_LOOKUPS, 60, "look-ups use their limit")
     wait_for(lambda: len(answers) >= STRANGERS, 60, "every stranger had an answer")
-    place.bring_in(place.sandbox.create(GRANTS))
+    fixture.import_grants(fixture.sandbox.create(GRANTS))
     moment = time.time() * 1000
     wait_for(
-        lambda: all(row["access_expires_at"] > moment + 45_000 for row in place.rows()), 60, "every grant was refreshed"
+        lambda: all(row["access_expires_at"] > moment + 45_000 for row in fixture.rows()), 60,
+        "every grant was refreshed",
     )
     ended.set()
     worker = accounts.worker
     assert not worker.events("breaker"), "the breaker stays closed"
-    assert set(place.states()) == {"active"}, "every grant is active"
+    assert set(fixture.states()) == {"active"}, "every grant is active"
     refused = [event for event in worker.events("refresh") if event["outcome"] != "refreshed"]
     assert not refused, "every refresh succeeds"
     for thread in threads:

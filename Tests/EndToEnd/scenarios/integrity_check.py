@@ -19,38 +19,38 @@ PAGE = 8192
 LINE_POINTERS = 24  # the size of a page's header, which the pointers to its rows follow
 
 
-def scenario(place):
-    place.generate_keys()
-    place.bring_in(place.sandbox.create(200))
-    assert damage(place) == {}, "a new database is intact"
+def scenario(fixture):
+    fixture.generate_keys()
+    fixture.import_grants(fixture.sandbox.create(200))
+    assert damage(fixture) == {}, "a new database is intact"
 
     # The second page of an index is its first leaf.
-    overwrite_row(place, "grants_pkey", page=1, size=16)
-    assert list(damage(place)) == ["each index matches its table"], "a damaged index is found"
-    place.server.execute("REINDEX TABLE grants")
-    found = damage(place)
+    overwrite_row(fixture, "grants_pkey", page=1, size=16)
+    assert list(damage(fixture)) == ["each index matches its table"], "a damaged index is found"
+    fixture.server.execute("REINDEX TABLE grants")
+    found = damage(fixture)
     assert found == {}, "a new index is intact"
 
     for rule, statement in BREAKS.items():
         assert rule not in found, "the rule holds before"
-        place.write(statement)
-        found = damage(place)
+        fixture.write(statement)
+        found = damage(fixture)
         assert rule in found, f"`{statement}` is found"
 
-    overwrite_row(place, "users", page=0, size=16)
-    assert "the pages of each table are intact" in damage(place), "a damaged table is found"
+    overwrite_row(fixture, "users", page=0, size=16)
+    assert "the pages of each table are intact" in damage(fixture), "a damaged table is found"
     return f"{len(BREAKS)} contradictions, an index and a table"
 
 
-def overwrite_row(place, relation, page, size):
+def overwrite_row(fixture, relation, page, size):
     """Overwrites the begin of a page's last row, as a faulty disk may."""
-    path = place.server.execute(f"SELECT pg_relation_filepath('refresh_worker.{relation}')").strip()
-    place.server.stop("fast")
-    with open(place.server.folder / "data" / path, "r+b") as file:
+    path = fixture.server.execute(f"SELECT pg_relation_filepath('refresh_worker.{relation}')").strip()
+    fixture.server.stop("fast")
+    with open(fixture.server.folder / "data" / path, "r+b") as file:
         file.seek(PAGE * page)
         lower = struct.unpack_from("=H", header := file.read(PAGE), 12)[0]
         [pointer] = struct.unpack_from("=I", header, lower - 4)
         assert lower > LINE_POINTERS, "the page has rows"
         file.seek(PAGE * page + (pointer & 0x7FFF))
         file.write(b"\xfe" * size)
-    place.server.start()
+    fixture.server.start()

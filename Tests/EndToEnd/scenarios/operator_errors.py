@@ -15,9 +15,9 @@ STORE = "sqlite"
 OPEN_FILES = 256
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox, public = place.sandbox, accounts.public
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox, public = fixture.sandbox, accounts.public
     sandbox.settings(lifetime=3600)
     grant = sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("u-1")).expect(201)
@@ -28,7 +28,7 @@ def scenario(place):
     accounts.start("--config", configuration)
     errors = accounts.worker.errors
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\n")
-    services = place.folder / "services.json"
+    services = fixture.folder / "services.json"
     whole = services.read_text()
     services.write_text("{broken")
     accounts.worker.signal(signal.SIGHUP)
@@ -42,18 +42,18 @@ def scenario(place):
     accounts.worker.stop()
 
     # A token of an older version's database that is damaged must not keep ended sessions and sealed successors.
-    with sqlite3.connect(place.database) as database:
+    with sqlite3.connect(fixture.database) as database:
         database.execute(
             "UPDATE grants SET refresh_token = x'00', refresh_prefix_mark = NULL, refresh_digest_mark = NULL"
         )
     accounts.start("--session-grace", "5")
     pair = accounts.sign_in(grant)
     public.post("/api/auth/refresh", {"refresh_token": pair["refresh_token"]}).expect(200)
-    assert place.rows("SELECT successor FROM sessions")[0]["successor"] is not None, (
+    assert fixture.rows("SELECT successor FROM sessions")[0]["successor"] is not None, (
         "the successor is kept for the grace period"
     )
     wait_for(
-        lambda: place.rows("SELECT successor FROM sessions")[0]["successor"] is None, 30, "the successor is wiped"
+        lambda: fixture.rows("SELECT successor FROM sessions")[0]["successor"] is None, 30, "the successor is wiped"
     )
     accounts.worker.stop()
 
@@ -61,22 +61,22 @@ def scenario(place):
     accounts.start(prefix=("prlimit", f"--nofile={OPEN_FILES}:{OPEN_FILES}"))
     idle = []
     for number in range(OPEN_FILES + 100):
-        stranger = socket.socket()
-        stranger.bind((f"127.0.{1 + number // 100}.{1 + number % 100}", 0))
-        stranger.connect(("127.0.0.1", accounts.port))
-        idle.append(stranger)
+        connection = socket.socket()
+        connection.bind((f"127.0.{1 + number // 100}.{1 + number % 100}", 0))
+        connection.connect(("127.0.0.1", accounts.port))
+        idle.append(connection)
     held = 0
 
     files = pathlib.Path(f"/proc/{accounts.worker.process.pid}/fd")
 
-    def settled():
+    def is_stable():
         nonlocal held
         former, held = held, len(list(files.iterdir()))
         return held == former
 
-    wait_for(settled, 10, "the worker holds as many strangers as it will", pause=0.5)
-    assert held < OPEN_FILES - 32, "strangers leave files free"
-    for stranger in idle:
-        stranger.close()
+    wait_for(is_stable, 10, "the worker keeps as many idle connections as its limit allows", pause=0.5)
+    assert held < OPEN_FILES - 32, "idle connections leave files free"
+    for connection in idle:
+        connection.close()
     accounts.close()
     return f"{held} of {OPEN_FILES} files open at most"

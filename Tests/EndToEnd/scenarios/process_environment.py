@@ -7,42 +7,42 @@ import time
 from expectations import wait_for
 
 
-def scenario(place):
-    place.generate_keys()
-    grant = place.sandbox.create(email="ada@example.com")[0]
-    place.bring_in([grant])
+def scenario(fixture):
+    fixture.generate_keys()
+    grant = fixture.sandbox.create(email="ada@example.com")[0]
+    fixture.import_grants([grant])
 
     # A token that cannot be written is not delivered.
     closed = subprocess.run(
-        ["sh", "-c", 'exec "$@" >&-', "sh", *place.arguments("token", "ada@example.com")],
+        ["sh", "-c", 'exec "$@" >&-', "sh", *fixture.arguments("token", "ada@example.com")],
         stderr=subprocess.PIPE,
         text=True,
         timeout=60,
-        env=place.environment,
+        env=fixture.environment,
     )
     assert closed.returncode == 74, "a command without standard output exits with 74"
     assert "standard output" in closed.stderr, "the command names standard output"
     full = subprocess.run(
-        place.arguments("token", "ada@example.com"), stdout=open("/dev/full", "wb"), stderr=subprocess.PIPE, text=True,
-        timeout=60, env=place.environment,
+        fixture.arguments("token", "ada@example.com"), stdout=open("/dev/full", "wb"), stderr=subprocess.PIPE,
+        text=True, timeout=60, env=fixture.environment,
     )
     assert full.returncode == 74 and "No space left" in full.stderr, "a full standard output is reported"
     unheard = subprocess.run(
-        ["sh", "-c", 'exec "$@" 2>&-', "sh", *place.arguments("token", "nobody")], stdout=subprocess.PIPE, timeout=60,
-        env=place.environment,
+        ["sh", "-c", 'exec "$@" 2>&-', "sh", *fixture.arguments("token", "nobody")], stdout=subprocess.PIPE, timeout=60,
+        env=fixture.environment,
     )
     assert unheard.returncode == 67, "a command without standard error keeps its exit code"
 
     # A pipe without a writer.
-    pipe = place.folder / "pipe"
+    pipe = fixture.folder / "pipe"
     os.mkfifo(pipe)
     began = time.monotonic()
-    place.run("--config", pipe, "--run-once", expect=78, timeout=30)
+    fixture.run("--config", pipe, "--run-once", expect=78, timeout=30)
     assert time.monotonic() - began < 20, "the command ends soon"
 
     # Bad variables from a supervisor are reported, and the grants are still refreshed.
-    worker = place.start(environment={"NOTIFY_SOCKET": "not a socket", "WATCHDOG_USEC": "1"}).wait_started()
-    place.set_due(int(time.time() * 1000))
+    worker = fixture.start(environment={"NOTIFY_SOCKET": "not a socket", "WATCHDOG_USEC": "1"}).wait_started()
+    fixture.set_due(int(time.time() * 1000))
     wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "a refresh")
     wait_for(lambda: len(worker.events("started")) and time.monotonic() - began > 3, 30, "a few seconds pass")
     worker.stop()

@@ -9,9 +9,9 @@ from expectations import wait_for
 CALLERS = 1000
 
 
-def scenario(place):
-    accounts = Accounts(place)
-    sandbox = place.sandbox
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    sandbox = fixture.sandbox
     sandbox.settings(lifetime=3600)
     grant = sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("u-1")).expect(201)
@@ -37,7 +37,7 @@ def scenario(place):
 
     # After a 401 from Google: a forced refresh is shared, and happens at most once in ten seconds. The last one is made
     # older.
-    place.write("UPDATE grants SET last_attempt_at = last_attempt_at - 20000")
+    fixture.write("UPDATE grants SET last_attempt_at = last_attempt_at - 20000")
     named = {"access_token": answers[0]["access_token"]}
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         path = "/v1/grants/u-1/token/refresh"

@@ -1,4 +1,4 @@
-"""The judge: compares what the worker reported, what the store holds, and what the server knows."""
+"""Compares what the worker reported, what the store contains, and what the server recorded."""
 
 import calendar
 import contextlib
@@ -17,8 +17,8 @@ def seconds(text):
     return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (fraction or "0"))
 
 
-def judge(trial, complete=False, may_lose=False):
-    """Judges a trial whose worker has ended; fails with all problems, and returns the counts.
+def verify(trial, complete=False, may_lose=False):
+    """Verifies a trial whose worker has ended; fails with all problems, and returns the counts.
 
     `complete` means that every answer reached a worker that survived: then none may be missing in the store. `may_lose`
     means that the store may lose commits, like an asynchronous standby: losses are counted and are not faults.

@@ -1,0 +1,147 @@
+"""Answers that generated requests do not cause: outages, dead grants, deleted users, floods and malformed requests."""
+
+import hashlib
+import time
+
+import accounts
+
+LIMITED_KEY = "a-credential-with-limits-of-32-bytes"
+
+
+class RareAnswers:
+    """Sends requests that cause rare answers, and keeps each answer with its operation."""
+
+    def __init__(self, deployment):
+        self.deployment = deployment
+        self.answers = []
+
+    def request(self, status, operation, method, path, body=None, bearer=None, listener=None, **more):
+        answer = (listener or self.deployment.public).call(method, path, body, bearer, **more)
+        answer.expect(status)
+        self.answers.append(
+            {
+                "method": method,
+                "path": operation,
+                "status": status,
+                "headers": answer.headers,
+                "body": answer.body.decode(errors="replace"),
+            }
+        )
+
+    def request_public(self, status, method, path, body=None, bearer=None, **more):
+        self.request(status, path, method, path, body, bearer, **more)
+
+    def request_token(self, status, user, query="", bearer=accounts.SERVICE_KEY):
+        path = f"/v1/grants/{user}/token"
+        operation = "/v1/grants/{user_id}/token"
+        self.request(status, operation, "GET", path + query, None, bearer, listener=self.deployment.internal)
+
+    def request_renewal(self, status, user, token):
+        path = f"/v1/grants/{user}/token/refresh"
+        body = {"access_token": token}
+        operation = "/v1/grants/{user_id}/token/refresh"
+        self.request(status, operation, "POST", path, body, accounts.SERVICE_KEY, listener=self.deployment.internal)
+
+    def connected(self, user):
+        """A user who has connected an account, and the grant at Google."""
+        grant = self.deployment.sandbox.create(email=f"{user}@gmail.com", scope=accounts.WHOLE_SCOPE)[0]
+        self.deployment.connect(grant, accounts.user_token(user)).expect(201)
+        return grant
+
+    def tokens(self):
+        """One token of every kind that is refused."""
+        now = int(time.time())
+        stale = accounts.token({"sub": "stale", "iat": now - 7200, "exp": now - 3600})
+        for method, path in (("GET", "/v1/user/me"), ("DELETE", "/v1/user/me"), ("GET", "/api/auth/me")):
+            self.request_public(401, method, path)
+            self.request_public(401, method, path, bearer=stale)
+            self.request_public(401, method, path, bearer="no.token.this")
+        self.request_public(401, "POST", "/api/auth/refresh", {"refresh_token": "never made here"})
+        self.request_public(401, "POST", "/api/auth/logout", {"refresh_token": "never made here"})
+
+    def deletion(self):
+        grant, bearer = self.connected("deleted"), accounts.user_token("deleted")
+        self.request_public(200, "GET", "/v1/user/me", bearer=bearer)
+        self.request_public(200, "DELETE", "/v1/user/me", bearer=bearer)
+        # The first answer may have been lost.
+        self.request_public(200, "DELETE", "/v1/user/me", bearer=bearer)
+        for method, path in (("GET", "/v1/user/me"), ("DELETE", "/v1/auth/gmail-tokens")):
+            self.request_public(404, method, path, bearer=bearer)
+        self.request_public(404, "POST", "/v1/auth/gmail-tokens", {"access_token": grant["access_token"]}, bearer)
+        self.request_token(404, "deleted")
+
+    def switch(self):
+        """Another account, and finally none."""
+        bearer = accounts.user_token("switching")
+        self.request_public(200, "GET", "/v1/user/me", bearer=bearer)
+        self.connected("switching")
+        other = self.deployment.sandbox.create(email="other@gmail.com", scope=accounts.WHOLE_SCOPE)[0]
+        self.request_public(201, "POST", "/v1/auth/gmail-tokens", {"access_token": other["access_token"]}, bearer)
+        self.request_public(200, "DELETE", "/v1/auth/gmail-tokens", bearer=bearer)
+        self.request_public(200, "GET", "/v1/user/me", bearer=bearer)
+        self.request_token(409, "switching")
+
+    def limits(self):
+        self.connected("limited")
+        self.request_token(200, "limited", "?scope=openid", LIMITED_KEY)
+        self.request_token(403, "limited", "", LIMITED_KEY)
+        self.request_token(403, "limited", "?scope=https://www.googleapis.com/auth/drive")
+        self.request_token(400, "limited", "?min_ttl=soon")
+        self.request_token(401, "limited", bearer="unknown")
+
+    def death(self):
+        """A grant that Google ends, and one that an outage hides."""
+        grant, hidden = self.connected("dead"), self.connected("hidden")
+        self.deployment.sandbox.change(grant, revoked=True)
+        self.deployment.expire("dead", "hidden")
+        self.request_token(409, "dead")
+        self.request_renewal(409, "dead", grant["access_token"])
+        self.request_public(200, "GET", "/v1/user/me", bearer=accounts.user_token("dead"))
+        self.deployment.sandbox.settings(outage="reset")
+        self.request_token(503, "hidden")
+        self.request_renewal(503, "hidden", hidden["access_token"])
+        self.request_public(
+            502, "POST", "/v1/auth/gmail-tokens", {"access_token": "unheard"}, accounts.user_token("hidden")
+        )
+        self.request_public(502, "POST", "/api/auth/mobile/google", {"access_token": "unheard"})
+        self.request_public(200, "GET", "/v1/user/me", bearer=accounts.user_token("hidden"))
+        for path in ("/readyz", "/healthz", "/status", "/metrics"):
+            self.request(200, path, "GET", path, listener=self.deployment.internal)
+        self.deployment.sandbox.settings(outage="none")
+
+    def size(self):
+        """Requests that are too large, before any route handles them."""
+        huge = {"access_token": "a" * 70_000}
+        for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google", "/v1/google/security-events"):
+            self.request_public(413, "POST", path, huge)
+            self.request(414, path, "POST", f"{path}?{'q' * 9_000}", {})
+            self.request_public(431, "POST", path, {}, headers={"X-Long": "h" * 18_000})
+        self.request(414, "/status", "GET", f"/status?{'q' * 9_000}", listener=self.deployment.internal)
+
+    def flood(self):
+        """More calls to Google than one address may cause; the limit is low here."""
+        bearer = accounts.user_token("flooding")
+        for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google"):
+            for _ in range(3):
+                self.deployment.public.post(path, {"access_token": "unheard"}, bearer)
+            self.request_public(429, "POST", path, {"access_token": "unheard"}, bearer)
+
+    def silence(self, event):
+        """A security event while Google's keys are unavailable, sent to a worker that has not fetched them yet."""
+        self.deployment.sandbox.settings(outage="reset")
+        self.request_public(503, "POST", "/v1/google/security-events", event)
+        self.deployment.sandbox.settings(outage="none")
+
+
+def services():
+    """The services file: one service with access to every scope, and one that must name a scope."""
+    whole = {"scopes": ["*"], "users": ["*"]}
+    return [
+        {"name": "mailer", "credential_sha256": hashlib.sha256(accounts.SERVICE_KEY.encode()).hexdigest(), **whole},
+        {
+            "name": "limited",
+            "credential_sha256": hashlib.sha256(LIMITED_KEY.encode()).hexdigest(),
+            "scopes": ["openid"],
+            "users": ["*"],
+        },
+    ]
