@@ -68,7 +68,7 @@ extension Doctor {
         return .warning(
             subject,
             """
-            this machine's clock is \(skew.magnitudeOfSpan.inTwoUnits) \(direction) the token endpoint's: set it, and \
+            this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's: set it, and \
             synchronize it by NTP (timedatectl set-ntp true)
             """
         )

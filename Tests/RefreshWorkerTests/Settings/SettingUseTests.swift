@@ -100,7 +100,7 @@ struct SettingUseTests {
                 try StartedWorker.write(one, in: fixture)
                 #expect(try await started.worker.reloadConfiguration() == [])
                 #expect(started.dependencies.clientIDs == [kept])
-                #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.reveal() == "second")
+                #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.secret.reveal() == "second")
             }
             try await StartedWorker.with(one, in: fixture) { started in
                 #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.reveal() == "second")
