@@ -171,8 +171,8 @@ let package = Package(
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "Scheduler", "Secrets",
-                "Store", "TestSupport",
+                "Clocks", "GoogleOAuth", "JSON", "Observability", "RefreshEngine", "Scheduler", "Secrets", "Store",
+                "TestSupport",
             ],
             swiftSettings: common
         ),

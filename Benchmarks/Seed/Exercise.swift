@@ -9,8 +9,8 @@ struct Exercise {
     private static let batchSize = 100
     private static let leaseSpan: Duration = .seconds(60)
 
-    /// The time that the claims, or the commits, of all batches took.
-    struct Bill {
+    /// The time of the claims, or of the commits, of all batches.
+    struct Cost {
         private var walls: [Double] = []
         private var processor = 0.0
         private var grants = 0
@@ -30,8 +30,9 @@ struct Exercise {
         var json: String {
             let sorted = walls.sorted()
             let each = { (seconds: Double) in (seconds / Double(max(1, grants)) * 1e6).rounded() }
-            let batch = { (share: Double) in
-                sorted.isEmpty ? 0 : (sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))] * 1e6).rounded()
+            let batch = { (fraction: Double) in
+                sorted.isEmpty
+                    ? 0 : (sorted[min(sorted.count - 1, Int(Double(sorted.count) * fraction))] * 1e6).rounded()
             }
             return """
                 {"wall_us": \(each(walls.reduce(0, +))), "cpu_us": \(each(processor)), \
@@ -57,7 +58,7 @@ struct Exercise {
 
     /// Returns the times as JSON.
     func run() async throws -> String {
-        var (claims, commits) = (Bill(), Bill())
+        var (claims, commits) = (Cost(), Cost())
         var cursor: DueEntry?
         var done = 0
         guard let client = try await store.clientsWithDueTimes().first else {
@@ -101,7 +102,9 @@ struct Exercise {
         at now: Timestamp,
         in transaction: any StoreTransaction
     ) throws {
-        guard var grant = try transaction.grant(id) else { throw SeedError(message: "Grant \(id) is gone.") }
+        guard var grant = try transaction.grant(id) else {
+            throw SeedError(message: "Grant \(id) is not in the store.")
+        }
         let events = grant.refreshed(tokens, at: now) { DueTimes.due($0, at: now) }
         grant.setLease(nil)
         try transaction.update(grant)

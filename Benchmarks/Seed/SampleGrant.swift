@@ -12,7 +12,7 @@ struct SampleGrant {
     private static let clientID = "bench"
     /// The lifetime of Google's access tokens.
     static let lifetime: Duration = .seconds(3600)
-    /// The time of the first refresh before the instant: long enough for any policy to settle.
+    /// The time of the first refresh before the instant: long enough for the due times of any policy to become regular.
     private static let past: Duration = .seconds(2 * 3600)
     private static let scope = "openid email https://www.googleapis.com/auth/gmail.readonly"
 

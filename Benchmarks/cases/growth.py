@@ -3,7 +3,7 @@
 import shutil
 import time
 
-from harness import daemon, endpoint, grants, picture, report
+from harness import chart, daemon, endpoint, grants, report
 
 TITLE = "The cost as work grows, from ten thousand to ten million stored grants"
 # The time between two refreshes of a grant whose access tokens live an hour; the due grants are counted.
@@ -65,7 +65,7 @@ def hold(store, site, folder, start, seconds):
     lateness = worker.lateness()
     answers = worker.count()
     if len(lateness) != answers:
-        raise SystemExit(f"the endpoint answered {answers} times, and the metrics log tells of {len(lateness)}")
+        raise SystemExit(f"the endpoint answered {answers} times, and the metrics log has {len(lateness)}")
     worker.metrics.unlink()
     return {"seconds": seconds, "refreshes": answers, "per_second": answers / seconds, "begun_late": max(0, late),
             "cpu_per_1000": worker.cpu_seconds * 1000 / answers, "peak_megabytes": worker.peak_megabytes,
@@ -137,16 +137,16 @@ def tables(figures):
     )
 
 
-def pictures(figures):
+def charts(figures):
     labels = [f"{row['grants']:,}" for row in figures["rows"]]
 
     def of(read):
         return [read(row) for row in figures["rows"]]
 
     return {
-        "growth-rate": picture.lines("Refreshes a second by stored grants", "refreshes/s", labels, {
+        "growth-rate": chart.lines("Refreshes a second by stored grants", "refreshes/s", labels, {
             "refresh-worker": of(lambda row: row["per_second"])}),
-        "growth-cost": picture.lines("Processor time of one grant by stored grants", "microseconds", labels, {
+        "growth-cost": chart.lines("Processor time of one grant by stored grants", "microseconds", labels, {
             "whole refresh": of(lambda row: row["cpu_per_1000"] * 1000),
             "claim": of(lambda row: row["store"]["claim"]["cpu_us"]),
             "commit": of(lambda row: row["store"]["commit"]["cpu_us"])}),

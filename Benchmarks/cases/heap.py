@@ -3,7 +3,7 @@
 import json
 import statistics
 
-from harness import measuring, paths, picture, programs, report
+from harness import chart, measuring, paths, programs, report
 
 TITLE = "The heap of deadlines: push, move and pop"
 OPERATIONS = [("push_ns", "push"), ("move_ns", "move"), ("pop_ns", "pop")]
@@ -51,8 +51,8 @@ def tables(figures):
     )
 
 
-def pictures(figures):
-    return {"heap": picture.bars("The heap of deadlines", "nanoseconds an operation", [
+def charts(figures):
+    return {"heap": chart.bars("The heap of deadlines", "nanoseconds an operation", [
         (f"{row['name'].replace(chr(39) + 's DeadlineHeap', '')}, {row['entries'] // 1_000_000} M, {name}", row[key])
         for row in figures["rows"] for key, name in OPERATIONS])}
 

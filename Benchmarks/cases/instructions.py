@@ -3,7 +3,7 @@
 import re
 import shutil
 
-from harness import contenders, endpoint, grants, measuring, paths, picture, programs, report
+from harness import chart, contenders, endpoint, grants, measuring, paths, programs, report
 
 TITLE = "Instructions of one refresh"
 
@@ -54,7 +54,7 @@ def instructions(site, folder, shim, command, version, count):
     environment = {"LD_PRELOAD": str(shim), "GODEBUG": "asyncpreemptoff=1"}
     log = folder / "valgrind.log"
     cost = measuring.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *words], log, environment)
-    site.settle()
+    site.flush_log()
     if not command:
         store.verify_once_each(site.issued, count)
         shutil.rmtree(folder / "grants")
@@ -71,9 +71,9 @@ def tables(figures):
             + report.table(["client", "instructions"], rows))
 
 
-def pictures(figures):
+def charts(figures):
     rows = [(f"{one['name']}, {one['version']}", one["instructions"] / 1000) for one in figures["contenders"]]
-    return {"instructions": picture.bars("Instructions of one refresh", "thousands, user space", rows)}
+    return {"instructions": chart.bars("Instructions of one refresh", "thousands, user space", rows)}
 
 
 def goals(figures):

@@ -3,7 +3,7 @@
 import shutil
 import time
 
-from harness import contenders, daemon, endpoint, grants, picture, report
+from harness import chart, contenders, daemon, endpoint, grants, report
 
 from .growth import PERIOD
 
@@ -48,7 +48,7 @@ def at_rate(site, folder, rate, seconds):
     store.verify_once_each(site.issued, written)
     lateness = worker.lateness()
     if len(lateness) != written:
-        raise SystemExit(f"{written} grants came due, and the metrics log tells of {len(lateness)}")
+        raise SystemExit(f"{written} grants came due, and the metrics log has {len(lateness)}")
     return {"offered_per_second": written / seconds, "refreshes": written,
             "lateness_ms": {name: daemon.quantile(lateness, share) for name, share in QUANTILES}}
 
@@ -63,9 +63,9 @@ def tables(figures):
     )
 
 
-def pictures(figures):
+def charts(figures):
     labels = [f"{row['share']:.0%} of the throughput" for row in figures["rows"]]
-    return {"lateness": picture.bars("Lateness of a refresh", "milliseconds", [
+    return {"lateness": chart.bars("Lateness of a refresh", "milliseconds", [
         (f"{label}, {name}", row["lateness_ms"][name])
         for label, row in zip(labels, figures["rows"], strict=True) for name, _ in QUANTILES[:3]])}
 

@@ -4,7 +4,7 @@ import collections
 import contextlib
 import sqlite3
 
-from harness import daemon, endpoint, grants, picture, report
+from harness import chart, daemon, endpoint, grants, report
 
 from .growth import PERIOD
 
@@ -68,9 +68,9 @@ def tables(figures):
         ["CPU-s per 1,000", f"{figures['cpu_per_1000']:.4f}"], ["peak MB", f"{figures['peak_megabytes']:.0f}"]])
 
 
-def pictures(figures):
+def charts(figures):
     rates = figures["rates"]
-    return {"outage": picture.lines("Requests in each second after the outage", "requests/s",
+    return {"outage": chart.lines("Requests in each second after the outage", "requests/s",
                                     [f"{second} s" for second in range(len(rates))],
                                     {"sent": rates, "--max-rate": [figures["max_rate"]] * len(rates)})}
 

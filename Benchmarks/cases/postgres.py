@@ -5,11 +5,12 @@ import itertools
 import signal
 import time
 
-from harness import daemon, endpoint, measuring, picture, postgres, report
+from harness import chart, daemon, endpoint, measuring, postgres, report
 
 TITLE = "Several workers on one PostgreSQL server"
-# The latency of the endpoint in seconds. At --max-rate 100000 a worker has 512 requests in flight
-# (EngineConfiguration.usualMostInFlight): with 50 ms the processors are still the limit, with a second the endpoint is.
+# The latency of the endpoint in seconds. At --max-rate 100000 a worker has 512 refreshes in flight
+# (EngineConfiguration.defaultMaximumInFlight): with 50 ms the processors are still the limit, with a second the
+# endpoint is.
 LATENCIES = [0, 0.05, 1]
 # A fault can only lose answers that were given at most this many seconds before it and were not yet stored.
 UNSTORED = 5
@@ -94,7 +95,7 @@ class Bench:
         unexplained = [grant for grant, at in repeated(log) if not instant - UNSTORED < at < instant + UNSTORED]
         if found["refreshed"] != count or unexplained:
             raise SystemExit(
-                f"{name}: {count} grants were due, and this became of them: {found}; {len(unexplained)} were "
+                f"{name}: {count} grants were due; the outcome: {found}; {len(unexplained)} were "
                 f"asked for again although no answer was lost, as {unexplained[:3]}"
             )
         instants = [at for at, _, _ in log]
@@ -242,8 +243,8 @@ def tables(figures):
     )
 
 
-def pictures(figures):
-    return {"postgres": picture.bars("Workers on one PostgreSQL", "refreshes/s together", [
+def charts(figures):
+    return {"postgres": chart.bars("Workers on one PostgreSQL", "refreshes/s together", [
         (f"refresh-worker x {row['workers']}, {row['latency'] * 1000:.0f} ms", row["per_second"])
         for row in figures["crews"]])}
 

@@ -3,14 +3,14 @@
 import shutil
 import statistics
 
-from harness import contenders, endpoint, picture, report
+from harness import chart, contenders, endpoint, report
 
 TITLE = "Refreshes a second, and what each costs"
 
 
 def measure(scale, folder):
     rounds, count = scale.pick(3, 1), scale.pick(60_000, 1_000)
-    everybody = contenders.everybody()
+    everybody = contenders.all_contenders()
     runs = {(one.name, one.version): [] for one in everybody}
     with endpoint.Endpoint(folder / "endpoint") as site:
         for turn in range(rounds):
@@ -49,15 +49,15 @@ def tables(figures):
     )
 
 
-def pictures(figures):
+def charts(figures):
     def label(one):
         return f"{one['name']}, {one['version']}"
 
     def of(key):
         return [(label(one), one[key]["median"]) for one in figures["contenders"]]
 
-    return {"refresh-rate": picture.bars("Refreshes a second", "median", of("per_second")),
-            "refresh-cpu": picture.bars("Processor time of the client for 1,000 refreshes", "CPU-seconds, median",
+    return {"refresh-rate": chart.bars("Refreshes a second", "median", of("per_second")),
+            "refresh-cpu": chart.bars("Processor time of the client for 1,000 refreshes", "CPU-seconds, median",
                                         of("cpu_per_1000"))}
 
 

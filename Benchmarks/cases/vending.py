@@ -3,7 +3,7 @@
 import os
 import re
 
-from harness import paths, picture, programs, report
+from harness import chart, paths, programs, report
 
 TITLE = "Vending: valid tokens a second, handed to a service"
 LINE = re.compile(
@@ -17,9 +17,9 @@ def measure(scale, folder):
         for _ in range(scale.pick(3, 1)):
             environment = {**os.environ, "BINARIES": str(paths.PROGRAMS), "TMPDIR": str(folder)}
             words = [scale.pick(8, 1), connections, scale.pick(1_000, 50)]
-            told = programs.call(paths.BENCHMARKS / "Vending" / "run", *words, env=environment)
-            scale.say(told.strip())
-            found = {what: [float(figure) for figure in figures] for what, *figures in LINE.findall(told)}
+            output = programs.call(paths.BENCHMARKS / "Vending" / "run", *words, env=environment)
+            scale.say(output.strip())
+            found = {what: [float(figure) for figure in figures] for what, *figures in LINE.findall(output)}
             rate, p50, p99, cpu = found["tokens"]
             rows.append({"connections": connections, "per_second": rate, "p50_ms": p50, "p99_ms": p99, "cpu_us": cpu,
                          "healthz_per_second": found["/healthz"][0], "healthz_cpu_us": found["/healthz"][3]})
@@ -36,9 +36,9 @@ def tables(figures):
                             "/healthz CPU us each"], rows))
 
 
-def pictures(figures):
+def charts(figures):
     rows = figures["rows"]
-    return {"vending": picture.bars("Valid tokens a second", "each round", [
+    return {"vending": chart.bars("Valid tokens a second", "each round", [
         (f"refresh-worker, {row['connections']} connections", row["per_second"]) for row in rows])}
 
 

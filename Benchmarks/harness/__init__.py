@@ -1,1 +1,1 @@
-"""The shared parts of the benchmarks: the endpoint, seeding, measuring of processes, tables and pictures."""
+"""The shared parts of the benchmarks: the endpoint, seeding, measuring of processes, tables and charts."""

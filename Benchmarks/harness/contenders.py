@@ -7,18 +7,18 @@ from . import endpoint, grants, measuring, paths, programs
 
 @dataclasses.dataclass
 class Contender:
-    """One program over one HTTP version; `share` is its fraction of the requests, for slow ones."""
+    """One program over one HTTP version; `fraction` is its fraction of the requests, for slow ones."""
     name: str
     version: str
     command: callable
-    share: float = 1
+    fraction: float = 1
 
     def run(self, site, count, folder):
         """One run against the endpoint: refreshes a second, processor seconds for a thousand, memory."""
-        count = max(64, int(count * self.share))
+        count = max(64, int(count * self.fraction))
         site.start_log()
         cost = measuring.run(self.command(site, self.version, count), log=folder / "errors.log")
-        site.settle()
+        site.flush_log()
         if cost.exit_code != 0:
             raise SystemExit(f"{self.name} failed: {cost.output}{(folder / 'errors.log').read_text()}")
         return figures(site, count, cost, self.name)
@@ -37,7 +37,7 @@ class Worker(Contender):
         command = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log",
                    *store.settings(site, self.version)]
         cost = measuring.run(command, log=folder / "errors.log")
-        site.settle()
+        site.flush_log()
         if cost.exit_code != 0:
             raise SystemExit(f"{self.name} failed: {cost.output}{(folder / 'errors.log').read_text()}")
         store.verify_once_each(site.issued, count)
@@ -61,7 +61,7 @@ def h2load(site, version, count):
             "content-type: application/x-www-form-urlencoded", site.url(version)]
 
 
-def everybody():
+def all_contenders():
     """All contenders, in the order of their turns."""
     go = programs.build_go("x_oauth2")
     python = programs.python()
@@ -76,7 +76,7 @@ def everybody():
     return [
         Worker("h2"), Contender("x/oauth2 (Go)", "h2", oauth2), Contender("h2load", "h2", h2load),
         Worker("h1"), Contender("x/oauth2 (Go)", "h1", oauth2), Contender("h2load", "h1", h2load),
-        Contender("google-auth (Python), threads", "h1", peer("google_auth_threads.py"), share=0.1),
-        Contender("aiohttp (Python)", "h1", peer("aiohttp_tasks.py"), share=0.2),
-        Contender("httpx (Python)", "h2", peer("httpx_tasks.py"), share=0.1),
+        Contender("google-auth (Python), threads", "h1", peer("google_auth_threads.py"), fraction=0.1),
+        Contender("aiohttp (Python)", "h1", peer("aiohttp_tasks.py"), fraction=0.2),
+        Contender("httpx (Python)", "h2", peer("httpx_tasks.py"), fraction=0.1),
     ]

@@ -39,7 +39,7 @@ class Daemon:
         self.peak_megabytes = measuring.status(self.process.pid, "VmHWM") / 1024
         self.process.terminate()
         code = self.process.wait(timeout=60)
-        self.site.settle()
+        self.site.flush_log()
         if code != 0:
             raise SystemExit(f"the worker ended with {code}: {self.errors.read_text()}")
 
@@ -85,9 +85,9 @@ class Daemon:
         return sorted(found)
 
 
-def quantile(ordered, share):
-    """The value that a `share` of all values does not exceed."""
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+def quantile(ordered, fraction):
+    """The value that a `fraction` of all values does not exceed."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))]
 
 
 def drop_file_cache(path):

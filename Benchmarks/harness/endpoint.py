@@ -85,13 +85,13 @@ class Endpoint:
 
     def start_log(self):
         """Begins a new log of issued tokens and discards the old one."""
-        self.settle()
+        self.flush_log()
         self.issued.unlink(missing_ok=True)
         self.process.send_signal(subprocess.signal.SIGUSR1)
         measuring.wait_for(self.issued.exists, 10, lambda: f"nginx opens a new log: {self._errors()}", pause=0.01)
 
     @staticmethod
-    def settle():
+    def flush_log():
         """Waits until nginx has written its buffer, which it does five times a second."""
         time.sleep(0.5)
 

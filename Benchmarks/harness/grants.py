@@ -49,7 +49,7 @@ class Grants:
         been."""
         found = self.verify(issued)
         if found["most"] != 1 or found["older"] != 0 or found["refreshed"] != (refreshed or found["refreshed"]):
-            raise SystemExit(f"{refreshed or 'some'} grants were due, and this became of them: {found}")
+            raise SystemExit(f"{refreshed or 'some'} grants were due; the outcome: {found}")
 
     def exercise(self, count, ahead=0):
         """Claims and commits grants without an endpoint, as if it were later, and returns the cost of each."""

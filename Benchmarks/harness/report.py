@@ -1,4 +1,4 @@
-"""Makes RESULTS.md and the pictures from the files in Benchmarks/results."""
+"""Makes RESULTS.md and the charts from the files in Benchmarks/results."""
 
 import json
 
@@ -18,13 +18,13 @@ def table(head, rows, figures=True):
 
 
 def compose(benchmarks):
-    """Writes the page and the pictures; `benchmarks` are the modules by name, in their order."""
+    """Writes the page and the charts; `benchmarks` are the modules by name, in their order."""
     records = {}
     for name in benchmarks:
         file = paths.RESULTS / f"{name}.json"
         if file.exists():
             records[name] = json.loads(file.read_text())
-    paths.PICTURES.mkdir(exist_ok=True)
+    paths.CHARTS.mkdir(exist_ok=True)
     newest = max(records.values(), key=lambda record: record["time"])
     parts = [HEAD, "## Goals\n", goals(benchmarks, records), "\n## Machine and versions\n", surroundings(newest)]
     for name, record in records.items():
@@ -46,15 +46,15 @@ def surroundings(record):
 
 
 def section(name, benchmark, record, newest):
-    told = (f"`{record['command']}` on commit {record['commit']}, {record['time']}; load average at its end "
+    text = (f"`{record['command']}` on commit {record['commit']}, {record['time']}; load average at its end "
             f"{record['machine']['load']}.")
     known = {**newest["machine"], **newest["versions"]}
     others = {key: value for key, value in {**record["machine"], **record["versions"]}.items()
               if key != "load" and known.get(key) != value}
     if others:
-        told += " Otherwise than above: " + ", ".join(f"{key} {value}" for key, value in others.items()) + "."
-    parts = [f"\n## {name}\n", benchmark.TITLE + ".\n", told + "\n", benchmark.tables(record["figures"])]
-    for file, drawing in benchmark.pictures(record["figures"]).items():
-        (paths.PICTURES / f"{file}.svg").write_text(drawing)
-        parts.append(f"\n![{file}](pictures/{file}.svg)")
+        text += " Otherwise than above: " + ", ".join(f"{key} {value}" for key, value in others.items()) + "."
+    parts = [f"\n## {name}\n", benchmark.TITLE + ".\n", text + "\n", benchmark.tables(record["figures"])]
+    for file, drawing in benchmark.charts(record["figures"]).items():
+        (paths.CHARTS / f"{file}.svg").write_text(drawing)
+        parts.append(f"\n![{file}](charts/{file}.svg)")
     return parts

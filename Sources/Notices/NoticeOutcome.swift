@@ -18,7 +18,7 @@ package enum NoticeOutcome: Hashable, Sendable {
     }
 
     /// The time after which a notice that was not accepted is given up.
-    package static let patience: Duration = .seconds(24 * 60 * 60)
+    package static let givenUpAfter: Duration = .seconds(24 * 60 * 60)
 
     private static let backOff = BackOff(first: .seconds(5), longest: .seconds(15 * 60))
 
@@ -31,7 +31,7 @@ package enum NoticeOutcome: Hashable, Sendable {
         unit: Double
     ) -> NoticeOutcome {
         if let status, (200...299).contains(status) { return .accepted }
-        guard now - notice.pendingSince < patience else { return .givenUp }
+        guard now - notice.pendingSince < givenUpAfter else { return .givenUp }
         let wait = backOff.delay(failures: notice.attempts + 1, remainingLife: nil, unit: unit)
         return .postponed(until: now + max(wait, retryAfter ?? .zero))
     }

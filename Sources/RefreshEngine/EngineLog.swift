@@ -142,7 +142,7 @@ package final class EngineLog: Sendable {
     }
 
     /// Logs an error of the store, of sealing, or of the spill file.
-    package func storeTrouble(_ error: any Error, waiting: Int) {
+    package func reportStoreFailure(_ error: any Error, waiting: Int) {
         diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
         let (kind, text): (AlarmKind, String) =
             switch error {
@@ -168,12 +168,12 @@ package final class EngineLog: Sendable {
     }
 
     /// Raises an alarm because the key ring does not fit the database; the alarm repeats every hour until it does.
-    package func keyRingTrouble(_ kind: AlarmKind, _ text: String) {
+    package func reportKeyRingProblem(_ kind: AlarmKind, _ text: String) {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
     /// Raises an alarm because a certificate must be renewed.
-    package func certificateTrouble(_ kind: AlarmKind, _ text: String) {
+    package func reportCertificateProblem(_ kind: AlarmKind, _ text: String) {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 

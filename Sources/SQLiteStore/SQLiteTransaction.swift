@@ -136,22 +136,24 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     func update(_ grant: Grant) throws {
-        guard let former = try stored(grant.id) else {
+        guard var former = try stored(grant.id) else {
             throw StoreError(.conflict, "There is no grant \(grant.id) to update.")
         }
         guard !former.forbids(grant) else {
             throw StoreError(.conflict, "The user of grant \(grant.id) was deleted.")
         }
-        guard former != grant else { return }
+        // Leases are not part of the row. Grants are compared once and not copied: each refresh gets here.
+        let formerLease = former.lease
+        former.setLease(grant.lease)
+        let keepsRow = former == grant
+        guard !keepsRow || formerLease != grant.lease else { return }
         try perform { () throws(StoreError) in
-            var leased = former
-            leased.setLease(grant.lease)
-            guard leased != grant else { return }
+            guard !keepsRow else { return }
             let extent = GrantRow.extent(of: grant, from: former)
             try connection.run(extent.update) { GrantRow.bindUpdate(grant, extent: extent, to: $0) }
         }
-        if former.lease != grant.lease {
-            leaseChanges[grant.id, default: LeaseChange(ended: former.lease?.claim)].lease = grant.lease
+        if formerLease != grant.lease {
+            leaseChanges[grant.id, default: LeaseChange(ended: formerLease?.claim)].lease = grant.lease
         }
         grants[grant.id] = grant
         let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil
@@ -211,9 +213,10 @@ final class SQLiteTransaction: StoreTransaction {
         )
     }
 
-    private func caching(_ grant: Grant?) -> Grant? {
-        let grant = grant.map(withPresentLease)
-        if let grant { grants[grant.id] = grant }
+    private func caching(_ grant: consuming Grant?) -> Grant? {
+        guard let id = grant?.id else { return nil }
+        if let change = leaseChanges[id] { grant?.setLease(change.lease) }
+        grants[id] = grant
         return grant
     }
 

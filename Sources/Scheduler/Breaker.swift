@@ -29,7 +29,7 @@ package struct Breaker: Hashable, Sendable {
         /// Next: `probing`.
         case open(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
 
-        /// One grant's request is in flight; if its answer is lost, the next probe may begin at `nextProbe`.
+        /// One grant's request is unanswered; if its answer is lost, the next probe may begin at `nextProbe`.
         ///
         /// Next: `closed` after a good answer, `open` after a bad one, `probing` again if the answer is lost.
         case probing(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
@@ -98,6 +98,12 @@ package struct Breaker: Hashable, Sendable {
         case .closed: nil
         case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason
         }
+    }
+
+    /// `true` while it is open because the endpoint refuses the client itself.
+    package var isOpenForClientFault: Bool {
+        guard case .clientFault = reason else { return false }
+        return true
     }
 
     /// `true` if the endpoint has failed for so long that grants are in back-off because of it and not by chance.

@@ -14,80 +14,80 @@ import Testing
 struct NoticeDispatcherTests {
     @Test("posts each change once, those of one grant in their order")
     func inOrder() async throws {
-        let world = try World { _ in 204 }
-        try await world.disconnect(user: 1)
-        try await world.reconnect(user: 1)
-        try await world.disconnect(user: 2)
-        #expect(try await world.dispatcher.deliverDue() == 3)
-        #expect(try await world.dispatcher.deliverDue() == 0)
-        let types = try world.posted.filter { $0["data"]?["user_id"] == .string("user 1") }.map { $0["type"]?.string }
+        let fixture = try NoticeFixture { _ in 204 }
+        try await fixture.disconnect(user: 1)
+        try await fixture.reconnect(user: 1)
+        try await fixture.disconnect(user: 2)
+        #expect(try await fixture.dispatcher.deliverDue() == 3)
+        #expect(try await fixture.dispatcher.deliverDue() == 0)
+        let types = try fixture.posted.filter { $0["data"]?["user_id"] == .string("user 1") }.map { $0["type"]?.string }
         #expect(types == ["grant.disconnected", "grant.connected"])
     }
 
-    @Test("keeps the later notice of a grant back until the earlier one is accepted")
-    func keepsBack() async throws {
-        let world = try World { number in number == 1 ? 503 : 204 }
-        try await world.disconnect(user: 1)
-        try await world.reconnect(user: 1)
-        #expect(try await world.dispatcher.deliverDue() == 1)
-        world.time.advance(by: .seconds(5))
-        #expect(try await world.dispatcher.deliverDue() == 2)
-        let types = try world.posted.map { $0["type"]?.string }
+    @Test("does not post the later notice of a grant before the earlier one is accepted")
+    func waitsForTheEarlier() async throws {
+        let fixture = try NoticeFixture { number in number == 1 ? 503 : 204 }
+        try await fixture.disconnect(user: 1)
+        try await fixture.reconnect(user: 1)
+        #expect(try await fixture.dispatcher.deliverDue() == 1)
+        fixture.time.advance(by: .seconds(5))
+        #expect(try await fixture.dispatcher.deliverDue() == 2)
+        let types = try fixture.posted.map { $0["type"]?.string }
         #expect(types == ["grant.disconnected", "grant.disconnected", "grant.connected"])
-        let ids = Set(try world.posted.prefix(2).map { $0["id"]?.string })
+        let ids = Set(try fixture.posted.prefix(2).map { $0["id"]?.string })
         #expect(ids.count == 1)
     }
 
     @Test("gives a notice up after a day, and continues with the next")
     func givesUp() async throws {
         let accepts = Mutex(false)
-        let world = try World { _ in accepts.withLock { $0 } ? 204 : 500 }
-        try await world.disconnect(user: 1)
+        let fixture = try NoticeFixture { _ in accepts.withLock { $0 } ? 204 : 500 }
+        try await fixture.disconnect(user: 1)
         for _ in 0..<30 {
-            try await world.dispatcher.deliverDue()
-            world.time.advance(by: .seconds(3600))
+            try await fixture.dispatcher.deliverDue()
+            fixture.time.advance(by: .seconds(3600))
         }
-        #expect(try await world.store.nextNoticeAt() == nil)
+        #expect(try await fixture.store.nextNoticeAt() == nil)
         accepts.withLock { $0 = true }
-        try await world.reconnect(user: 1)
-        #expect(try await world.dispatcher.deliverDue() == 1)
-        #expect(try world.posted.last?["type"] == .string("grant.connected"))
+        try await fixture.reconnect(user: 1)
+        #expect(try await fixture.dispatcher.deliverDue() == 1)
+        #expect(try fixture.posted.last?["type"] == .string("grant.connected"))
     }
 
     @Test("posts nothing while another process has claimed the outbox")
     func oneAtATime() async throws {
-        let world = try World { _ in 204 }
-        try await world.disconnect(user: 1)
-        #expect(try await world.store.claimNotices(owner: "another", for: .seconds(30)))
-        #expect(try await world.dispatcher.deliverDue() == 0)
-        world.time.advance(by: .seconds(31))
-        #expect(try await world.dispatcher.deliverDue() == 1)
+        let fixture = try NoticeFixture { _ in 204 }
+        try await fixture.disconnect(user: 1)
+        #expect(try await fixture.store.claimNotices(owner: "another", for: .seconds(30)))
+        #expect(try await fixture.dispatcher.deliverDue() == 0)
+        fixture.time.advance(by: .seconds(31))
+        #expect(try await fixture.dispatcher.deliverDue() == 1)
     }
 
     @Test("posts replayed notices again under the same id")
     func replay() async throws {
-        let world = try World { _ in 204 }
-        try await world.disconnect(user: 1)
-        try await world.dispatcher.deliverDue()
-        let count = try await world.store.replayNotices(
-            since: world.time.now - .seconds(60),
+        let fixture = try NoticeFixture { _ in 204 }
+        try await fixture.disconnect(user: 1)
+        try await fixture.dispatcher.deliverDue()
+        let count = try await fixture.store.replayNotices(
+            since: fixture.time.now - .seconds(60),
             ofUser: nil,
-            at: world.time.now
+            at: fixture.time.now
         )
         #expect(count == 1)
-        #expect(try await world.dispatcher.deliverDue() == 1)
-        let ids = Set(try world.posted.map { $0["id"]?.string })
+        #expect(try await fixture.dispatcher.deliverDue() == 1)
+        let ids = Set(try fixture.posted.map { $0["id"]?.string })
         #expect(ids.count == 1)
     }
 
     @Test("writes the outcome of each try to the metrics log")
     func metrics() async throws {
-        let world = try World { number in number == 1 ? 503 : 204 }
-        try await world.disconnect(user: 1)
-        try await world.dispatcher.deliverDue()
-        world.time.advance(by: .seconds(5))
-        try await world.dispatcher.deliverDue()
-        let lines = try world.sink.lines.map { try JSONValue.parse(Array($0.utf8)) }
+        let fixture = try NoticeFixture { number in number == 1 ? 503 : 204 }
+        try await fixture.disconnect(user: 1)
+        try await fixture.dispatcher.deliverDue()
+        fixture.time.advance(by: .seconds(5))
+        try await fixture.dispatcher.deliverDue()
+        let lines = try fixture.sink.lines.map { try JSONValue.parse(Array($0.utf8)) }
         #expect(lines.map { $0["outcome"]?.string } == ["postponed", "accepted"])
         #expect(lines.map { $0["attempt"]?.integer } == [1, 2])
         #expect(lines.map { $0["status"]?.integer } == [503, 204])
@@ -95,7 +95,7 @@ struct NoticeDispatcherTests {
 }
 
 /// A store with an outbox, a backend that answers by the number of the request, and a dispatcher between them.
-private final class World: Sendable {
+private final class NoticeFixture: Sendable {
     let time = ManualTime()
     let store: InMemoryStore
     let sink = LineMemory()

@@ -68,7 +68,7 @@ package struct MonitoringHandler: Sendable {
     package func readiness() async -> ServerResponse {
         let phase = phase.current
         let databaseTrouble = database.trouble
-        let storing = await engine.storingFailsFor
+        let storing = await engine.failingToStoreFor
         let isStoring = storing.map { $0 <= Self.longestWait } ?? true
         let ring = engine.keyRing
         let isReady = phase == .serving && databaseTrouble == nil && isStoring && ring.standbyReason == nil

@@ -82,7 +82,7 @@ package struct SecurityEventReceiver: Sendable {
             if booked?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
             return ServerResponse(status: 202, headers: [ServerResponse.noStore])
         } catch {
-            log.storeTrouble(error, waiting: 1)
+            log.reportStoreFailure(error, waiting: 1)
             return Self.later(after: .seconds(5))
         }
     }

@@ -1,14 +1,14 @@
 package import Clocks
 package import JSON
 
-/// The result of a run that tries each due grant once: the last line on standard output.
+/// The result of a pass, which tries each due grant once: the last line on standard output.
 package struct RunOnceEvent: MetricsEvent {
     package static let name = "run_once"
 
     package static let fields: [MetricsField] = [
         .always("due", .integer, "grants that were due; the next seven sum to it"),
         .always("refreshed", .integer, "grants with a new access token"),
-        .always("retrying", .integer, "grants left for a later run, for a reason that passes"),
+        .always("retrying", .integer, "grants left for a later pass, for a reason that may pass"),
         .always("held", .integer, "grants that wait for confirmation"),
         .always("suspended", .integer, "grants that a policy or an administrator blocks"),
         .always("reauth_required", .integer, "grants whose user must sign in again"),
@@ -16,7 +16,7 @@ package struct RunOnceEvent: MetricsEvent {
         .always("skipped", .integer, "grants that another worker had claimed"),
         .always("spilled", .integer, "answers with tokens that the database did not take, kept in the spill file"),
         .always("lost", .integer, "answers with tokens that could be kept nowhere"),
-        .always("duration_ms", .integer, "how long the run took"),
+        .always("duration_ms", .integer, "how long the pass took"),
     ]
 
     package var due: Int

@@ -6,12 +6,12 @@ package struct StoppingEvent: MetricsEvent {
 
     package static let fields: [MetricsField] = [
         .always("reason", .string, "what it stops for, as in `SIGTERM`"),
-        .always("in_flight", .integer, "requests sent and not yet answered"),
+        .always("in_flight", .integer, "refreshes in flight: begun, and their result is not stored yet"),
     ]
 
     /// The reason for the stop.
     package var reason: String
-    /// Requests sent and not yet answered.
+    /// The number of refreshes in flight.
     package var inFlight: Int
 
     package init(reason: String, inFlight: Int) {

@@ -9,7 +9,7 @@ package struct SummaryEvent: MetricsEvent {
         + RefreshOutcome.allCases.map { outcome in
             .always(outcome.rawValue, .integer, "tries in the interval with the outcome `\(outcome.rawValue)`")
         } + [
-            .always("in_flight", .integer, "requests sent and not yet answered"),
+            .always("in_flight", .integer, "refreshes in flight: begun, and their result is not stored yet"),
             .always("due", .integer, "grants that are due or soon will be, as far as the worker looks ahead"),
             .always("overdue", .integer, "grants whose due instant has passed"),
             .always("oldest_overdue_ms", .integer, "for how long the longest overdue grant has been; 0 when none is"),
@@ -56,7 +56,7 @@ package struct SummaryEvent: MetricsEvent {
 
     /// The counts of the interval.
     package var counts: IntervalCounts
-    /// Requests sent and not yet answered.
+    /// The number of refreshes in flight.
     package var inFlight: Int
     /// Grants that are due or will be within the worker's window.
     package var due: Int

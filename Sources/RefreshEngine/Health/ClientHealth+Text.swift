@@ -5,19 +5,19 @@ import Store
 
 /// The stored form: JSON, so that an operator can read it with the database's own shell.
 ///
-/// A field that is missing or cannot be read counts as unknown: health only advises and can be learned again. Version 1
-/// had no `version`, and kept the ids of grants between the signs of its window.
+/// A field that is missing or cannot be read counts as unknown: the next answers fill it again. In version 1 there was
+/// no field `version`, and the ids of grants stood between the signs of its `window`.
 extension ClientHealth {
     package init(stored: [UInt8]?, epoch: String) {
         guard let stored, let body = JSONValue.object(in: stored), let storedEpoch = body["epoch"]?.string else {
             self.init(epoch: epoch)
             return
         }
-        let stale = ClientHealth(
+        let inStoredEpoch = ClientHealth(
             epoch: storedEpoch,
             breaker: Breaker(body["breaker"]),
             limits: Pacer.Limits(body["limits"]),
-            window: AnswerWindow(body["window"]),
+            recentAnswers: RecentAnswers(body["window"]),
             rate: InvalidGrantRate(body["rate"]),
             unconfirmedEnds: (body["believed"]?.array ?? []).compactMap { entry in
                 guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let at = entry["at"]?.milliseconds
@@ -33,7 +33,7 @@ extension ClientHealth {
             failingSince: body["failing_since"]?.milliseconds.map { BootInstant(milliseconds: $0) },
             refusals: ConsecutiveRefusals(body["refusals"])
         )
-        self = stale.inEpoch(epoch)
+        self = inStoredEpoch.inEpoch(epoch)
     }
 
     package var stored: [UInt8] {
@@ -42,7 +42,7 @@ extension ClientHealth {
         line.field("epoch", epoch)
         line.object("breaker") { breaker.write(into: &$0) }
         line.object("limits") { limits.write(into: &$0) }
-        line.field("window", window.text)
+        line.field("window", recentAnswers.text)
         line.object("rate") { rate.write(into: &$0) }
         if !unconfirmedEnds.isEmpty {
             line.array("believed") { array in
@@ -136,7 +136,7 @@ extension Pacer.Limits {
     }
 }
 
-extension AnswerWindow {
+extension RecentAnswers {
     /// One character per answer: `-` for `invalid_grant` and `+` for anything else.
     fileprivate var text: String {
         String(decoding: answers.map { $0 ? UInt8(ascii: "-") : UInt8(ascii: "+") }, as: UTF8.self)
@@ -161,11 +161,13 @@ extension InvalidGrantRate {
             Minute(number: $0[0], answers: Int($0[1]), invalid: Int($0[2]), ended: Int($0[3]), dropped: Int($0[4]))
         }
         let blocks = Self.rows(body?["blocks"]).map { Block(since: $0[0], answers: Int($0[1]), invalid: Int($0[2])) }
-        let usual = Self.rows(body?["usual"]).map { Baseline(day: $0[0], answers: Int($0[1]), ended: Int($0[2])) }
+        let baselines = Self.rows(body?["baseline"]).map {
+            Baseline(day: $0[0], answers: Int($0[1]), ended: Int($0[2]))
+        }
         self.init(
             minutes: minutes.sorted { $0.number < $1.number },
             blocks: blocks.sorted { $0.since < $1.since },
-            usual: usual.first ?? Baseline()
+            baseline: baselines.first ?? Baseline()
         )
     }
 
@@ -174,7 +176,7 @@ extension InvalidGrantRate {
         line.field("minutes", minutes.joined(separator: " "))
         let blocks = blocks.map { "\($0.since)/\($0.answers)/\($0.invalid)" }
         line.field("blocks", blocks.joined(separator: " "))
-        line.field("usual", "\(usual.day)/\(usual.answers)/\(usual.ended)")
+        line.field("baseline", "\(baseline.day)/\(baseline.answers)/\(baseline.ended)")
     }
 
     /// Parses rows of numbers, with slashes between numbers and spaces between rows.

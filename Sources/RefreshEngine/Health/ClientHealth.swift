@@ -2,7 +2,7 @@ package import Clocks
 package import Scheduler
 package import Store
 
-/// The condition of one client id, shared by all workers through the store.
+/// The health of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {
     /// A grant that an `invalid_grant` ended without confirmation; it is recalled if a wave shows soon after.
     package struct UnconfirmedEnd: Hashable, Sendable {
@@ -24,7 +24,7 @@ package struct ClientHealth: Hashable, Sendable {
     package var epoch: String
     package var breaker: Breaker
     package var limits: Pacer.Limits
-    package var window: AnswerWindow
+    package var recentAnswers: RecentAnswers
     package var rate: InvalidGrantRate
     package var unconfirmedEnds: [UnconfirmedEnd]
     /// The time of the last refresh of a proven grant of this client.
@@ -42,7 +42,7 @@ package struct ClientHealth: Hashable, Sendable {
         epoch: String,
         breaker: Breaker = Breaker(),
         limits: Pacer.Limits = Pacer.Limits(),
-        window: AnswerWindow = AnswerWindow(),
+        recentAnswers: RecentAnswers = RecentAnswers(),
         rate: InvalidGrantRate = InvalidGrantRate(),
         unconfirmedEnds: [UnconfirmedEnd] = [],
         provenSuccessAt: Timestamp? = nil,
@@ -54,7 +54,7 @@ package struct ClientHealth: Hashable, Sendable {
         self.epoch = epoch
         self.breaker = breaker
         self.limits = limits
-        self.window = window
+        self.recentAnswers = recentAnswers
         self.rate = rate
         self.unconfirmedEnds = Array(unconfirmedEnds.suffix(Self.unconfirmedEndsKept))
         self.provenSuccessAt = provenSuccessAt
@@ -69,7 +69,7 @@ package struct ClientHealth: Hashable, Sendable {
         guard epoch != self.epoch else { return self }
         return ClientHealth(
             epoch: epoch,
-            window: window,
+            recentAnswers: recentAnswers,
             rate: rate,
             unconfirmedEnds: unconfirmedEnds,
             provenSuccessAt: provenSuccessAt,
@@ -78,14 +78,14 @@ package struct ClientHealth: Hashable, Sendable {
         )
     }
 
-    /// Judges one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> InvalidGrantRate.Level {
-        window.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
+        recentAnswers.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
     }
 
     /// Records an answer that shows if a token is alive: any success, and the refusals of proven grants.
     package mutating func recordAnswer(isInvalidGrant: Bool, at now: Timestamp) {
-        window.append(isInvalidGrant: isInvalidGrant)
+        recentAnswers.append(isInvalidGrant: isInvalidGrant)
         rate.record(isInvalidGrant: isInvalidGrant, at: now)
     }
 
@@ -104,31 +104,5 @@ package struct ClientHealth: Hashable, Sendable {
         defer { unconfirmedEnds = [] }
         rate.forgetEnds()
         return unconfirmedEnds.filter { now - $0.at < Self.recallSpan && $0.at <= now }.map(\.grant)
-    }
-}
-
-/// Refusals in a row that blame the client or the grant, until a proven grant succeeds.
-package struct ConsecutiveRefusals: Hashable, Sendable {
-    /// The shortest time that a row must last; while other grants succeed now and then, a row does not last as long.
-    package static let shortestSpan: Duration = .seconds(60)
-
-    package var since: BootInstant?
-    package var count: Int
-    package var grants: [Int64]
-
-    package init(since: BootInstant? = nil, count: Int = 0, grants: [Int64] = []) {
-        self.since = since
-        self.count = count
-        self.grants = Array(grants.prefix(Breaker.grantsToOpen))
-    }
-
-    /// Adds a refusal; returns `true` if the row is long enough to be the client's fault.
-    mutating func add(_ grant: GrantID, at now: BootInstant) -> Bool {
-        let first = since ?? now
-        since = first
-        count = min(count + 1, 1_000_000)
-        if grants.count < Breaker.grantsToOpen, !grants.contains(grant.rawValue) { grants.append(grant.rawValue) }
-        return count >= Breaker.failuresToOpen && grants.count >= Breaker.grantsToOpen
-            && now - first >= Self.shortestSpan
     }
 }

@@ -1,11 +1,11 @@
 package import Clocks
 
 /// The rate at which one client's proven grants answer `invalid_grant`: in the last ten minutes, in the last one to two
-/// thousand answers, and usually.
+/// thousand answers, and in recent days (the baseline).
 ///
-/// A share of the last answers alone does not tell a wave of a few per cent from users who left; the comparison with
-/// the usual rate does. The usual rate is learned from grants that ended for good, so a wave whose grants come back
-/// does not raise it.
+/// The last answers alone do not distinguish a wave of a few per cent from users who left; the comparison with the
+/// usual rate does. The usual rate is computed from grants that ended for good, so a wave whose grants come back does
+/// not raise it.
 package struct InvalidGrantRate: Hashable, Sendable {
     /// The meaning of the recent answers for one more `invalid_grant`.
     package enum Level: Hashable, Comparable, Sendable {
@@ -37,7 +37,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
         package var invalid = 0
     }
 
-    /// The usual counts, halved once a day so that they follow the last days.
+    /// The counts that define the usual rate, halved once a day so that they follow the last days.
     package struct Baseline: Hashable, Sendable {
         package var day: Int64 = 0
         package var answers = 0
@@ -49,7 +49,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     package static let answersPerBlock = 1_000
     /// The smallest number of grants in a wave that answered `invalid_grant` for the first time.
     package static let fewestInWave = 3
-    /// The prior: one answer in two hundred is assumed to be usual while little is known of a client.
+    /// The prior: one answer in two hundred is assumed to be usual while a client has few recorded answers.
     private static let prior = (answers: 1_000, ended: 5)
     /// Rates below this multiple of the usual rate are never unusual; an allowance for chance is added.
     private static let tolerated = 1.5
@@ -57,12 +57,12 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     package private(set) var minutes: [Minute]
     package private(set) var blocks: [Block]
-    package private(set) var usual: Baseline
+    package private(set) var baseline: Baseline
 
-    package init(minutes: [Minute] = [], blocks: [Block] = [], usual: Baseline = Baseline()) {
+    package init(minutes: [Minute] = [], blocks: [Block] = [], baseline: Baseline = Baseline()) {
         self.minutes = Array(minutes.suffix(Int(Self.minutesKept)))
         self.blocks = Array(blocks.suffix(2))
-        self.usual = usual
+        self.baseline = baseline
     }
 
     // MARK: Counting
@@ -100,8 +100,8 @@ package struct InvalidGrantRate: Hashable, Sendable {
         change(&minutes[minutes.count - 1])
     }
 
-    /// Begins a minute unless it is the current one; minutes that are older than the kept ones are added to the usual
-    /// counts.
+    /// Begins a minute unless it is the current one; minutes that are older than the kept ones are added to the
+    /// baseline.
     private mutating func beginMinute(_ minute: Int64) {
         guard minutes.last?.number != minute else { return }
         // Minutes from the future were counted before the clock was set back.
@@ -110,37 +110,37 @@ package struct InvalidGrantRate: Hashable, Sendable {
         let old = minutes.prefix { $0.number <= minute - Self.minutesKept }
         minutes.removeFirst(old.count)
         for minute in old {
-            usual.answers = min(usual.answers + minute.answers, Self.largestCount)
-            usual.ended = min(usual.ended + minute.ended, Self.largestCount)
+            baseline.answers = min(baseline.answers + minute.answers, Self.largestCount)
+            baseline.ended = min(baseline.ended + minute.ended, Self.largestCount)
         }
         let day = minute / (24 * 60)
-        if usual.day > 0, day > usual.day {
-            let halvings = min(day - usual.day, 62)
-            // Rounded up, so that a client with a single grant stays known.
-            usual.answers = (usual.answers + (1 << halvings) - 1) >> halvings
-            usual.ended >>= halvings
+        if baseline.day > 0, day > baseline.day {
+            let halvings = min(day - baseline.day, 62)
+            // Rounded up, so that a client with a single grant keeps a baseline.
+            baseline.answers = (baseline.answers + (1 << halvings) - 1) >> halvings
+            baseline.ended >>= halvings
         }
-        usual.day = day
+        baseline.day = day
         minutes.append(Minute(number: minute))
     }
 
     private static func minute(of now: Timestamp) -> Int64 { now.milliseconds / 60_000 }
 
-    // MARK: Judging
+    // MARK: Evaluation
 
     /// `true` once the client has got an answer more than ten minutes ago: from then on even a single `invalid_grant`
     /// can be unusual.
     ///
     /// Before that the first one is believed, so that an operator who tries the worker out does not have to wait for a
     /// confirmation.
-    private var isKnown: Bool { usual.answers > 0 }
+    private var hasBaseline: Bool { baseline.answers > 0 }
 
-    /// Judges one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> Level {
         var current = self
         let minute = Self.minute(of: now)
         current.beginMinute(minute)
-        let extra = current.isKnown ? uncounted : 0
+        let extra = current.hasBaseline ? uncounted : 0
         let overMinutes = current.level(
             answers: current.minutes.reduce(extra) { $0 + $1.answers },
             invalid: current.minutes.reduce(extra) { $0 + $1.invalid }
@@ -156,9 +156,9 @@ package struct InvalidGrantRate: Hashable, Sendable {
     /// Allows for chance with 1.5 standard deviations: a needless confirmation costs one request, a missing one the
     /// user's trust.
     private func level(answers: Int, invalid: Int) -> Level {
-        let rate = Double(usual.ended + Self.prior.ended) / Double(usual.answers + Self.prior.answers)
+        let rate = Double(baseline.ended + Self.prior.ended) / Double(baseline.answers + Self.prior.answers)
         let expected = Self.tolerated * rate * Double(answers)
-        let allowance = isKnown ? 0.0 : 1.0
+        let allowance = hasBaseline ? 0.0 : 1.0
         guard Double(invalid) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }
         return invalid >= Self.fewestInWave ? .wave : .unusual
     }

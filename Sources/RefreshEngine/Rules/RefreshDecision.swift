@@ -38,13 +38,6 @@ package struct RefreshDecision: Sendable {
     }
 }
 
-/// An event that a person must look at.
-package struct Alarm: Hashable, Sendable {
-    package var kind: AlarmKind
-    package var clientID: String
-    package var text: String
-}
-
 extension StoreTransaction {
     /// Stores the grant of a decision, with its history and the notices that are due; the caller stores the health.
     func store(_ decision: RefreshDecision, at now: Timestamp) throws {

@@ -52,7 +52,7 @@ extension RefreshRules {
         return decision
     }
 
-    /// Suspects the grant, or blames the client if it has refused many proven grants in a row.
+    /// Suspects the grant, or the client if many proven grants in a row were refused.
     private func decideFirstRefusal(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
         var context = stored
         guard context.grant.isProven else {
@@ -66,8 +66,8 @@ extension RefreshRules {
             )
             return decision
         }
-        let isLongRow = context.health.refusals.add(context.grant.id, at: context.instant)
-        if isLongRow || context.health.breaker.isOpenForClientFault { return blameClient(code, context) }
+        let isClientAtFault = context.health.refusals.add(context.grant.id, at: context.instant)
+        if isClientAtFault || context.health.breaker.isOpenForClientFault { return decideClientFault(code, context) }
         context.grant.suspect(since: context.now)
         return retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
     }

@@ -31,16 +31,18 @@ extension RefreshRules {
     /// sent the same token, got the answer that it is spent, and ended the grant; the grant may have been recalled
     /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
     /// stored as long as the stored token is the one that A sent.
-    func decideLate(_ context: DecisionContext) -> RefreshDecision {
-        var (grant, health) = (context.grant, context.health)
-        guard let rotated = context.result.rotated else { return RefreshDecision(.void, grant: grant, health: health) }
+    func decideLate(_ context: inout DecisionContext) -> RefreshDecision {
+        guard let rotated = context.result.rotated else {
+            return RefreshDecision(.void, grant: context.grant, health: context.health)
+        }
         let attempt = context.result.attempt
+        var (grant, health) = (context.grant, context.health)
         let isWanted =
             grant.revocationAskedAt == nil && !grant.wasEndedByUser
             && (grant.holds(attempt.refreshToken) || grant.wasEndedByAnswer(to: attempt.generation))
         switch context.result.answer {
         case .granted(let tokens) where isWanted:
-            return accept(tokens, context)
+            return accept(tokens, &context)
         case .flawed where isWanted:
             let events = grant.rotate(to: rotated, at: context.now)
             return RefreshDecision(.lostLease, grant: grant, events: events, health: health)

@@ -36,33 +36,31 @@ package struct RefreshRules: Sendable {
         if let outcome = outcomeIfStored(context) {
             return RefreshDecision(outcome, grant: context.grant, health: context.health)
         }
-        let effect = effectOnClient(context)
-        context.health = effect.health
+        let formerScope = context.grant.scope
+        let effect = applyToClient(&context)
         let holdsLease = context.holdsLease
         if holdsLease { context.grant.setLease(nil) }
         let isCurrent = context.grant.generation == context.result.attempt.generation
         // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
         if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
-        var decision = isCurrent ? decideAboutGrant(context, holdsLease: holdsLease) : decideLate(context)
+        var decision = isCurrent ? decideAboutGrant(&context, holdsLease: holdsLease) : decideLate(&context)
         decision.breakerChange = decision.breakerChange ?? effect.breakerChange
         decision.limitsChanged = effect.limitsChanged
         decision.endsOutage = effect.endsOutage
         if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
             decision.grant?.recordRotation(by: context.result.attempt.claim)
         }
-        if let scope = decision.grant?.scope {
-            decision.lostScopes = ScopeName.lost(from: context.grant.scope, to: scope)
-        }
+        if let scope = decision.grant?.scope { decision.lostScopes = ScopeName.lost(from: formerScope, to: scope) }
         return decision
     }
 
     /// Decides by the answer to the current refresh token; without its lease only an answer with tokens counts.
-    private func decideAboutGrant(_ context: DecisionContext, holdsLease: Bool) -> RefreshDecision {
+    private func decideAboutGrant(_ context: inout DecisionContext, holdsLease: Bool) -> RefreshDecision {
         switch context.result.answer {
         case .granted(let tokens):
             // A good answer counts regardless of the current lease: a rotated token must not be lost.
-            return accept(tokens, context)
+            return accept(tokens, &context)
         case .flawed(let code, let rotated):
             return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
         case _ where !holdsLease:
@@ -79,23 +77,30 @@ package struct RefreshRules: Sendable {
     }
 
     /// Stores the tokens of a good answer.
-    func accept(_ tokens: RefreshedTokens, _ context: DecisionContext) -> RefreshDecision {
+    ///
+    /// It changes the grant and the health of the context in place, since changes of a copy would copy their arrays.
+    func accept(_ tokens: RefreshedTokens, _ context: inout DecisionContext) -> RefreshDecision {
         let now = context.now
-        var grant = context.grant
-        var health = context.health
-        health.recordAnswer(isInvalidGrant: false, at: now)
-        health.provenSuccessAt = now
-        health.provenClientSecret = context.result.clientSecret
-        health.refusals = ConsecutiveRefusals()
-        let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: grant.lastSuccessAt, at: now)
+        context.health.recordAnswer(isInvalidGrant: false, at: now)
+        context.health.provenSuccessAt = now
+        context.health.provenClientSecret = context.result.clientSecret
+        context.health.refusals = ConsecutiveRefusals()
+        let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
         // The account was disabled while the request was in flight: an answer from before that does not lift it.
-        if grant.reason == .accountDisabled, grant.lastAttemptAt != context.result.attempt.lastAttemptAt {
-            let events = grant.store(tokens, isQuick: isQuick, at: now)
-            return RefreshDecision(.suspended, grant: grant, events: events, health: health)
+        if context.grant.reason == .accountDisabled,
+            context.grant.lastAttemptAt != context.result.attempt.lastAttemptAt
+        {
+            let events = context.grant.store(tokens, isQuick: isQuick, at: now)
+            return RefreshDecision(.suspended, grant: context.grant, events: events, health: context.health)
         }
-        let events = grant.refreshed(tokens, isQuick: isQuick, at: now) { DueTimes.dueAfterRefresh($0, at: now) }
-        let alarm = grant.quickRefreshes > DuePolicy.quickRefreshesAllowed ? refreshLoopAlarm(grant) : nil
-        return RefreshDecision(.refreshed, grant: grant, events: events, health: health, alarm: alarm)
+        let events = context.grant.refreshed(tokens, isQuick: isQuick, at: now) {
+            DueTimes.dueAfterRefresh($0, at: now)
+        }
+        var decision = RefreshDecision(.refreshed, grant: context.grant, events: events, health: context.health)
+        if context.grant.quickRefreshes > DuePolicy.quickRefreshesAllowed {
+            decision.alarm = refreshLoopAlarm(context.grant)
+        }
+        return decision
     }
 
     private func refreshLoopAlarm(_ grant: Grant) -> Alarm {
@@ -140,7 +145,7 @@ package struct RefreshRules: Sendable {
         case .blocked(let code):
             return suspend(GrantReason(rawValue: code), context)
         case .clientFault(let code):
-            return blameClient(code, context)
+            return decideClientFault(code, context)
         case .clientOrForeignToken(let code):
             return decideClientOrForeignToken(code, context)
         case .unknown(let code):

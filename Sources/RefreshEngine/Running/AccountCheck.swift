@@ -1,6 +1,5 @@
 import GoogleOAuth
 import Store
-private import Synchronization
 
 /// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
 ///
@@ -14,10 +13,11 @@ struct AccountCheck: Sendable {
         "https://www.googleapis.com/auth/userinfo.profile",
     ]
 
-    /// `true` until a refresh with the grant's refresh token has succeeded, if the account is known and can be looked up.
+    /// `true` until a refresh with the grant's refresh token has succeeded, if the account is known and can be looked
+    /// up.
     ///
-    /// Without one of the identity scopes Google names the account of no access token, so that the check would never end.
-    /// An import may store such a grant, and the account is then the operator's statement.
+    /// Google does not name the account of an access token without an identity scope, so that the check would never
+    /// end. An import may store such a grant, and the account is then the operator's statement.
     static func isNeeded(for grant: Grant) -> Bool {
         !grant.isProven && grant.owner.googleUserID != nil
             && !identityScopes.isDisjoint(with: grant.scope.split(separator: " "))
@@ -25,14 +25,14 @@ struct AccountCheck: Sendable {
 
     /// Returns the answer as it counts for the grant.
     ///
-    /// If the answer has no ID token, Google is asked once for the account, unless `mayAsk` is `false`. An answer whose
-    /// account stays unknown is not vended, but its rotated refresh token is kept.
-    func checked(_ answer: ParsedRefreshResponse, for grant: Grant, mayAsk: Bool) async -> ParsedRefreshResponse {
+    /// If the answer does not have an ID token, the account is looked up once at Google, unless `mayLookUp` is `false`.
+    /// An answer whose account stays unknown is not vended, but its rotated refresh token is kept.
+    func checked(_ answer: ParsedRefreshResponse, for grant: Grant, mayLookUp: Bool) async -> ParsedRefreshResponse {
         guard case .granted(let tokens) = answer.verdict, let expected = grant.owner.googleUserID else { return answer }
         let account: String?
-        if let named = tokens.account {
-            account = named
-        } else if mayAsk {
+        if let accountInAnswer = tokens.account {
+            account = accountInAnswer
+        } else if mayLookUp {
             do throws(AccountLookupFailure) {
                 account = try await endpoint.userInfo(accessToken: tokens.accessToken).googleUserID
             } catch {
@@ -52,27 +52,5 @@ struct AccountCheck: Sendable {
             result.text = "the refresh token belongs to another Google account than the access token that came with it"
         }
         return result
-    }
-}
-
-/// The check of one answer, which can be cancelled before and after it has begun.
-///
-/// It always ends by passing the answer on: a cancellation only ends the wait for Google.
-final class AccountLookup: Sendable {
-    private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
-
-    func run(_ body: @escaping @Sendable () async -> Void) {
-        state.withLock { state in
-            let task = Task { await body() }
-            if state.isCancelled { task.cancel() }
-            state.task = task
-        }
-    }
-
-    func cancel() {
-        state.withLock { state in
-            state.isCancelled = true
-            state.task?.cancel()
-        }
     }
 }

@@ -2,18 +2,18 @@ package import Secrets
 
 /// The settings of an engine.
 package struct EngineConfiguration: Sendable {
-    /// The memory for this many requests is small, and even at one second per request they make hundreds of refreshes
-    /// per second.
-    package static let usualMostInFlight = 512
+    /// The default of ``maximumInFlight``: so many requests need little memory, and make hundreds of refreshes per
+    /// second even if each takes a second.
+    package static let defaultMaximumInFlight = 512
 
     /// The name of this worker in its leases and log lines.
     package var workerName: String
-    /// The requests per second of one client id.
+    /// The highest number of requests per second of one client id, by all workers together.
     package var maxRate: Double
     /// The secrets of confidential clients, by client id; Google's public clients do not have one.
     package var clientSecrets: [String: Secret]
-    /// The maximum number of requests in flight; ``InFlightLimit`` decides how many are worth having.
-    package var mostInFlight: Int
+    /// The maximum number of refreshes in flight; ``InFlightLimit`` decides how many are worth having.
+    package var maximumInFlight: Int
     /// The longest time that one request may take; a lease must outlast it.
     package var requestDeadline: Duration
     /// The duration of a claim, which is renewed after a third of it.
@@ -26,7 +26,7 @@ package struct EngineConfiguration: Sendable {
         workerName: String,
         maxRate: Double = 200,
         clientSecrets: [String: Secret] = [:],
-        mostInFlight: Int = usualMostInFlight,
+        maximumInFlight: Int = defaultMaximumInFlight,
         requestDeadline: Duration = .seconds(15),
         leaseSpan: Duration = .seconds(30),
         scanInterval: Duration = .seconds(2),
@@ -35,7 +35,7 @@ package struct EngineConfiguration: Sendable {
         self.workerName = workerName
         self.maxRate = maxRate
         self.clientSecrets = clientSecrets
-        self.mostInFlight = mostInFlight
+        self.maximumInFlight = maximumInFlight
         self.requestDeadline = requestDeadline
         self.leaseSpan = leaseSpan
         self.scanInterval = scanInterval

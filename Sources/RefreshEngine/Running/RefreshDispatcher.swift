@@ -26,18 +26,18 @@ struct RefreshDispatcher: Sendable {
         _ refreshes: [InFlightRefresh],
         receive: @escaping @Sendable (PendingResult) -> Void
     ) -> [(GrantID, @Sendable () -> Void)] {
-        var asking: [GrantID] = []
+        var ids: [GrantID] = []
         var requests: [RefreshSubmission] = []
         var lookups: [AccountLookup?] = []
         for refresh in refreshes {
             let lookup = AccountCheck.isNeeded(for: refresh.grant) ? AccountLookup() : nil
             guard let request = makeRequest(of: refresh, lookup: lookup, receive: receive) else { continue }
-            asking.append(refresh.grant.id)
+            ids.append(refresh.grant.id)
             requests.append(request)
             lookups.append(lookup)
         }
-        return zip(zip(asking, lookups), endpoint.refresh(requests)).map { asked, cancel in
-            let (id, lookup) = asked
+        return zip(zip(ids, lookups), endpoint.refresh(requests)).map { request, cancel in
+            let (id, lookup) = request
             guard let lookup else { return (id, cancel) }
             return (
                 id,
@@ -77,10 +77,10 @@ struct RefreshDispatcher: Sendable {
             refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         } receive: { reply in
             let latency = time.sinceBoot - sentAt
-            // An answer later than any deadline waited in its socket while the process stood still, for an unknown
-            // time: the token's lifetime is counted from the time of the request.
+            // An answer later than any deadline waited in its socket for an unknown time while the process was
+            // suspended: the token's lifetime is counted from the time of the request.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
-            let bring = { @Sendable (reply: RawRefreshResponse) in
+            let deliver = { @Sendable (reply: RawRefreshResponse) in
                 receive(
                     PendingResult(refresh) { () throws(SealError) in
                         try report(
@@ -94,13 +94,13 @@ struct RefreshDispatcher: Sendable {
                     }
                 )
             }
-            guard let lookup else { return bring(reply) }
+            guard let lookup else { return deliver(reply) }
             lookup.run {
                 // No further request is sent if the lease could run out before the answer is stored.
-                let mayAsk = refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+                let mayLookUp = refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
                 let answer = ParsedRefreshResponse.reading(reply, sent: token)
                 let check = AccountCheck(endpoint: endpoint)
-                bring(.answer(await check.checked(answer, for: refresh.grant, mayAsk: mayAsk)))
+                deliver(.answer(await check.checked(answer, for: refresh.grant, mayLookUp: mayLookUp)))
             }
         }
     }
@@ -172,7 +172,7 @@ struct RefreshDispatcher: Sendable {
     ) throws(SealError) -> RefreshResult.Answer {
         switch answer.verdict {
         case .granted(let tokens):
-            let dies = tokens.refreshTokenLifetime.map { now + $0 }
+            let expiresAt = tokens.refreshTokenLifetime.map { now + $0 }
             return .granted(
                 RefreshedTokens(
                     accessToken: Grant.AccessToken(
@@ -181,14 +181,14 @@ struct RefreshDispatcher: Sendable {
                         expiresAt: now + tokens.lifetime,
                         type: tokens.type
                     ),
-                    rotated: try seal(rotated: tokens.rotated, sent: sent, dies: dies, for: id),
+                    rotated: try seal(rotated: tokens.rotated, sent: sent, expiresAt: expiresAt, for: id),
                     scope: tokens.scope,
-                    refreshTokenExpiresAt: dies,
+                    refreshTokenExpiresAt: expiresAt,
                     digest: IssuedTokens.digest(of: tokens.accessToken)
                 )
             )
         case .flawed(let code, let rotated):
-            return .flawed(code: code, rotated: try seal(rotated: rotated, sent: sent, dies: nil, for: id))
+            return .flawed(code: code, rotated: try seal(rotated: rotated, sent: sent, expiresAt: nil, for: id))
         case let verdict:
             return .refused(verdict, retryAfter: answer.retryAfter)
         }
@@ -200,35 +200,16 @@ struct RefreshDispatcher: Sendable {
     private func seal(
         rotated: Secret?,
         sent: Secret,
-        dies: Timestamp?,
+        expiresAt: Timestamp?,
         for id: GrantID
     ) throws(SealError) -> Grant.RefreshToken? {
         guard let rotated, rotated != sent else { return nil }
-        return try vault.seal(refreshToken: rotated, for: id, expiresAt: dies)
+        return try vault.seal(refreshToken: rotated, for: id, expiresAt: expiresAt)
     }
 }
 
 extension RefreshDispatcher.Report {
     fileprivate static func unreadable(_ attempt: RefreshAttempt, _ error: SealError) -> RefreshDispatcher.Report {
         RefreshDispatcher.Report(result: RefreshResult(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
-    }
-}
-
-/// A refresh with its answer, which is not read yet.
-struct PendingResult: Sendable {
-    let refresh: InFlightRefresh
-    /// Reads the answer and seals its tokens; the committer calls it, so that network threads are not held up.
-    ///
-    /// It can be called again after a failure: the answer is kept until it is sealed, since a rotated token in it has
-    /// no other copy.
-    let report: @Sendable () throws(SealError) -> RefreshDispatcher.Report
-
-    init(_ refresh: InFlightRefresh, report: @escaping @Sendable () throws(SealError) -> RefreshDispatcher.Report) {
-        self.refresh = refresh
-        self.report = report
-    }
-
-    init(_ refresh: InFlightRefresh, with report: RefreshDispatcher.Report) {
-        self.init(refresh) { report }
     }
 }

@@ -40,12 +40,12 @@ extension RefreshEngine {
         for refresh in revocations {
             let task = Task {
                 let report = await revoke(refresh)
-                committer.take(PendingResult(refresh, with: report))
+                committer.add(PendingResult(refresh, with: report))
             }
             state.sent([(refresh.grant.id, { @Sendable in task.cancel() })])
         }
         let requests = revocations.isEmpty ? refreshes : refreshes.filter { $0.grant.revocationAskedAt == nil }
-        state.sent(dispatcher.send(requests) { committer.take($0) })
+        state.sent(dispatcher.send(requests) { committer.add($0) })
     }
 
     /// Revokes at Google, unless the revocation would also end a grant that was brought after the disconnect.
@@ -58,7 +58,7 @@ extension RefreshEngine {
             }
             failure = nil
         } catch {
-            note(error, waiting: 1)
+            reportStoreFailure(error, waiting: 1)
             failure = .unavailable(code: "store")
         }
         return RefreshDispatcher.Report(
@@ -73,7 +73,7 @@ extension RefreshEngine {
             do {
                 try await store.release(claims)
             } catch {
-                note(error, waiting: claims.count)
+                reportStoreFailure(error, waiting: claims.count)
             }
         }
         execute(state.released(claims.keys, as: end))

@@ -52,7 +52,7 @@ extension RefreshEngine {
             case .claimEach(let requests):
                 return await claimEach(requests)
             case .abandon(let outcome, let actions):
-                note(error, waiting: request.ids.count)
+                reportStoreFailure(error, waiting: request.ids.count)
                 execute(actions)
                 return outcome
             }
@@ -86,10 +86,10 @@ extension RefreshEngine {
                 if mayProbe { try transaction.setClientHealth(health.stored, of: client) }
                 return (mayProbe, health)
             }
-            state.learn(health, of: client)
+            state.updateHealth(health, of: client)
             return mayProbe
         } catch {
-            note(error, waiting: 1)
+            reportStoreFailure(error, waiting: 1)
             reportProgress()
             return false
         }
@@ -98,12 +98,12 @@ extension RefreshEngine {
     /// Reads the instant of the clock that all workers share.
     func readSharedClock() async throws {
         let reading = try await store.leaseTime()
-        state.learn(reading, at: time.sinceBoot)
+        state.updateSharedClock(reading, at: time.sinceBoot)
     }
 
     /// Reads the stored health of all clients.
-    func learnHealth() async throws {
+    func readHealth() async throws {
         try await readSharedClock()
-        state.learn(try await store.clientHealth())
+        state.updateHealth(try await store.clientHealth())
     }
 }

@@ -1,25 +1,24 @@
 import Clocks
-import Scheduler
 import Store
 
-/// The engine's upkeep: its leases and the machine's clock.
+/// The engine's periodic tasks: its leases and the machine's clock.
 extension RefreshEngine {
-    private static let hasteningBatch = 500
+    private static let retryBatchSize = 500
 
     /// Renews the leases of everything in flight; to be called after a third of a lease's duration.
     package func renewLeases() async {
         let refreshes = state.refreshes
         guard !refreshes.isEmpty else { return }
         let span = configuration.leaseSpan
-        let standsUntil = time.sinceBoot + span
+        let leaseEnd = time.sinceBoot + span
         do {
             let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.claim) })
             let renewed = try await store.renew(claims, for: span)
             for refresh in refreshes where renewed.contains(refresh.grant.id) {
-                refresh.leaseRenewed(until: standsUntil)
+                refresh.leaseRenewed(until: leaseEnd)
             }
         } catch {
-            note(error, waiting: refreshes.count)
+            reportStoreFailure(error, waiting: refreshes.count)
         }
     }
 
@@ -32,13 +31,13 @@ extension RefreshEngine {
     /// grants, and no result may wait for them.
     func expediteRetries(of client: String) {
         let (store, log, dueBy) = (store, log, time.now)
-        let former = hastening
-        hastening = Task {
-            // The end of the latest outage supersedes earlier ones.
+        let previous = outageRetries
+        outageRetries = Task {
+            // The end of a later outage replaces the retries of earlier ones.
             await withTaskCancellationHandler {
-                await former?.value
+                await previous?.value
             } onCancel: {
-                former?.cancel()
+                previous?.cancel()
             }
             do {
                 try await changePages(after: GrantID?.none) { cursor in
@@ -46,14 +45,14 @@ extension RefreshEngine {
                         ofClient: client,
                         dueBy: dueBy,
                         after: cursor,
-                        atMost: Self.hasteningBatch
+                        atMost: Self.retryBatchSize
                     )
                     // The cursor is itself optional: `nil` stands for the beginning, and does not end the loop.
                     return ChangedPage(changed: 0, next: next.map(Optional.some))
                 }
             } catch {
                 // The remaining grants are tried at the end of their back-off.
-                log.storeTrouble(error, waiting: 0)
+                log.reportStoreFailure(error, waiting: 0)
             }
             storeChanged()
         }
@@ -63,8 +62,8 @@ extension RefreshEngine {
     ///
     /// The first call of a process compares with the reading that the last process stored, so a step between two runs
     /// is detected too.
-    package func watchClock() async {
-        let reading = presentReading
+    package func checkClock() async {
+        let reading = currentReading
         guard state.clock.isDue(at: reading) else { return }
         do {
             let stored = state.clock.isFirst ? try await store.clockReading() : nil
@@ -79,7 +78,7 @@ extension RefreshEngine {
                 state.clockRepaired(at: time.sinceBoot)
             }
         } catch {
-            note(error, waiting: inFlight)
+            reportStoreFailure(error, waiting: inFlight)
         }
     }
 
@@ -87,13 +86,13 @@ extension RefreshEngine {
     package func recordClock() async {
         guard state.clock.mayRecord else { return }
         do {
-            try await store.record(presentReading)
+            try await store.record(currentReading)
         } catch {
-            note(error, waiting: inFlight)
+            reportStoreFailure(error, waiting: inFlight)
         }
     }
 
-    private var presentReading: ClockReading {
+    private var currentReading: ClockReading {
         ClockReading(now: time.now, sinceBoot: time.sinceBoot, bootID: store.bootID)
     }
 }

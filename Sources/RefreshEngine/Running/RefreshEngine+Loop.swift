@@ -25,7 +25,7 @@ extension RefreshEngine {
 
     /// Does all that is due now; returns the time of the next iteration.
     package func runLoopIteration() async -> Timestamp {
-        await watchClock()
+        await checkClock()
         reportProgress()
         if state.isScanDue(at: time.sinceBoot) { await scan() } else { await readOn() }
         state.queueDueGrants(at: conditions)
@@ -38,7 +38,7 @@ extension RefreshEngine {
     private func scan() async {
         state.beginScan(at: time.sinceBoot)
         await reportingFailure {
-            try await learnHealth()
+            try await readHealth()
             for client in try await store.clientsWithDueTimes() {
                 guard let first = state.firstPage(of: client, at: time.now) else { return }
                 try await read(first)
@@ -76,7 +76,7 @@ extension RefreshEngine {
             try await body()
             return true
         } catch {
-            note(error, waiting: inFlight)
+            reportStoreFailure(error, waiting: inFlight)
             reportProgress()
             return false
         }

@@ -24,19 +24,19 @@ package actor RefreshEngine {
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
     private let spill: (any ResultSpill)?
     /// The errors after which the store must not be used any more, because the database was moved or replaced.
-    package nonisolated let useEnds: AsyncStream<StoreError>
-    private nonisolated let useEnd: AsyncStream<StoreError>.Continuation
-    /// The last task that makes the grants due which an outage left in back-off.
-    var hastening: Task<Void, Never>?
+    package nonisolated let fatalStoreErrors: AsyncStream<StoreError>
+    private nonisolated let fatalStoreErrorContinuation: AsyncStream<StoreError>.Continuation
+    /// The task that makes grants due which an outage left in back-off; `nil` before the first outage has ended.
+    var outageRetries: Task<Void, Never>?
 
-    /// Commits the results of refreshes.
+    /// Stores the results of refreshes.
     lazy var committer = ResultCommitter(
         store: store,
         rules: RefreshRules(maxRate: configuration.maxRate),
         time: time,
         random: random,
         spill: spill,
-        onTrouble: { [weak self] error, waiting in self?.note(error, waiting: waiting) },
+        onFailure: { [weak self] error, waiting in self?.reportStoreFailure(error, waiting: waiting) },
         deliver: { [weak self] batch in await self?.finish(batch) }
     )
 
@@ -55,7 +55,7 @@ package actor RefreshEngine {
         self.random = random
         self.log = log
         self.spill = spill
-        (useEnds, useEnd) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+        (fatalStoreErrors, fatalStoreErrorContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         // The dispatcher has them: a copy here would keep secrets that a reload replaces.
         var withoutSecrets = configuration
         withoutSecrets.clientSecrets = [:]
@@ -74,40 +74,40 @@ package actor RefreshEngine {
     /// The key ring, which says whether this worker may refresh.
     package nonisolated var keyRing: ReloadableKeyRing { dispatcher.vault.ring }
 
-    /// The number of grants that are being claimed or are in flight.
+    /// The number of refreshes in flight, from just before their claim until their result is committed.
     package var inFlight: Int { state.slots.count }
     /// The number of grants in memory that are not due yet.
     package var waiting: Int { state.window.count }
     /// The client ids that this worker has seen, sorted by name.
     package var clientStatuses: [ClientStatus] { state.clientStatuses(at: time.sinceBoot) }
     /// The time for which results could not be stored; `nil` while they can.
-    package var storingFailsFor: Duration? { committer.failsFor }
-    /// `true` if the last write to the store failed.
-    package var isStoreFailing: Bool { state.claimBackOff.failures > 0 || committer.isStoreFailing }
+    package var failingToStoreFor: Duration? { committer.failingFor }
+    /// `true` if the last claim or the last commit failed.
+    package var isStoreFailing: Bool { state.claimBackOff.failures > 0 || committer.isCommitFailing }
 
     /// The facts that decisions depend on, as they are now.
     var conditions: RefreshEngineState.Conditions {
         RefreshEngineState.Conditions(
             now: time.now,
             instant: time.sinceBoot,
-            isStoreFailing: committer.isStoreFailing,
+            isCommitFailing: committer.isCommitFailing,
             isKeyRingComplete: keyRing.isComplete
         )
     }
 
-    /// Sets another highest rate, as after a reload of the configuration.
+    /// Changes the highest rate, for example after a reload of the configuration.
     package func change(maxRate: Double) async {
         state.change(maxRate: maxRate)
         await committer.use(RefreshRules(maxRate: maxRate))
     }
 
-    /// Sets the secrets that the next requests are sent with, as after a reload of the configuration.
+    /// Replaces the secrets that the next requests are sent with, for example after a reload of the configuration.
     package nonisolated func change(clientSecrets: [String: Secret]) {
         dispatcher.clientSecrets.replace(with: clientSecrets)
     }
 
-    /// Takes the share of the grants, and of each client's pace, that follows from the reports of all workers.
-    package func takeShare(among reports: [WorkerReport]) {
+    /// Updates this worker's share of the grants, and its pace for each client, from the reports of all workers.
+    package func updateShare(among reports: [WorkerReport]) {
         let share = WorkPartition(of: configuration.workerName, among: reports)
         execute(state.change(share: share, at: time.sinceBoot))
     }
@@ -118,8 +118,8 @@ package actor RefreshEngine {
     }
 
     /// Reports an error of the store, or of the spill file.
-    package nonisolated func note(_ error: any Error, waiting: Int) {
-        log.storeTrouble(error, waiting: waiting)
-        if let error = error as? StoreError, error.endsUse { useEnd.yield(error) }
+    package nonisolated func reportStoreFailure(_ error: any Error, waiting: Int) {
+        log.reportStoreFailure(error, waiting: waiting)
+        if let error = error as? StoreError, error.endsUse { fatalStoreErrorContinuation.yield(error) }
     }
 }

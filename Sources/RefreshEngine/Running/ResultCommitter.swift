@@ -4,14 +4,14 @@ import Scheduler
 import Store
 import Synchronization
 
-/// Commits results, many in one transaction; it keeps each that brings tokens until it is stored or in the spill file.
+/// Commits results, many in one transaction; keeps each that contains tokens until it is stored or in the spill file.
 ///
 /// While one transaction runs the next results gather, so the batch grows with the load. A batch that cannot be stored
 /// is tried again until it is stored, or until the worker gives up at the end of its stop deadline; its grants are not
 /// sent again before. Answers with tokens that are still not stored then go to the spill file.
 actor ResultCommitter {
-    /// The results that wait; any thread may add to them.
-    private struct Intake {
+    /// The results that wait, and the condition of the store; any thread may add results.
+    private struct SharedState {
         var waiting: [PendingResult] = []
         /// `true` if a caller waits for one of them.
         var isAwaited = false
@@ -20,17 +20,17 @@ actor ResultCommitter {
         var failingSince: BootInstant?
         var hasGivenUp = false
 
-        /// Adds results; returns `true` if the caller must start a round of writing.
-        mutating func add(_ arrivals: [PendingResult]) -> Bool {
-            waiting += arrivals
-            if arrivals.contains(where: \.refresh.isForced) { isAwaited = true }
+        /// Adds results; returns `true` if the caller must start the writing.
+        mutating func add(_ results: [PendingResult]) -> Bool {
+            waiting += results
+            if results.contains(where: \.refresh.isForced) { isAwaited = true }
             defer { isWriting = true }
             return !isWriting
         }
     }
 
     /// One result that has been read, on its way to the store.
-    private struct Entry {
+    private struct ReadResult {
         let refresh: InFlightRefresh
         let report: RefreshDispatcher.Report
     }
@@ -48,19 +48,19 @@ actor ResultCommitter {
     private var rules: RefreshRules
     private let backOff = BackOff(first: .milliseconds(500), longest: .seconds(5))
     private let spill: (any ResultSpill)?
-    private let onTrouble: @Sendable (_ error: any Error, _ waiting: Int) -> Void
+    private let onFailure: @Sendable (_ error: any Error, _ waiting: Int) -> Void
     private let deliver: @Sendable ([FinishedRefresh]) async -> Void
 
-    private nonisolated let intake = Mutex(Intake())
+    private nonisolated let shared = Mutex(SharedState())
     /// The number of refreshes in flight, including those whose results wait here.
     private nonisolated let inFlight = Atomic(0)
     /// `true` if the last attempt to store failed for a reason that may pass.
-    private nonisolated let fails = Atomic(false)
-    /// The batch that is being written, until its fate is reported.
-    private var inHand: [Entry] = []
+    private nonisolated let hasFailed = Atomic(false)
+    /// The batch that is being written, until its outcome is reported.
+    private var currentBatch: [ReadResult] = []
     /// The results that the store refused for a lasting reason, and answers that could not be sealed; they are retried
     /// after all others.
-    private var aside: [PendingResult] = []
+    private var resultsSetAside: [PendingResult] = []
     /// Answers with tokens that the store did not take.
     ///
     /// A result counts as lost until it is written to the spill file, because the process may end during the write.
@@ -69,7 +69,7 @@ actor ResultCommitter {
 
     /// Creates a committer.
     ///
-    /// `onTrouble` is called with the number of waiting results when the store, sealing or the spill file fails.
+    /// `onFailure` is called with the number of waiting results when the store, sealing or the spill file fails.
     /// `deliver` is called once for each result when it is committed or given up, in batches and in order.
     init(
         store: any GrantStore,
@@ -77,7 +77,7 @@ actor ResultCommitter {
         time: any TimeSource,
         random: any RandomSource,
         spill: (any ResultSpill)? = nil,
-        onTrouble: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
+        onFailure: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
         deliver: @escaping @Sendable ([FinishedRefresh]) async -> Void
     ) {
         self.store = store
@@ -85,7 +85,7 @@ actor ResultCommitter {
         self.time = time
         self.random = random
         self.spill = spill
-        self.onTrouble = onTrouble
+        self.onFailure = onFailure
         self.deliver = deliver
     }
 
@@ -99,55 +99,55 @@ actor ResultCommitter {
     }
 
     /// The time for which results could not be stored; `nil` while they can.
-    nonisolated var failsFor: Duration? {
+    nonisolated var failingFor: Duration? {
         let now = time.sinceBoot
-        return intake.withLock(\.failingSince).map { now - $0 }
+        return shared.withLock(\.failingSince).map { now - $0 }
     }
 
     /// Takes a result, from any thread.
     ///
     /// Unless a caller waits for it, it may wait a moment for the results of others.
-    nonisolated func take(_ arrival: PendingResult) {
-        begin(with: [arrival])
+    nonisolated func add(_ result: PendingResult) {
+        add([result])
     }
 
-    private nonisolated func begin(with arrivals: [PendingResult]) {
-        guard intake.withLock({ $0.add(arrivals) }) else { return }
+    private nonisolated func add(_ results: [PendingResult]) {
+        guard shared.withLock({ $0.add(results) }) else { return }
         Task { await writeAll() }
     }
 
-    /// `true` while results wait because the store fails: until it works, no more requests should be sent.
-    nonisolated var isStoreFailing: Bool { fails.load(ordering: .relaxed) }
+    /// `true` while results wait because the store fails: until it works again, no requests should be sent.
+    nonisolated var isCommitFailing: Bool { hasFailed.load(ordering: .relaxed) }
 
     /// Stops trying: the stop deadline has passed and the store still fails, or the database was moved.
     ///
     /// Results that wait, and later ones, go to the spill file and are delivered as not stored. A commit in progress is
     /// not waited for: if it succeeds, the recovery of the spill file finds its results stored.
     func giveUp() async {
-        intake.withLock { $0.hasGivenUp = true }
-        let taken = inHand
-        inHand = []
-        let waiting = takeWaiting() + aside
-        aside = []
-        await keep(taken + readOrLose(waiting))
+        shared.withLock { $0.hasGivenUp = true }
+        let current = currentBatch
+        currentBatch = []
+        let waiting = takeWaiting() + resultsSetAside
+        resultsSetAside = []
+        await saveUnstored(current + readOrCountAsLost(waiting))
     }
 
     private func takeWaiting() -> [PendingResult] {
-        intake.withLock { intake in
-            defer { intake.waiting = [] }
-            return intake.waiting
+        shared.withLock { shared in
+            defer { shared.waiting = [] }
+            return shared.waiting
         }
     }
 
     /// Reads answers for the last time; those that still cannot be sealed are lost.
-    private func readOrLose(_ arrivals: [PendingResult]) -> [Entry] {
-        arrivals.compactMap { arrival in
+    private func readOrCountAsLost(_ results: [PendingResult]) -> [ReadResult] {
+        results.compactMap { result in
             do {
-                return Entry(refresh: arrival.refresh, report: try arrival.report())
+                return ReadResult(refresh: result.refresh, report: try result.report())
             } catch {
-                onTrouble(error, 1)
+                onFailure(error, 1)
                 unstored.lost += 1
-                report([FinishedRefresh(refresh: arrival.refresh, report: nil, committed: nil)])
+                report([FinishedRefresh(refresh: result.refresh, report: nil, committed: nil)])
                 return nil
             }
         }
@@ -156,8 +156,8 @@ actor ResultCommitter {
     /// Writes answers with tokens to the spill file, and delivers all as not stored.
     ///
     /// Google would give every other answer again to the next request.
-    private func keep(_ entries: [Entry]) async {
-        let results = entries.map(\.report.result).filter(\.answer.bringsTokens)
+    private func saveUnstored(_ batch: [ReadResult]) async {
+        let results = batch.map(\.report.result).filter(\.answer.containsTokens)
         unstored.lost += results.count
         if let spill, !results.isEmpty {
             do {
@@ -165,75 +165,75 @@ actor ResultCommitter {
                 unstored.lost -= results.count
                 unstored.spilled += results.count
             } catch {
-                onTrouble(error, results.count)
+                onFailure(error, results.count)
             }
         }
-        report(entries.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
+        report(batch.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
     }
 
     private func writeAll() async {
         while let batch = await nextBatch() { await write(batch) }
     }
 
-    /// Returns the next results, read; `nil` if there are none, which ends the round.
-    private func nextBatch() async -> [Entry]? {
-        let isSmall = intake.withLock { intake in
+    /// Returns the next results, read; `nil` if there are none, which ends the writing.
+    private func nextBatch() async -> [ReadResult]? {
+        let isSmall = shared.withLock { shared in
             let worthwhile = min(Self.worthwhileBatch, inFlight.load(ordering: .relaxed))
-            return !intake.waiting.isEmpty && intake.waiting.count < worthwhile && !intake.isAwaited
+            return !shared.waiting.isEmpty && shared.waiting.count < worthwhile && !shared.isAwaited
         }
         if isSmall { await pause(Self.gatheringTime) }
-        let arrivals = intake.withLock { intake in
-            intake.isAwaited = false
-            intake.isWriting = !intake.waiting.isEmpty
-            let batch = Array(intake.waiting.prefix(Self.batchSize))
-            intake.waiting.removeFirst(batch.count)
+        let results = shared.withLock { shared in
+            shared.isAwaited = false
+            shared.isWriting = !shared.waiting.isEmpty
+            let batch = Array(shared.waiting.prefix(Self.batchSize))
+            shared.waiting.removeFirst(batch.count)
             return batch
         }
-        return arrivals.isEmpty ? nil : read(arrivals)
+        return results.isEmpty ? nil : read(results)
     }
 
     /// Reads answers; one that cannot be sealed now is kept and tried again.
-    private func read(_ arrivals: [PendingResult]) -> [Entry] {
-        guard !intake.withLock(\.hasGivenUp) else { return readOrLose(arrivals) }
-        var entries: [Entry] = []
-        entries.reserveCapacity(arrivals.count)
-        for arrival in arrivals {
+    private func read(_ results: [PendingResult]) -> [ReadResult] {
+        guard !shared.withLock(\.hasGivenUp) else { return readOrCountAsLost(results) }
+        var batch: [ReadResult] = []
+        batch.reserveCapacity(results.count)
+        for result in results {
             do {
-                entries.append(Entry(refresh: arrival.refresh, report: try arrival.report()))
+                batch.append(ReadResult(refresh: result.refresh, report: try result.report()))
             } catch {
-                onTrouble(error, 1)
-                setAside(arrival)
+                onFailure(error, 1)
+                setAside(result)
             }
         }
-        return entries
+        return batch
     }
 
-    private func write(_ batch: [Entry]) async {
-        let unasked = batch.filter(\.report.result.answer.isNotSent)
-        let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.result.answer.isNotSent }
-        if !unasked.isEmpty {
-            report(unasked.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
+    private func write(_ batch: [ReadResult]) async {
+        let unsent = batch.filter(\.report.result.answer.isNotSent)
+        let sent = unsent.isEmpty ? batch : batch.filter { !$0.report.result.answer.isNotSent }
+        if !unsent.isEmpty {
+            report(unsent.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
         }
-        if !asked.isEmpty { await settle(asked) }
+        if !sent.isEmpty { await commit(sent) }
     }
 
-    private func settle(_ batch: [Entry]) async {
-        guard !intake.withLock(\.hasGivenUp) else { return await keep(batch) }
-        inHand = batch
+    private func commit(_ batch: [ReadResult]) async {
+        guard !shared.withLock(\.hasGivenUp) else { return await saveUnstored(batch) }
+        currentBatch = batch
         await store(batch)
     }
 
     /// Stores the batch that is being written, unless ``giveUp()`` takes it before the commit ends.
-    private func store(_ batch: [Entry]) async {
+    private func store(_ batch: [ReadResult]) async {
         var failures = 0
-        while !intake.withLock(\.hasGivenUp) {
+        while !shared.withLock(\.hasGivenUp) {
             do {
-                let settled = try await attempt(batch.map(\.report.result))
-                intake.withLock { $0.failingSince = nil }
-                if fails.load(ordering: .relaxed) { fails.store(false, ordering: .relaxed) }
-                guard release(batch) else { return }
+                let committed = try await commit(batch.map(\.report.result))
+                shared.withLock { $0.failingSince = nil }
+                if hasFailed.load(ordering: .relaxed) { hasFailed.store(false, ordering: .relaxed) }
+                guard endWriting(of: batch) else { return }
                 report(
-                    zip(batch, settled).map { entry, result in
+                    zip(batch, committed).map { entry, result in
                         FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: result)
                     }
                 )
@@ -242,76 +242,76 @@ actor ResultCommitter {
                 failures += 1
                 if (error as? StoreError)?.mayPass == true {
                     let now = time.sinceBoot
-                    intake.withLock { $0.failingSince = $0.failingSince ?? now }
+                    shared.withLock { $0.failingSince = $0.failingSince ?? now }
                 }
-                onTrouble(error, batch.count + intake.withLock(\.waiting.count))
+                onFailure(error, batch.count + shared.withLock(\.waiting.count))
                 let code = (error as? StoreError)?.code
                 if (error as? StoreError)?.endsUse ?? false { return await giveUp() }
                 // One result that the store cannot take must not keep the others from being stored.
                 if !((error as? StoreError)?.mayPass ?? false) {
                     if batch.count > 1 {
                         for entry in batch { await store([entry]) }
-                    } else if release(batch) {
+                    } else if endWriting(of: batch) {
                         for entry in batch { setAside(PendingResult(entry.refresh, with: entry.report)) }
                     }
                     return
                 }
-                fails.store(true, ordering: .relaxed)
-                readWhatWaits()
+                hasFailed.store(true, ordering: .relaxed)
+                readWaitingResults()
                 if code == .diskFull, await spill?.freeReserve() ?? false { continue }
                 await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
             }
         }
     }
 
-    /// Ends the writing of a batch; returns `false` if ``giveUp()`` has taken it and reports its fate.
-    private func release(_ batch: [Entry]) -> Bool {
-        guard !intake.withLock(\.hasGivenUp) else { return false }
-        inHand.removeFirst(batch.count)
+    /// Ends the writing of a batch; returns `false` if ``giveUp()`` has taken it and reports its outcome.
+    private func endWriting(of batch: [ReadResult]) -> Bool {
+        guard !shared.withLock(\.hasGivenUp) else { return false }
+        currentBatch.removeFirst(batch.count)
         return true
     }
 
     /// Reads the results that wait while the store fails: tokens wait in sealed form, and requests that were not sent
     /// do not wait.
-    private func readWhatWaits() {
+    private func readWaitingResults() {
         var read: [PendingResult] = []
-        var unasked: [FinishedRefresh] = []
+        var unsent: [FinishedRefresh] = []
         for entry in self.read(takeWaiting()) {
             if entry.report.result.answer.isNotSent {
-                unasked.append(FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: nil))
+                unsent.append(FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: nil))
             } else {
                 read.append(PendingResult(entry.refresh, with: entry.report))
             }
         }
-        intake.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
-        if !unasked.isEmpty { report(unasked) }
+        shared.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
+        if !unsent.isEmpty { report(unsent) }
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
     private func report(_ finished: [FinishedRefresh]) {
-        let former = lastDelivery
+        let previous = lastDelivery
         lastDelivery = Task { [deliver] in
-            await former?.value
+            await previous?.value
             await deliver(finished)
         }
     }
 
-    /// Moves a result behind the others.
-    private func setAside(_ arrival: PendingResult) {
-        aside.append(arrival)
+    /// Tries a result again after all others.
+    private func setAside(_ result: PendingResult) {
+        resultsSetAside.append(result)
         Task {
             await pause(backOff.longest)
-            putBackWhatIsAside()
+            retryResultsSetAside()
         }
     }
 
-    private func putBackWhatIsAside() {
-        guard !aside.isEmpty else { return }
-        defer { aside = [] }
-        begin(with: aside)
+    private func retryResultsSetAside() {
+        guard !resultsSetAside.isEmpty else { return }
+        defer { resultsSetAside = [] }
+        add(resultsSetAside)
     }
 
-    private func attempt(_ results: [RefreshResult]) async throws -> [CommittedResult] {
+    private func commit(_ results: [RefreshResult]) async throws -> [CommittedResult] {
         let rules = rules
         let now = time.now
         let units = results.map { _ in random.nextUnit() }
@@ -320,16 +320,16 @@ actor ResultCommitter {
                 grants: results.map(\.attempt.grant),
                 healthOf: Array(Set(results.map(\.attempt.clientID)))
             )
-            var book = ClientHealthCache(transaction: transaction)
-            var settled = try zip(results, units).map { result, unit in
-                try Self.apply(result, at: now, unit: unit, by: rules, in: transaction, book: &book)
+            var cache = ClientHealthCache(transaction: transaction)
+            var committed = try zip(results, units).map { result, unit in
+                try Self.apply(result, at: now, unit: unit, by: rules, in: transaction, cache: &cache)
             }
-            try book.save()
+            try cache.save()
             // Each result gets its client's health after the whole batch.
-            for index in settled.indices {
-                settled[index].decision.health = try book.health(of: settled[index].result.attempt.clientID)
+            for index in committed.indices {
+                committed[index].decision.health = try cache.health(of: committed[index].result.attempt.clientID)
             }
-            return settled
+            return committed
         }
     }
 
@@ -339,10 +339,10 @@ actor ResultCommitter {
         unit: Double,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
-        book: inout ClientHealthCache
+        cache: inout ClientHealthCache
     ) throws -> CommittedResult {
         let client = result.attempt.clientID
-        let health = try book.health(of: client)
+        let health = try cache.health(of: client)
         guard let grant = try transaction.grant(result.attempt.grant) else {
             return CommittedResult(result: result, decision: RefreshDecision(.void, grant: nil, health: health))
         }
@@ -357,7 +357,7 @@ actor ResultCommitter {
             )
         )
         try transaction.store(decision, at: now)
-        book.set(decision.health, of: client)
+        cache.set(decision.health, of: client)
         let recalled = try recall(decision.recalls, except: result.attempt.grant, at: now, in: transaction)
         return CommittedResult(result: result, decision: decision, recalled: recalled)
     }
@@ -385,7 +385,7 @@ actor ResultCommitter {
         do {
             try await time.sleep(for: span)
         } catch {
-            // A cancelled wait only makes the next try come sooner.
+            // A cancelled wait only makes the next try earlier.
         }
     }
 }

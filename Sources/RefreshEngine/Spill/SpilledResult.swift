@@ -30,7 +30,7 @@ package enum SpilledResult {
     // MARK: Writing
 
     private static func text(of result: RefreshResult) -> [UInt8]? {
-        guard result.answer.bringsTokens else { return nil }
+        guard result.answer.containsTokens else { return nil }
         let attempt = result.attempt
         var line = JSONLine()
         line.field("version", version)

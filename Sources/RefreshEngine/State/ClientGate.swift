@@ -2,16 +2,16 @@ import Clocks
 import Scheduler
 import Store
 
-/// The view that one process has of one client id: its share of the pace, and the health that all workers share.
+/// The limits of one client id in this process, its health as last read, and the queue of its due grants.
 struct ClientGate: Sendable {
     var pacer: Pacer
     private(set) var health: ClientHealth
-    /// The due grants of this client that wait for the breaker and the pace, the longest overdue first.
+    /// The due grants of this client that wait for the breaker and the pacer, the longest overdue first.
     private(set) var queue: [GrantID] = []
     /// The instant since which the queue has not been empty.
     private(set) var waitingSince: BootInstant?
-    /// The position up to which this client's part of the due index has been read; `nil` once the window's end was
-    /// reached.
+    /// The position up to which this client's part of the due index has been read; `nil` once all of it
+    /// that falls due soon was read.
     var cursor: DueEntry?
 
     init(maxRate: Double, workerCount: Int, health: ClientHealth) {
@@ -21,7 +21,7 @@ struct ClientGate: Sendable {
         self.health = health
     }
 
-    mutating func learn(_ health: ClientHealth) {
+    mutating func update(_ health: ClientHealth) {
         self.health = health
         pacer.limits = health.limits
     }

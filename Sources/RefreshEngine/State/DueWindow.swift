@@ -2,7 +2,7 @@ import Clocks
 import Scheduler
 import Store
 
-/// The part of the due index that is in memory: the grants that fall due soon, each with its client.
+/// The part of the due index that is in memory: a heap of the grants that fall due soon, each with its client.
 struct DueWindow: Sendable {
     private var heap = DeadlineHeap()
     private var clients: [GrantID: String] = [:]

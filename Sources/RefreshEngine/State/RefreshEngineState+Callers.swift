@@ -2,7 +2,7 @@ import Clocks
 import Scheduler
 import Store
 
-/// Permissions for callers' refreshes and for one pass, which wait for the pace in tasks of their own.
+/// Permissions for the refreshes of callers and of a pass, which wait for the pace in tasks of their own.
 extension RefreshEngineState {
     /// The answer to a caller whose refresh is due now.
     enum CallerPermission: Equatable {
@@ -20,7 +20,7 @@ extension RefreshEngineState {
     {
         guard !isStopping else { return .refuse(.stopping) }
         // The new token could not be stored either.
-        guard !conditions.isStoreFailing else { return .refuse(.storeFailing) }
+        guard !conditions.isCommitFailing else { return .refuse(.storeFailing) }
         addGate(of: client)
         let instant = sharedInstant(at: conditions.instant)
         switch gates[client]?.health.breaker.permits(at: instant) {
@@ -69,8 +69,8 @@ extension RefreshEngineState {
         case .probeDue: return .askForProbe
         case .all, nil: break
         }
-        let room = min(count, mostInFlight - slots.count)
-        let allowed = room < min(count, leastRoom) ? 0 : gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
+        let free = min(count, maximumInFlight - slots.count)
+        let allowed = free < min(count, minimumFreeSlots) ? 0 : gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
         guard allowed == 0 else { return .send(allowed) }
         let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(5))
         return conditions.instant + wait < end ? .wait(wait) : .stop

@@ -66,9 +66,9 @@ extension RefreshEngineState {
         var actions: [EngineAction] = []
         if !sent.isEmpty { actions.append(.send(sent)) }
         if !abandoned.isEmpty { actions.append(.release(abandoned, end: .abandoned)) }
-        if !done.isEmpty { actions.append(.release(done, end: .elsewhere)) }
+        if !done.isEmpty { actions.append(.release(done, end: .handledElsewhere)) }
         actions.append(.expectResults(inFlight: slots.count))
-        end(lost, as: isStopping ? .abandoned : .elsewhere, &actions)
+        end(lost, as: isStopping ? .abandoned : .handledElsewhere, &actions)
         return (ClaimOutcome(lost: lost.count), actions)
     }
 
@@ -95,7 +95,7 @@ extension RefreshEngineState {
 
     /// `true` if leases should be released: while the store fails, a stop does not wait for it, and the leases expire.
     func mayRelease(under conditions: Conditions) -> Bool {
-        !isStopping || !conditions.isStoreFailing && claimBackOff.failures == 0
+        !isStopping || !conditions.isCommitFailing && claimBackOff.failures == 0
     }
 }
 

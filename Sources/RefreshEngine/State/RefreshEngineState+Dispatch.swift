@@ -9,7 +9,7 @@ extension RefreshEngineState {
     /// The time that a short queue waits for more grants while others are in flight: a claim of one costs as much as a
     /// claim of many.
     private static let gatheringTime: Duration = .milliseconds(20)
-    private static let pauseWhileResultsWait: Duration = .seconds(1)
+    private static let pauseWhileCommitsFail: Duration = .seconds(1)
 
     /// One visit to each client.
     struct DispatchRound {
@@ -27,7 +27,7 @@ extension RefreshEngineState {
         case end(Duration?)
     }
 
-    /// Begins a round: another client goes first each time, so that one with a long queue does not take every place
+    /// Begins a round: another client goes first each time, so that one with a long queue does not take every slot
     /// that becomes free.
     mutating func beginRound() -> DispatchRound {
         let names = gates.keys.sorted()
@@ -74,30 +74,30 @@ extension RefreshEngineState {
     /// Decides on a queue whose breaker is closed.
     private mutating func dispatch(_ count: Int, of client: String, under conditions: Conditions) -> QueueDecision {
         let wanted = min(count, Self.batchSize)
-        let room = min(mostInFlight - slots.count, wanted)
+        let free = min(maximumInFlight - slots.count, wanted)
         // At the in-flight limit no timer is needed: a completed refresh wakes the loop.
-        guard room >= min(wanted, leastRoom) else { return .wait(nil) }
+        guard free >= min(wanted, minimumFreeSlots) else { return .wait(nil) }
         if let wait = gatheringWait(of: client, at: conditions.instant) { return .wait(wait) }
         let instant = sharedInstant(at: conditions.instant)
-        let allowed = gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
+        let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
         return allowed > 0 ? .send(allowed) : .wait(gates[client]?.pacer.nextAvailable(at: instant))
     }
 
     /// Returns the time for which claims are paused because the store fails; `nil` while it works.
     func claimPause(under conditions: Conditions) -> Duration? {
         // A completed refresh wakes the loop, so this does not have to be exact.
-        if conditions.isStoreFailing { return Self.pauseWhileResultsWait }
+        if conditions.isCommitFailing { return Self.pauseWhileCommitsFail }
         return claimBackOff.pause(at: conditions.instant)
     }
 
-    /// The number of places that must be free before more grants are claimed: a claim of few costs as much as a claim
+    /// The number of slots that must be free before more grants are claimed: a claim of few costs as much as a claim
     /// of many.
-    var leastRoom: Int { min(max(mostInFlight / 4, 1), Self.batchSize / 2) }
+    var minimumFreeSlots: Int { min(max(maximumInFlight / 4, 1), Self.batchSize / 2) }
 
     /// Returns the time for which a short queue still waits for more grants; `nil` if it may go.
     private func gatheringWait(of client: String, at instant: BootInstant) -> Duration? {
-        guard let gate = gates[client], let since = gate.waitingSince, gate.queue.count < leastRoom,
-            slots.count >= leastRoom
+        guard let gate = gates[client], let since = gate.waitingSince, gate.queue.count < minimumFreeSlots,
+            slots.count >= minimumFreeSlots
         else { return nil }
         let wait = since + Self.gatheringTime - instant
         return wait > .zero ? wait : nil
@@ -115,11 +115,11 @@ extension RefreshEngineState {
         return takeFromQueue(of: client, atMost: 1, at: instant).first
     }
 
-    /// `true` if a grant's request to the token endpoint is in flight.
+    /// `true` if a grant's request to the token endpoint was sent and is unanswered.
     ///
     /// A grant that another worker has, or that needs no request to the token endpoint, proves nothing: the next one is
     /// the probe.
-    func isProbe(_ id: GrantID) -> Bool { slots[id]?.refresh?.asksForToken ?? false }
+    func isProbe(_ id: GrantID) -> Bool { slots[id]?.refresh?.needsTokenRequest ?? false }
 
     /// Returns the time of the next iteration of the loop, after a round that ended with this wait.
     func nextIteration(after wait: Duration?, at conditions: Conditions) -> Timestamp {

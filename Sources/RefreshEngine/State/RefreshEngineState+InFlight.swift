@@ -2,16 +2,6 @@ import Clocks
 import Scheduler
 import Store
 
-/// The place of a grant that is being claimed or is in flight.
-struct InFlightSlot: Sendable {
-    /// The end of the refresh, for all callers that wait for it.
-    let completion = CompletionSignal()
-    /// The refresh; `nil` until the grant is claimed.
-    var refresh: InFlightRefresh?
-    /// Cancels the request.
-    var cancel: (@Sendable () -> Void)?
-}
-
 /// Refreshes in flight: each grant has at most one slot, from before its claim until its result is committed.
 extension RefreshEngineState {
     /// Gives grants a slot; returns their claim, and the completion of each.
@@ -27,10 +17,10 @@ extension RefreshEngineState {
         free.reserveCapacity(ids.count)
         completions.reserveCapacity(ids.count)
         for id in ids {
-            let known = slots[id]
-            let slot = known ?? InFlightSlot()
+            let existing = slots[id]
+            let slot = existing ?? InFlightSlot()
             completions.append(slot.completion)
-            guard known == nil else { continue }
+            guard existing == nil else { continue }
             slots[id] = slot
             free.append(id)
         }
@@ -51,7 +41,7 @@ extension RefreshEngineState {
         actions.reserveCapacity(2 * batch.count + 3)
         let slotsBefore = slots.count
         var unsent: [GrantID: Int64] = [:]
-        var learntOf: String?
+        var updatedClient: String?
         for finished in batch {
             let refresh = finished.refresh
             let id = refresh.grant.id
@@ -63,8 +53,8 @@ extension RefreshEngineState {
                 actions.append(.logRefresh(committed, refresh, report))
                 // Each result holds its client's health after the whole batch.
                 let client = refresh.grant.clientID
-                if client != learntOf { learn(committed.health, of: client) }
-                learntOf = client
+                if client != updatedClient { updateHealth(committed.health, of: client) }
+                updatedClient = client
                 apply(committed, client: client, at: conditions, &actions)
                 freeSlot(of: id, as: .committed(committed), &actions)
             } else if finished.isNotSent {

@@ -1,5 +1,4 @@
 import Clocks
-import Scheduler
 import Store
 
 /// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.
@@ -11,7 +10,7 @@ extension RefreshEngineState {
     static let longestQueue = 4_000
     static let widestWindow = 100_000
     /// The time for which another worker's grant must be overdue before this worker tries to claim it.
-    private static let courtesy: Duration = .milliseconds(1_500)
+    private static let otherShareDelay: Duration = .milliseconds(1_500)
 
     /// A page of a client's part of the due index, to be read from the store.
     struct PageRequest {
@@ -52,7 +51,7 @@ extension RefreshEngineState {
 
     /// Takes a page into the window and the queue.
     ///
-    /// The cursor moves only past entries that found room, so that the grants that are due first are refreshed first.
+    /// The cursor moves only past entries that were taken, so that the grants that are due first are refreshed first.
     mutating func pageArrived(_ page: [DueEntry], for request: PageRequest, at conditions: Conditions) {
         queueDueGrants(at: conditions)
         let taken = take(page, of: request.client, at: conditions.now)
@@ -63,23 +62,23 @@ extension RefreshEngineState {
         gates[request.client]?.cursor = isLast ? nil : taken.last ?? request.cursor
     }
 
-    /// Takes a page into the window as far as the queue has room for due grants; returns the entries that were
+    /// Takes a page into the window as far as the queue can take due grants; returns the entries that were
     /// considered.
     ///
     /// Only a worker that is not behind with its own share takes overdue grants of other workers: otherwise all workers
     /// that are behind would compete for the same grants.
     private mutating func take(_ page: [DueEntry], of client: String, at now: Timestamp) -> ArraySlice<DueEntry> {
-        let leftByOthers = now + (.zero - Self.courtesy)
-        var room = Self.longestQueue - (gates[client]?.queue.count ?? 0)
+        let dueBefore = now + (.zero - Self.otherShareDelay)
+        var free = Self.longestQueue - (gates[client]?.queue.count ?? 0)
         let isBehind =
-            room < Self.longestQueue / 2
-            || page.contains { $0.dueAt <= leftByOthers && share.owns($0.id) && isOpen($0.id) }
-        for (place, entry) in page.enumerated() {
-            let isOurs = share.owns(entry.id) || !isBehind && entry.dueAt <= leftByOthers
-            guard isOurs, isOpen(entry.id) else { continue }
+            free < Self.longestQueue / 2
+            || page.contains { $0.dueAt <= dueBefore && share.owns($0.id) && isOpen($0.id) }
+        for (index, entry) in page.enumerated() {
+            let isTaken = share.owns(entry.id) || !isBehind && entry.dueAt <= dueBefore
+            guard isTaken, isOpen(entry.id) else { continue }
             if entry.dueAt <= now {
-                guard room > 0 else { return page[..<place] }
-                room -= 1
+                guard free > 0 else { return page[..<index] }
+                free -= 1
             }
             window.set(entry.id, of: client, dueAt: entry.dueAt)
         }

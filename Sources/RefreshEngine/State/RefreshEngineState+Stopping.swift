@@ -8,7 +8,7 @@ extension RefreshEngineState {
         return [.wakeLoop]
     }
 
-    /// Cancels the requests in flight: their leases are released.
+    /// Cancels the unanswered requests; their leases are then released.
     func cancelRequests() -> [EngineAction] {
         slots.values.compactMap(\.cancel).map { .cancel($0) }
     }

@@ -15,7 +15,7 @@ struct RefreshEngineState: Sendable {
     var gates: [String: ClientGate] = [:]
     /// The grants in all queues.
     var queued: Set<GrantID> = []
-    /// The grants that are being claimed or are in flight.
+    /// The grants in flight, from just before their claim until their result is committed.
     var slots: [GrantID: InFlightSlot] = [:]
     var nextScan: BootInstant
     /// The number of rounds over the clients, which decides which client is served first.
@@ -26,7 +26,7 @@ struct RefreshEngineState: Sendable {
     /// boot clock.
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
     var inFlightLimit: InFlightLimit
-    /// This worker's share of the grants.
+    /// This worker's share of the grants; see ``WorkPartition``.
     var share = WorkPartition.whole
     var isStopping = false
 
@@ -34,36 +34,36 @@ struct RefreshEngineState: Sendable {
         self.configuration = configuration
         nextScan = instant
         claimBackOff = ClaimBackOff(at: instant)
-        inFlightLimit = InFlightLimit(maximum: configuration.mostInFlight)
+        inFlightLimit = InFlightLimit(maximum: configuration.maximumInFlight)
     }
 
     /// The facts outside of the engine that decisions depend on.
     struct Conditions {
         var now: Timestamp
-        /// The instant of this machine's boot clock.
+        /// The time by this machine's boot clock.
         var instant: BootInstant
-        /// `true` while results wait because the store fails.
-        var isStoreFailing = false
+        /// `true` while results wait because they cannot be committed.
+        var isCommitFailing = false
         /// `false` while the key ring lacks, or may lack, a key with which other workers seal.
         var isKeyRingComplete = true
     }
 
-    /// Sets another highest rate, as after a reload of the configuration.
+    /// Changes the highest rate, for example after a reload of the configuration.
     mutating func change(maxRate: Double) {
         configuration.maxRate = maxRate
-        sharePace()
+        updatePace()
     }
 
-    /// Takes another share of the grants, and the pace that follows from it; returns the actions, if the share differs.
+    /// Sets this worker's share of the grants and updates its paces; returns no actions if the share stays the same.
     mutating func change(share: WorkPartition, at instant: BootInstant) -> [EngineAction] {
         guard share != self.share else { return [] }
         self.share = share
-        sharePace()
+        updatePace()
         // The grants that now belong to this worker are found in the due index.
         return storeChanged(at: instant)
     }
 
-    private mutating func sharePace() {
+    private mutating func updatePace() {
         for client in gates.keys {
             gates[client]?.pacer.changeMaxRate(configuration.maxRate)
             gates[client]?.pacer.workerCount = share.count

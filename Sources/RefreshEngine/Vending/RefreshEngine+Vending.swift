@@ -4,19 +4,19 @@ import Scheduler
 package import Secrets
 import Store
 
-/// The request of a caller for a token.
+/// The demand of a caller on its token.
 private enum TokenRequirement {
     case life(Duration)
-    /// Another token than this one, which Google refused.
+    /// A token other than this one, which Google refused.
     case otherThan(Secret)
 }
 
 /// Vending of tokens: a stored one at once, or a fresh one from a refresh that all callers share.
 extension RefreshEngine {
     /// The time that a caller waits for a refresh, by this worker or another.
-    private static let patience: Duration = .seconds(25)
+    private static let callerTimeout: Duration = .seconds(25)
     /// The interval at which another worker's lease is checked.
-    private static let glance: Duration = .milliseconds(100)
+    private static let leaseCheckInterval: Duration = .milliseconds(100)
 
     /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary.
     package func freshToken(of userID: String, minimumLife: Duration) async throws -> VendedToken {
@@ -28,16 +28,16 @@ extension RefreshEngine {
         try await vend(to: userID, .otherThan(rejected))
     }
 
-    private func vend(to userID: String, _ wish: TokenRequirement) async throws -> VendedToken {
-        let end = time.sinceBoot + Self.patience
+    private func vend(to userID: String, _ requirement: TokenRequirement) async throws -> VendedToken {
+        let end = time.sinceBoot + Self.callerTimeout
         var isAfterRefresh = false
         var reason = VendReason.timeout.rawValue
         while time.sinceBoot < end {
             guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
             // After a refresh any live token is the best available, even if more life was asked for than Google gives.
-            switch try decide(isAfterRefresh ? .life(.zero) : wish, grant) {
+            switch try decide(isAfterRefresh ? .life(.zero) : requirement, grant) {
             case .serve:
-                if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
+                if case .otherThan(let rejected) = requirement, try stores(rejected, grant) {
                     // The token endpoint returned the rejected token again.
                     throw VendingFailure.unavailable(reason: VendReason.tokenNotReplaced.rawValue)
                 }
@@ -47,13 +47,13 @@ extension RefreshEngine {
             case .refresh:
                 // Joining a refresh in flight costs nothing, so the pause after a failure does not apply to it.
                 if state.slots[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
-                    return try serveOldToken(of: grant, wish, reason: grant.reason.rawValue)
+                    return try serveOldToken(of: grant, requirement, reason: grant.reason.rawValue)
                 }
                 if state.slots[grant.id] == nil, RenewalDecision.isRefreshedTooOften(grant, at: time.now) {
-                    return try serveOldToken(of: grant, wish, reason: VendReason.refreshedTooOften.rawValue)
+                    return try serveOldToken(of: grant, requirement, reason: VendReason.refreshedTooOften.rawValue)
                 }
             }
-            switch await refreshForCaller(grant, until: end).end {
+            switch await refreshForCaller(grant, until: end).value {
             case .committed(let result) where result.decision.outcome == .refreshed:
                 isAfterRefresh = true
             case .committed(let result):
@@ -61,26 +61,26 @@ extension RefreshEngine {
                 guard result.decision.outcome != .void, let grant = result.grant, grant.state.isConnected else {
                     continue
                 }
-                return try serveOldToken(of: grant, wish, reason: result.result.code)
-            case .elsewhere:
+                return try serveOldToken(of: grant, requirement, reason: result.result.code)
+            case .handledElsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
-                guard let current = try await waitForOthers(grant, until: end) else { continue }
+                guard let current = try await waitForOtherWorker(grant, until: end) else { continue }
                 isAfterRefresh = isAfterRefresh || current.accessToken != grant.accessToken
                 guard current.attempts <= grant.attempts else {
-                    return try serveOldToken(of: current, wish, reason: current.reason.rawValue)
+                    return try serveOldToken(of: current, requirement, reason: current.reason.rawValue)
                 }
             case .refused(let reason):
-                return try serveOldToken(of: grant, wish, reason: reason.rawValue)
+                return try serveOldToken(of: grant, requirement, reason: reason.rawValue)
             case .abandoned:
-                return try serveOldToken(of: grant, wish, reason: VendReason.notSent.rawValue)
+                return try serveOldToken(of: grant, requirement, reason: VendReason.notSent.rawValue)
             }
         }
         guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
-        return try serveOldToken(of: grant, wish, reason: reason)
+        return try serveOldToken(of: grant, requirement, reason: reason)
     }
 
-    private func decide(_ wish: TokenRequirement, _ grant: Grant) throws(VendingFailure) -> VendDecision {
-        switch wish {
+    private func decide(_ requirement: TokenRequirement, _ grant: Grant) throws(VendingFailure) -> VendDecision {
+        switch requirement {
         case .life(let minimum):
             return VendDecision.make(for: grant, minimumLife: minimum, at: time.now)
         case .otherThan(let rejected):
@@ -104,11 +104,11 @@ extension RefreshEngine {
     }
 
     /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
-    private func serveOldToken(of grant: Grant, _ wish: TokenRequirement, reason: String) throws -> VendedToken {
+    private func serveOldToken(of grant: Grant, _ requirement: TokenRequirement, reason: String) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
             throw VendingFailure.unavailable(reason: reason)
         }
-        if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
+        if case .otherThan(let rejected) = requirement, try stores(rejected, grant) {
             throw VendingFailure.unavailable(reason: reason)
         }
         return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)
@@ -123,28 +123,28 @@ extension RefreshEngine {
         guard !request.ids.isEmpty else { return completion }
         Task {
             do {
-                if let reason = try await objection(toRefreshing: grant, until: end) {
+                if let reason = try await reasonNotToSend(toRefreshing: grant, until: end) {
                     execute(state.refuse(request, reason))
                 } else {
                     await claim(request)
                 }
             } catch {
-                note(error, waiting: 1)
+                reportStoreFailure(error, waiting: 1)
                 execute(state.abandon(request))
             }
         }
         return completion
     }
 
-    /// Returns the reason why a caller's refresh may not be sent; `nil` once it may.
+    /// Waits for the client's pace; returns `nil` once a caller's refresh may be sent, or the reason why it may not.
     ///
     /// The stored health of the client, which other workers share, counts too: a command is a process of its own and
     /// has seen no answer yet.
-    private func objection(toRefreshing grant: Grant, until end: BootInstant) async throws -> VendReason? {
+    private func reasonNotToSend(toRefreshing grant: Grant, until end: BootInstant) async throws -> VendReason? {
         let client = grant.clientID
         try await readSharedClock()
         let stored = try await store.clientHealth()[client]
-        state.learn(stored, of: client)
+        state.updateHealth(stored, of: client)
         while true {
             switch state.permitCaller(of: client, until: end, under: conditions) {
             case .send: return nil
@@ -157,10 +157,10 @@ extension RefreshEngine {
     }
 
     /// Waits while another worker has the grant; returns the grant as that worker left it.
-    private func waitForOthers(_ grant: Grant, until end: BootInstant) async throws -> Grant? {
+    private func waitForOtherWorker(_ grant: Grant, until end: BootInstant) async throws -> Grant? {
         var current: Grant?
         while time.sinceBoot < end {
-            try await time.sleep(for: Self.glance)
+            try await time.sleep(for: Self.leaseCheckInterval)
             current = try await store.grant(grant.id)
             guard let lease = current?.lease, lease.isLive(at: try await store.leaseTime()) else { break }
         }
@@ -172,7 +172,7 @@ extension RefreshEngine {
     /// Revokes a grant at Google after a disconnect; returns `true` if that is done, or was done before.
     package func finishRevocation(of userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
-        _ = await claimAndSend([grant.id], dueBy: nil).completions.first?.end
+        _ = await claimAndSend([grant.id], dueBy: nil).completions.first?.value
         return try await store.grant(grant.id)?.revocationAskedAt == nil
     }
 }

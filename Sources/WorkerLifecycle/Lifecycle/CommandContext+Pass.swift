@@ -55,15 +55,15 @@ extension CommandContext {
         }
         // A permanent refusal of the store ends the pass; results in flight are still stored or spilled.
         let moved = Task { () -> StoreError? in
-            for await error in engine.useEnds {
+            for await error in engine.fatalStoreErrors {
                 _ = await engine.stop(within: stopDeadline)
                 return error
             }
             return nil
         }
-        let outcome: Result<RunOnceSummary, any Error>
+        let outcome: Result<PassSummary, any Error>
         do {
-            outcome = .success(try await engine.runOnce(within: stopping - time.sinceBoot))
+            outcome = .success(try await engine.runPass(within: stopping - time.sinceBoot))
         } catch {
             outcome = .failure(error)
         }
@@ -86,7 +86,7 @@ extension CommandContext {
         // The last line of standard output, even if the metrics log is elsewhere.
         Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
         guard unstored == UnstoredResults() else { return .inputOutput }
-        return summary.leavesWork ? .leftForLater : .success
+        return summary.leavesGrantsDue ? .leftForLater : .success
     }
 
     /// Reserves disk space for results; a failure does not stop the pass.
@@ -118,7 +118,7 @@ extension CommandContext {
 }
 
 extension RunOnceEvent {
-    fileprivate init(_ summary: RunOnceSummary, _ unstored: UnstoredResults, took duration: Duration) {
+    fileprivate init(_ summary: PassSummary, _ unstored: UnstoredResults, took duration: Duration) {
         self.init(
             due: summary.due,
             refreshed: summary.refreshed,

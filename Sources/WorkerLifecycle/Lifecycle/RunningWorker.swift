@@ -137,7 +137,7 @@ struct RunningWorker: Sendable {
         let (events, event) = AsyncStream.makeStream(of: StopReason.self)
         let sources = [
             Task { for await signal in signals.signals { event.yield(.signal(signal)) } },
-            Task { for await error in engine.useEnds { event.yield(.unusable(error)) } },
+            Task { for await error in engine.fatalStoreErrors { event.yield(.unusable(error)) } },
         ]
         defer { for source in sources { source.cancel() } }
         for await reason in events {

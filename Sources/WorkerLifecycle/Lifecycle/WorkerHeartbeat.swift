@@ -63,7 +63,7 @@ package struct WorkerHeartbeat: Sendable {
             if obstacle != nil { reports = try await report(isStandingBy: true) }
         }
         try standBy(obstacle)
-        await engine?.takeShare(among: reports)
+        await engine?.updateShare(among: reports)
     }
 
     private func report(isStandingBy: Bool) async throws -> [WorkerReport] {
@@ -92,7 +92,7 @@ package struct WorkerHeartbeat: Sendable {
 
     private func raise(_ kind: AlarmKind, _ text: String) {
         guard let log else { return diagnostics.error("the key ring does not fit", ["reason": text]) }
-        log.keyRingTrouble(kind, text)
+        log.reportKeyRingProblem(kind, text)
     }
 
     /// Reports until cancelled, and calls `onReport` after each attempt.
@@ -105,7 +105,7 @@ package struct WorkerHeartbeat: Sendable {
                 try await report()
                 if availability.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
-                engine?.note(error, waiting: 0)
+                engine?.reportStoreFailure(error, waiting: 0)
                 let isNew = availability.failed(with: (error as? StoreError)?.code)
                 if isNew {
                     diagnostics.error("the database cannot be used", ["error": "\(error)"])

@@ -48,7 +48,7 @@ package struct CommandContext: Sendable {
     }
 
     /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
-    package func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure)
+    package func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws(HTTPFailure)
         -> HTTPClient
     {
         try openHTTP(HTTPClient.Configuration(maximumInFlight: maximumInFlight))

@@ -33,6 +33,6 @@ final class CertificateMonitor: Sendable {
 
     func check() {
         guard let problem = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
-        log.certificateTrouble(problem.kind, problem.sentence(about: path))
+        log.reportCertificateProblem(problem.kind, problem.sentence(about: path))
     }
 }

@@ -67,7 +67,7 @@ struct ClientHealthTextTests {
         #expect(read.epoch == "boot 2")
         #expect(read.breaker == Breaker())
         #expect(read.limits == Pacer.Limits())
-        #expect(read.window == health.window)
+        #expect(read.recentAnswers == health.recentAnswers)
         #expect(read.provenSuccessAt == health.provenSuccessAt)
         #expect(read.provenClientSecret == health.provenClientSecret)
         #expect(read.rate == health.rate)
@@ -93,7 +93,7 @@ struct ClientHealthTextTests {
             "window":"+0000000000000001-00000000000000ff+7fffffffffffffff","proven_success_at":5,"suspects":[]}
             """
         let health = ClientHealth(stored: Array(text.utf8), epoch: "boot")
-        #expect(health.window.answers == [false, true, false])
+        #expect(health.recentAnswers.answers == [false, true, false])
         #expect(health.provenSuccessAt == Timestamp(milliseconds: 5))
         #expect(health.breaker.hasEndpointFailures)
         #expect(health.rate == InvalidGrantRate() && health.unconfirmedEnds.isEmpty)
@@ -121,7 +121,7 @@ struct ClientHealthTextTests {
                 "since":\(number),"next_probe":\(number),"probes":\(number)},"limits":{"ceiling_per_1000_s":\(number),\
                 "cut_at":\(number),"paused_until":\(number)},"window":"\(number)","proven_success_at":\(number),\
                 "failing_since":\(number),"rate":{"minutes":"\(number)/\(number)/\(number) 5 /","blocks":"\(number)/1",\
-                "usual":"\(number)/\(number)/\(number)"},"refusals":{"since":\(number),"count":\(number),"grants":[5]},\
+                "baseline":"\(number)/\(number)/\(number)"},"refusals":{"since":\(number),"count":\(number),"grants":[5]},\
                 "believed":[{"grant":"0000000000000001","at":\(number)},{"grant":"x"},5]}
                 """
             var fixture = RulesFixture()
@@ -147,7 +147,7 @@ struct ClientHealthTextTests {
             }
             var fixture = RulesFixture()
             fixture.health = ClientHealth(stored: bytes, epoch: "boot \"1\"")
-            #expect(fixture.health.window.answers.count <= AnswerWindow.span, "seed \(seed), round \(round)")
+            #expect(fixture.health.recentAnswers.answers.count <= RecentAnswers.kept, "seed \(seed), round \(round)")
             try Self.exercise(&fixture)
         }
     }

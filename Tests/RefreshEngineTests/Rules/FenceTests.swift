@@ -62,7 +62,7 @@ struct FenceTests {
             var grant = try Sample.grant(Int64(number))
             _ = fixture.decide(.refused(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
         }
-        #expect(fixture.health.window.answers.isEmpty)
+        #expect(fixture.health.recentAnswers.answers.isEmpty)
     }
 
     @Test("A refusal under an expired claim does not count", arguments: [nil, 78] as [Int64?])

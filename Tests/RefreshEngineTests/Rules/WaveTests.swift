@@ -17,18 +17,18 @@ struct WaveTests {
     func threshold(valid: Int, invalid: Int, isWave: Bool) {
         var fixture = RulesFixture()
         fixture.recordAnswers(valid: valid, invalid: invalid)
-        #expect(fixture.health.window.isWave == isWave)
-        #expect(fixture.health.window.answers.count == min(200, valid + invalid))
+        #expect(fixture.health.recentAnswers.isWave == isWave)
+        #expect(fixture.health.recentAnswers.answers.count == min(200, valid + invalid))
     }
 
-    @Test("leaves the window with the answers that follow")
+    @Test("ends when enough other answers follow")
     func ends() {
         var fixture = RulesFixture()
         fixture.recordAnswers(valid: 0, invalid: 200)
         fixture.recordAnswers(valid: 159, invalid: 0)
-        #expect(fixture.health.window.isWave)
+        #expect(fixture.health.recentAnswers.isWave)
         fixture.recordAnswers(valid: 1, invalid: 0)
-        #expect(!fixture.health.window.isWave)
+        #expect(!fixture.health.recentAnswers.isWave)
     }
 
     @Test("counts only proven grants: an import of dead tokens is not a wave")
@@ -39,7 +39,7 @@ struct WaveTests {
             let decision = fixture.refuse(.invalidGrant, on: &grant)
             #expect(decision.outcome == .disconnected)
         }
-        #expect(fixture.health.window.answers.isEmpty)
+        #expect(fixture.health.recentAnswers.answers.isEmpty)
     }
 
     @Test("counts every answer that shows if a proven grant's token is alive")
@@ -59,7 +59,7 @@ struct WaveTests {
         }
         var grant = try Sample.grant()
         _ = fixture.decide(try Sample.granted(), on: &grant)
-        #expect(fixture.health.window.answers == [true, false, false, false])
+        #expect(fixture.health.recentAnswers.answers == [true, false, false, false])
     }
 
     @Test("The answer that shows it recalls the grants that were ended, and is held itself")

@@ -15,7 +15,7 @@ struct AccountCheckTests {
         var testDescription: String
         var idToken: String?
         var userInfo: Result<String, AccountLookupFailure>?
-        var mayAsk = true
+        var mayLookUp = true
         var code: String
     }
 
@@ -44,7 +44,7 @@ struct AccountCheckTests {
                 code: "account_unchecked"
             ),
             Case(testDescription: "userinfo refuses", userInfo: .failure(.refused), code: "account_unchecked"),
-            Case(testDescription: "no time to ask", mayAsk: false, code: "account_unchecked"),
+            Case(testDescription: "no time to ask", mayLookUp: false, code: "account_unchecked"),
         ]
     )
     func verdicts(_ example: Case) async throws {
@@ -59,7 +59,7 @@ struct AccountCheckTests {
         let checked = await AccountCheck(endpoint: endpoint).checked(
             ParsedRefreshResponse(verdict: .granted(tokens), status: 200),
             for: try Self.grant(account: "g-1"),
-            mayAsk: example.mayAsk
+            mayLookUp: example.mayLookUp
         )
         #expect(checked.verdict.code == example.code)
         #expect(endpoint.lookups == (example.userInfo == nil ? 0 : 1))
@@ -99,7 +99,7 @@ struct AccountCheckTests {
     }
 }
 
-/// An endpoint that only answers questions about accounts.
+/// An endpoint that only answers requests about accounts.
 private final class LookupEndpoint: AnsweringEndpoint {
     private let saying: Result<String, AccountLookupFailure>?
     private let count = Mutex(0)

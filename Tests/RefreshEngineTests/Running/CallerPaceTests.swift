@@ -3,7 +3,7 @@ import RefreshEngine
 import Synchronization
 import Testing
 
-/// Callers' requests obey the stored health of a client, which other workers share: each command is a process of its
+/// Callers' requests respect the stored health of a client, which other workers share: each command is a process of its
 /// own.
 @Suite(.timeLimit(.minutes(10)))
 struct CallerPaceTests {
@@ -15,9 +15,9 @@ struct CallerPaceTests {
         ]
     )
     func laterProcess(reason: String, answer: ParsedRefreshResponse) async throws {
-        let asked = Mutex(0)
+        let requestCount = Mutex(0)
         let fixture = try RunningEngineFixture { _ in
-            asked.withLock { $0 += 1 }
+            requestCount.withLock { $0 += 1 }
             return answer
         }
         try await fixture.add(1...5, of: "client", overdueSince: .zero)
@@ -27,7 +27,7 @@ struct CallerPaceTests {
                 try await engine.freshToken(of: "user \(user)", minimumLife: .zero)
             }
         }
-        #expect(asked.withLock { $0 } == 1)
+        #expect(requestCount.withLock { $0 } == 1)
         await #expect(throws: VendingFailure.unavailable(reason: reason)) {
             try await fixture.engine.freshToken(of: "user 5", minimumLife: .zero)
         }

@@ -4,7 +4,7 @@ import Store
 import Synchronization
 import Testing
 
-/// Trouble of one client does not affect another.
+/// Failures of one client do not affect another.
 @Suite(.timeLimit(.minutes(10)))
 struct FairnessTests {
     @Test("a refused client's overdue grants, more than a scan reads, do not hide those of others")
@@ -23,10 +23,10 @@ struct FairnessTests {
         }
     }
 
-    @Test("a client with a long queue does not take every place in flight")
-    func onePlaceForTwo() async throws {
+    @Test("a client with a long queue does not take every slot")
+    func oneSlotForTwo() async throws {
         let sent = Mutex<[String]>([])
-        let fixture = try RunningEngineFixture(mostInFlight: 1) { client in
+        let fixture = try RunningEngineFixture(maximumInFlight: 1) { client in
             sent.withLock { $0.append(client.id) }
             return .good
         }
@@ -38,7 +38,7 @@ struct FairnessTests {
 
     @Test("a long backlog goes out in the order in which it fell due")
     func expiredFirst() async throws {
-        let fixture = try RunningEngineFixture(mostInFlight: 512) { _ in .good }
+        let fixture = try RunningEngineFixture(maximumInFlight: 512) { _ in .good }
         // The lower the number of a grant, the earlier it was due.
         for hundred in Int64(0)..<120 {
             let numbers = hundred * 100 + 1...hundred * 100 + 100

@@ -180,7 +180,7 @@ struct LateSuccessTests {
         }
     }
 
-    @Test("invalid_grant after a claim that was never settled ends the grant as answer_lost")
+    @Test("invalid_grant after a claim whose result was never committed ends the grant as answer_lost")
     func answerLost() throws {
         for failsBetween in [false, true] {
             var grant = try grant()

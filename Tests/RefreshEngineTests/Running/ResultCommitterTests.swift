@@ -12,7 +12,7 @@ import Testing
 struct ResultCommitterTests {
     private let time = ManualTime(immediateUpTo: .milliseconds(5))
 
-    private func arrival(
+    private func pending(
         _ number: Int64,
         isForced: Bool = true,
         verdict: RefreshVerdict = .noAnswer(code: "timeout"),
@@ -31,9 +31,9 @@ struct ResultCommitterTests {
     @Test("a result that the store always refuses does not block a later one, and is delivered")
     func refusedFinding() async throws {
         let fixture = ResultCommitterFixture(store(failing: 1, with: .corrupt), time: time)
-        fixture.committer.take(try arrival(1))
-        await fixture.waitForTrouble()
-        fixture.committer.take(try arrival(2))
+        fixture.committer.add(try pending(1))
+        await fixture.waitForFailure()
+        fixture.committer.add(try pending(2))
         let stored = await fixture.nextFinished()
         #expect(stored.refresh.grant.id == GrantID(rawValue: 2) && stored.committed != nil)
         await fixture.committer.giveUp()
@@ -44,11 +44,11 @@ struct ResultCommitterTests {
     @Test("results that are being written when the worker gives up are lost, and so are later ones")
     func findingInHand() async throws {
         let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
-        fixture.committer.take(try arrival(1))
+        fixture.committer.add(try pending(1))
         await time.sleepers(atLeast: 1)
         await fixture.committer.giveUp()
         #expect(await fixture.nextFinished().committed == nil)
-        fixture.committer.take(try arrival(2))
+        fixture.committer.add(try pending(2))
         time.advance(by: .seconds(5))
         #expect(await fixture.nextFinished().committed == nil)
     }
@@ -56,13 +56,13 @@ struct ResultCommitterTests {
     @Test("requests that were not sent are delivered without the store, also while it fails")
     func notSent() async throws {
         let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
-        fixture.committer.take(try arrival(1, verdict: .notSent(code: "withheld")))
+        fixture.committer.add(try pending(1, verdict: .notSent(code: "withheld")))
         let finished = await fixture.nextFinished()
         #expect(finished.committed == nil && finished.isNotSent)
 
-        fixture.committer.take(try arrival(2))
+        fixture.committer.add(try pending(2))
         await time.sleepers(atLeast: 1)
-        fixture.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
+        fixture.committer.add(try pending(3, verdict: .notSent(code: "withheld")))
         time.advance(by: .seconds(5))
         #expect(await fixture.nextFinished().refresh.grant.id == GrantID(rawValue: 3))
         await fixture.committer.giveUp()
@@ -72,11 +72,11 @@ struct ResultCommitterTests {
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
     func readsWhatWaits() async throws {
         let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
-        fixture.committer.take(try arrival(1))
+        fixture.committer.add(try pending(1))
         await time.sleepers(atLeast: 1)
         let read = Stream<Void>()
-        let waiting = try arrival(2)
-        fixture.committer.take(
+        let waiting = try pending(2)
+        fixture.committer.add(
             PendingResult(waiting.refresh) { () throws(SealError) in
                 read.add(())
                 return try waiting.report()
@@ -95,7 +95,7 @@ struct ResultCommitterTests {
         let committer = fixture.committer
         let arrivals = try (1...1_000).map { number in
             let isSent = number % 7 != 0
-            return try arrival(
+            return try pending(
                 Int64(number),
                 isForced: areForced,
                 verdict: isSent ? .noAnswer(code: "timeout") : .notSent(code: "withheld")
@@ -105,8 +105,8 @@ struct ResultCommitterTests {
         await withTaskGroup { group in
             for part in 0..<4 {
                 group.addTask {
-                    for arrival in arrivals where arrival.refresh.grant.id.rawValue % 4 == part {
-                        committer.take(arrival)
+                    for pending in arrivals where pending.refresh.grant.id.rawValue % 4 == part {
+                        committer.add(pending)
                     }
                 }
             }
@@ -129,9 +129,9 @@ struct ResultCommitterTests {
     @Test("An answer that cannot be sealed is kept and stored when it can")
     func unsealed() async throws {
         let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
-        let good = try arrival(1, answer: try Sample.granted())
+        let good = try pending(1, answer: try Sample.granted())
         let failures = Mutex(1)
-        fixture.committer.take(
+        fixture.committer.add(
             PendingResult(good.refresh) { () throws(SealError) in
                 let fails = failures.withLock { left in
                     defer { left -= 1 }
@@ -141,9 +141,9 @@ struct ResultCommitterTests {
                 return try good.report()
             }
         )
-        await fixture.waitForTrouble()
+        await fixture.waitForFailure()
         // Others do not wait for it.
-        fixture.committer.take(try arrival(2))
+        fixture.committer.add(try pending(2))
         #expect(await fixture.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
         await time.sleepers(atLeast: 1)
         time.advance(by: .seconds(5))
@@ -157,17 +157,17 @@ struct ResultCommitterTests {
     func spill() async throws {
         let spill = MemorySpill()
         let fixture = ResultCommitterFixture(store(failing: .max, with: .unreachable), time: time, spill: spill)
-        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await time.sleepers(atLeast: 1)
-        #expect(fixture.committer.isStoreFailing)
-        fixture.committer.take(try arrival(2))
-        fixture.committer.take(
-            try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken()))
+        #expect(fixture.committer.isCommitFailing)
+        fixture.committer.add(try pending(2))
+        fixture.committer.add(
+            try pending(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken()))
         )
         await fixture.committer.giveUp()
         for _ in 0..<3 { #expect(await fixture.nextFinished().committed == nil) }
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 2))
-        fixture.committer.take(try arrival(4, answer: try Sample.granted()))
+        fixture.committer.add(try pending(4, answer: try Sample.granted()))
         time.advance(by: .seconds(5))
         #expect(await fixture.nextFinished().committed == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
@@ -175,45 +175,45 @@ struct ResultCommitterTests {
     }
 
     @Test("A commit that does not return is not waited for, and its end is not reported twice")
-    func hungCommit() async throws {
+    func stalledCommit() async throws {
         let spill = MemorySpill()
         let gate = Gate()
         let store = FailingStore(InMemoryStore(timeSource: time), gate: gate)
         let fixture = ResultCommitterFixture(store, time: time, spill: spill)
-        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
-        await gate.waitUntilSomebodyWaits()
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
+        await gate.waitForCaller()
         await fixture.committer.giveUp()
         #expect(await fixture.nextFinished().committed == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
         gate.open()
-        fixture.committer.take(try arrival(2))
+        fixture.committer.add(try pending(2))
         #expect(await fixture.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("A spill that fails too is reported, and the answers count as lost")
     func failingSpill() async throws {
-        let spill = MemorySpill(error: SpillFileError("no room"))
+        let spill = MemorySpill(error: SpillFileError("the disk is full"))
         let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time, spill: spill)
-        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
-        await fixture.waitForTrouble()
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
+        await fixture.waitForFailure()
         await fixture.committer.giveUp()
         #expect(await fixture.nextFinished().committed == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(lost: 1))
-        await fixture.waitForTrouble()
+        await fixture.waitForFailure()
     }
 
     @Test("An answer counts as lost until the spill has written it")
-    func hungSpill() async throws {
+    func stalledSpill() async throws {
         let gate = Gate()
         let fixture = ResultCommitterFixture(
             store(failing: .max, with: .diskFull),
             time: time,
             spill: MemorySpill(gate: gate)
         )
-        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
-        await fixture.waitForTrouble()
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
+        await fixture.waitForFailure()
         let end = Task { await fixture.committer.giveUp() }
-        await gate.waitUntilSomebodyWaits()
+        await gate.waitForCaller()
         #expect(await fixture.committer.unstored == UnstoredResults(lost: 1))
         gate.open()
         await end.value
@@ -224,17 +224,17 @@ struct ResultCommitterTests {
     func reserve() async throws {
         let spill = MemorySpill(reserves: 1)
         let fixture = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
-        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
         #expect(await fixture.nextFinished().committed != nil)
         #expect(spill.reserves == 0)
-        #expect(!fixture.committer.isStoreFailing)
+        #expect(!fixture.committer.isCommitFailing)
     }
 
-    @Test("Results are handed over at once when the store was moved")
+    @Test("Results are spilled at once when the store was moved")
     func moved() async throws {
         let spill = MemorySpill()
         let fixture = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
-        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
         #expect(await fixture.nextFinished().committed == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
@@ -251,20 +251,20 @@ struct ResultCommitterTests {
 private struct ResultCommitterFixture {
     let committer: ResultCommitter
     private let finished: Stream<FinishedRefresh>
-    private let troubles: Stream<Void>
+    private let failures: Stream<Void>
 
     init(_ store: any GrantStore, time: ManualTime, spill: (any ResultSpill)? = nil) {
         let finished = Stream<FinishedRefresh>()
-        let troubles = Stream<Void>()
+        let failures = Stream<Void>()
         self.finished = finished
-        self.troubles = troubles
+        self.failures = failures
         committer = ResultCommitter(
             store: store,
             rules: RefreshRules(maxRate: 200),
             time: time,
             random: SeededRandom(seed: 1),
             spill: spill,
-            onTrouble: { _, _ in troubles.add(()) },
+            onFailure: { _, _ in failures.add(()) },
             deliver: { batch in
                 for one in batch {
                     // Deliveries that did not wait for each other would be interleaved.
@@ -275,7 +275,7 @@ private struct ResultCommitterFixture {
         )
     }
 
-    func waitForTrouble() async { await troubles.next() }
+    func waitForFailure() async { await failures.next() }
 
     func nextFinished() async -> FinishedRefresh { await finished.next() }
 }

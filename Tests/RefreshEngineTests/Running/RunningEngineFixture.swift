@@ -17,27 +17,27 @@ struct RunningEngineFixture {
     private let endpoint: any TokenEndpoint
 
     init(
-        mostInFlight: Int = 64,
+        maximumInFlight: Int = 64,
         clientSecrets: [String: Secret] = [:],
         answering answer: @escaping @Sendable (OAuthClientCredentials) async -> ParsedRefreshResponse
     ) throws {
         try self.init(
-            mostInFlight: mostInFlight,
+            maximumInFlight: maximumInFlight,
             clientSecrets: clientSecrets,
-            asking: PlayedEndpoint(answer: answer)
+            endpoint: ScriptedEndpoint(answer: answer)
         )
     }
 
     init(
-        mostInFlight: Int = 64,
+        maximumInFlight: Int = 64,
         clientSecrets: [String: Secret] = [:],
-        asking endpoint: any TokenEndpoint
+        endpoint: any TokenEndpoint
     ) throws {
         store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         self.endpoint = endpoint
-        engine = Self.engine(over: store, vault, endpoint, time, mostInFlight, clientSecrets)
+        engine = Self.engine(over: store, vault, endpoint, time, maximumInFlight, clientSecrets)
     }
 
     func health(of client: String) async throws -> ClientHealth {
@@ -54,7 +54,7 @@ struct RunningEngineFixture {
         _ vault: TokenVault,
         _ endpoint: any TokenEndpoint,
         _ time: ManualTime,
-        _ mostInFlight: Int,
+        _ maximumInFlight: Int,
         _ clientSecrets: [String: Secret]
     ) -> RefreshEngine {
         RefreshEngine(
@@ -64,7 +64,7 @@ struct RunningEngineFixture {
             configuration: EngineConfiguration(
                 workerName: "fixture",
                 clientSecrets: clientSecrets,
-                mostInFlight: mostInFlight
+                maximumInFlight: maximumInFlight
             ),
             time: time,
             random: SeededRandom(seed: 1),
@@ -114,7 +114,7 @@ struct RunningEngineFixture {
     }
 }
 
-private struct PlayedEndpoint: AnsweringEndpoint {
+private struct ScriptedEndpoint: AnsweringEndpoint {
     let answer: @Sendable (OAuthClientCredentials) async -> ParsedRefreshResponse
 
     func refresh(

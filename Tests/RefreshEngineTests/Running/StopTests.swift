@@ -7,15 +7,15 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("A stop with requests in flight", .timeLimit(.minutes(10)))
+@Suite("A stop with unanswered requests", .timeLimit(.minutes(10)))
 struct StopTests {
-    @Test("A request in flight at the stop deadline is cancelled, and its lease released")
+    @Test("A request that is unanswered at the stop deadline is cancelled, and its lease released")
     func deadline() async throws {
         let endpoint = SilentEndpoint()
-        let fixture = try RunningEngineFixture(asking: endpoint)
+        let fixture = try RunningEngineFixture(endpoint: endpoint)
         try await fixture.add(1...3, of: "client", overdueSince: .seconds(5))
         _ = await fixture.engine.runLoopIteration()
-        #expect(endpoint.asked == 3)
+        #expect(endpoint.requestCount == 3)
         #expect(try await fixture.grant(1)?.lease != nil)
 
         #expect(await fixture.engine.stop(within: .milliseconds(1)) == UnstoredResults(), "nothing was lost")
@@ -29,7 +29,7 @@ struct StopTests {
     @Test("An answer that comes before the deadline is stored by the stop")
     func answer() async throws {
         let endpoint = SilentEndpoint()
-        let fixture = try RunningEngineFixture(asking: endpoint)
+        let fixture = try RunningEngineFixture(endpoint: endpoint)
         try await fixture.add(1...3, of: "client", overdueSince: .seconds(5))
         _ = await fixture.engine.runLoopIteration()
         async let left = fixture.engine.stop(within: .seconds(30))
@@ -44,19 +44,19 @@ struct StopTests {
 
 /// An endpoint that never answers by itself; a cancelled request ends as not sent.
 private final class SilentEndpoint: TokenEndpoint {
-    private let questions = Mutex<[RefreshSubmission]>([])
+    private let requests = Mutex<[RefreshSubmission]>([])
 
-    var asked: Int { questions.withLock { $0.count } }
+    var requestCount: Int { requests.withLock { $0.count } }
 
-    func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] {
-        self.questions.withLock { $0 += questions }
-        return questions.map { question in
-            { question.receive(.answer(ParsedRefreshResponse(verdict: .notSent(code: "cancelled")))) }
+    func refresh(_ requests: [RefreshSubmission]) -> [@Sendable () -> Void] {
+        self.requests.withLock { $0 += requests }
+        return requests.map { request in
+            { request.receive(.answer(ParsedRefreshResponse(verdict: .notSent(code: "cancelled")))) }
         }
     }
 
     func answerAll(with answer: ParsedRefreshResponse) {
-        for question in questions.withLock({ $0 }) { question.receive(.answer(answer)) }
+        for request in requests.withLock({ $0 }) { request.receive(.answer(answer)) }
     }
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }

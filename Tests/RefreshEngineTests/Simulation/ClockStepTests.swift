@@ -87,7 +87,7 @@ struct ClockStepTests {
         fixture.time.stepWallClock(by: .seconds(-3600))
         store.failReschedules(1)
         let second = fixture.engine("second")
-        await second.watchClock()
+        await second.checkClock()
         if stopsInOrder { await second.recordClock() }
         let third = fixture.engine("third")
         await fixture.run(third, for: .seconds(90), grain: .seconds(2))

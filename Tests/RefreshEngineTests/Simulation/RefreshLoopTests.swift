@@ -72,13 +72,13 @@ struct RefreshLoopTests {
             let fixture = try EngineFixture(seed: seed)
             try await fixture.add(0..<10)
             let lifetimes: [Duration] = [.seconds(1), .seconds(7), .seconds(30), .seconds(300), .seconds(3600)]
-            fixture.google.answer { asked in
-                let draw = SeededRandom(seed: seed << 32 + UInt64(asked.account << 16 + asked.count)).nextBits()
+            fixture.google.answer { request in
+                let draw = SeededRandom(seed: seed << 32 + UInt64(request.account << 16 + request.count)).nextBits()
                 return .grantFor(lifetimes[Int(draw % UInt64(lifetimes.count))])
             }
             await fixture.run(fixture.engine(scanInterval: .seconds(2)), for: .seconds(600))
             for (number, account) in fixture.google.accounts {
-                let waits = zip(account.asked.dropFirst(), account.asked).map { $0 - $1 }
+                let waits = zip(account.requestTimes.dropFirst(), account.requestTimes).map { $0 - $1 }
                 #expect(waits.allSatisfy { $0 >= .milliseconds(500) }, "seed \(seed), account \(number)")
             }
             #expect(try await fixture.accountsWithLostToken().isEmpty, "seed \(seed)")

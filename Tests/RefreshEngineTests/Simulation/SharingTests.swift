@@ -42,7 +42,7 @@ struct SharingTests {
         try await fixture.add(0..<300, dueIn: .seconds(60))
         let engines = ["first", "second"].map { fixture.engine($0, scanInterval: .seconds(2), maxRate: 10_000) }
         let both = try reports(["first", "second"])
-        for engine in engines { await engine.takeShare(among: both) }
+        for engine in engines { await engine.updateShare(among: both) }
 
         // The first alone: its share is due, then it takes the second's, which is overdue.
         await fixture.run(engines[0], for: .seconds(61), grain: .seconds(1))
@@ -53,7 +53,7 @@ struct SharingTests {
 
         // Both again: each grant once in each period.
         await fixture.run(engines, for: .seconds(3 * 3600), grain: .seconds(30))
-        #expect(fixture.google.accounts.values.allSatisfy { $0.mostInFlight == 1 && $0.longestGap == .zero })
+        #expect(fixture.google.accounts.values.allSatisfy { $0.maximumInFlight == 1 && $0.longestGap == .zero })
         #expect(try await fixture.states() == [.active: 300])
     }
 
@@ -65,7 +65,7 @@ struct SharingTests {
         fixture.time.advance(by: .seconds(60))
         let names = (0..<count).map { "worker \($0)" }
         let engines = names.map { fixture.engine($0, scanInterval: .seconds(2), maxRate: 100) }
-        for engine in engines { await engine.takeShare(among: try reports(names)) }
+        for engine in engines { await engine.updateShare(among: try reports(names)) }
         await fixture.run(engines, for: .seconds(10))
         #expect((950...1050).contains(fixture.google.calls), "\(fixture.google.calls) in 10 s at 100 a second")
     }

@@ -18,10 +18,10 @@ struct SteadyStateTests {
         }
         for (number, account) in fixture.google.accounts {
             #expect(account.longestGap == .zero, "account \(number)")
-            #expect(account.mostInFlight == 1)
+            #expect(account.maximumInFlight == 1)
             // At once, at its first home instant 300 to 3,300 s later, and then every 3,000 s, apart from the grain.
-            #expect((15...16).contains(account.asked.count), "account \(number): \(account.asked.count) calls")
-            let waits = zip(account.asked.dropFirst(), account.asked).map { $0 - $1 }
+            #expect((15...16).contains(account.requestTimes.count), "account \(number): \(account.requestTimes.count) calls")
+            let waits = zip(account.requestTimes.dropFirst(), account.requestTimes).map { $0 - $1 }
             #expect(waits[0] >= .seconds(299) && waits[0] <= .seconds(3421), "account \(number)")
             #expect(waits.dropFirst().allSatisfy { abs($0.inSeconds - 3000) <= 121 }, "account \(number)")
         }
@@ -40,7 +40,7 @@ struct SteadyStateTests {
         await fixture.run(engine, for: .seconds(6 * 3600), grain: .seconds(60))
         for number in 0..<50 {
             let grant = try await fixture.grant(number)
-            let calls = fixture.google.account(number).asked.count
+            let calls = fixture.google.account(number).requestTimes.count
             #expect(try fixture.vault.openRefreshToken(of: grant)?.reveal() == "refresh-\(number)-\(calls)")
             #expect(grant.generation == Int64(1 + calls))
             #expect(grant.state == .active)

@@ -91,7 +91,7 @@ struct VendingTests {
         async let token = engine.freshToken(of: "user 0", minimumLife: .zero)
         await fixture.time.sleepers(atLeast: 1)
         fixture.google.release()
-        await other.settleDown()
+        await other.waitUntilIdle()
         fixture.time.advance(by: .milliseconds(100))
         #expect(try await token.accessToken.reveal() == fixture.google.account(0).accessToken)
         #expect(fixture.google.calls == 1)

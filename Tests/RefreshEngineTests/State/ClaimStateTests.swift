@@ -30,7 +30,7 @@ struct ClaimStateTests {
 
     @Test("An answer that arrives while a claim is under way frees its own slot only")
     func answerDuringClaim() throws {
-        var fixture = StateFixture(mostInFlight: 4)
+        var fixture = StateFixture(maximumInFlight: 4)
         let first = try fixture.send(1...2)
         fixture.queue(3...6)
         let second = try fixture.beginClaim()

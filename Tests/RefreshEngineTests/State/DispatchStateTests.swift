@@ -20,7 +20,7 @@ struct DispatchStateTests {
 
     @Test("No more grants are claimed than may be in flight")
     func capacity() throws {
-        var fixture = StateFixture(mostInFlight: 4)
+        var fixture = StateFixture(maximumInFlight: 4)
         fixture.queue(1...10)
         let request = try fixture.beginClaim()
         #expect(request.ids.count == 4)
@@ -82,7 +82,7 @@ struct DispatchStateTests {
         var fixture = StateFixture()
         fixture.queue(1...2, of: "broken")
         fixture.queue(11...12, of: "well")
-        fixture.state.learn(fixture.openBreaker(), of: "broken")
+        fixture.state.updateHealth(fixture.openBreaker(), of: "broken")
         var round = fixture.state.beginRound()
         let step = fixture.state.nextStep(of: &round, under: fixture.conditions)
         #expect(step.client == "well" && step.claimed == [11, 12])
@@ -94,7 +94,7 @@ struct DispatchStateTests {
     func probe() throws {
         var fixture = StateFixture()
         fixture.queue(1...3)
-        fixture.state.learn(fixture.openBreaker(), of: "client")
+        fixture.state.updateHealth(fixture.openBreaker(), of: "client")
         fixture.pass(.seconds(60))
         var round = fixture.state.beginRound()
         #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).isProbe)
@@ -111,7 +111,7 @@ struct DispatchStateTests {
 
     @Test("Another client comes first in each round")
     func fairness() {
-        var fixture = StateFixture(mostInFlight: 1)
+        var fixture = StateFixture(maximumInFlight: 1)
         fixture.queue(1...5, of: "a")
         fixture.queue(11...15, of: "b")
         let clients = (0..<4).map { _ in fixture.firstStep().client }
@@ -129,12 +129,12 @@ struct DispatchStateTests {
     }
 
     @Test("Nothing is claimed while results wait for the store, or while a key is missing")
-    func trouble() {
+    func failures() {
         var fixture = StateFixture()
         fixture.queue(1...3)
-        fixture.conditions.isStoreFailing = true
+        fixture.conditions.isCommitFailing = true
         #expect(fixture.firstStep().wait == .seconds(1))
-        fixture.conditions.isStoreFailing = false
+        fixture.conditions.isCommitFailing = false
         fixture.conditions.isKeyRingComplete = false
         #expect(fixture.firstStep().isEnd)
         fixture.conditions.isKeyRingComplete = true

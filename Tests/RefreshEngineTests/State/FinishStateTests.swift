@@ -45,8 +45,8 @@ struct FinishStateTests {
         var fixture = StateFixture()
         let sent = try fixture.send(1...1)
         let actions = try fixture.commit(sent, endsOutage: true)
-        let hastened = actions.compactMap { if case .expediteRetries(let client) = $0 { client } else { nil } }
-        #expect(hastened == ["client"])
+        let expedited = actions.compactMap { if case .expediteRetries(let client) = $0 { client } else { nil } }
+        #expect(expedited == ["client"])
         #expect(actions.contains { if case .logBreaker(.closed, client: "client") = $0 { true } else { false } })
     }
 
@@ -66,7 +66,7 @@ struct FinishStateTests {
         #expect(last.reportsIdle)
     }
 
-    @Test("At its deadline a stop cancels the requests that are in flight, and releases their leases")
+    @Test("At its deadline a stop cancels the unanswered requests, and releases their leases")
     func deadline() throws {
         var fixture = StateFixture()
         let sent = try fixture.send(1...2)
@@ -84,7 +84,7 @@ struct FinishStateTests {
     func storeFailsDuringStop() throws {
         var fixture = StateFixture()
         _ = try fixture.send(1...1)
-        fixture.conditions.isStoreFailing = true
+        fixture.conditions.isCommitFailing = true
         #expect(fixture.state.mayRelease(under: fixture.conditions))
         _ = fixture.state.beginStop()
         #expect(!fixture.state.mayRelease(under: fixture.conditions))

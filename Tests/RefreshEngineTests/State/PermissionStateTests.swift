@@ -29,16 +29,16 @@ struct PermissionStateTests {
     @Test("A caller is refused by an open breaker, and asks for the probe when it is due")
     func callerBreaker() {
         var fixture = StateFixture()
-        fixture.state.learn(fixture.openBreaker(), of: "client")
+        fixture.state.updateHealth(fixture.openBreaker(), of: "client")
         #expect(caller(&fixture) == .refuse(.breakerOpen))
         fixture.pass(.seconds(60))
         #expect(caller(&fixture) == .askForProbe)
     }
 
     @Test("A caller is refused while the store fails, and by a stop")
-    func callerTrouble() {
+    func callerDuringFailure() {
         var fixture = StateFixture()
-        fixture.conditions.isStoreFailing = true
+        fixture.conditions.isCommitFailing = true
         #expect(caller(&fixture) == .refuse(.storeFailing))
         _ = fixture.state.beginStop()
         #expect(caller(&fixture) == .refuse(.stopping))
@@ -46,7 +46,7 @@ struct PermissionStateTests {
 
     @Test("A pass may send what the pace and the in-flight limit allow, and waits for more")
     func passPace() throws {
-        var fixture = StateFixture(mostInFlight: 8, maxRate: 50)
+        var fixture = StateFixture(maximumInFlight: 8, maxRate: 50)
         #expect(pass(20, &fixture) == .send(8))
         _ = try fixture.send(1...7)
         #expect(pass(20, &fixture) == .wait(.milliseconds(5)), "one place is less than a claim is worth")
@@ -57,7 +57,7 @@ struct PermissionStateTests {
         var fixture = StateFixture()
         let instant = fixture.conditions.instant
         #expect(fixture.state.permitPass(1, of: "client", until: instant, under: fixture.conditions) == .stop)
-        fixture.state.learn(fixture.openBreaker(), of: "client")
+        fixture.state.updateHealth(fixture.openBreaker(), of: "client")
         #expect(pass(1, &fixture) == .stop)
         fixture.pass(.seconds(60))
         #expect(pass(1, &fixture) == .askForProbe)
@@ -66,11 +66,11 @@ struct PermissionStateTests {
     }
 
     @Test("A pass waits while the store fails or a key is missing")
-    func passTrouble() {
+    func passDuringFailure() {
         var fixture = StateFixture()
-        fixture.conditions.isStoreFailing = true
+        fixture.conditions.isCommitFailing = true
         #expect(pass(1, &fixture) == .wait(.seconds(1)))
-        fixture.conditions.isStoreFailing = false
+        fixture.conditions.isCommitFailing = false
         fixture.conditions.isKeyRingComplete = false
         #expect(pass(1, &fixture) == .wait(.milliseconds(50)))
     }

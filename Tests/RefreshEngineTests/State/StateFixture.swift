@@ -13,10 +13,14 @@ struct StateFixture {
     var conditions: RefreshEngineState.Conditions
     private var nextClaim: Int64 = 1
 
-    init(mostInFlight: Int = 512, maxRate: Double = 200) {
+    init(maximumInFlight: Int = 512, maxRate: Double = 200) {
         let time = ManualTime()
         conditions = RefreshEngineState.Conditions(now: time.now, instant: time.sinceBoot)
-        let configuration = EngineConfiguration(workerName: "worker", maxRate: maxRate, mostInFlight: mostInFlight)
+        let configuration = EngineConfiguration(
+            workerName: "worker",
+            maxRate: maxRate,
+            maximumInFlight: maximumInFlight
+        )
         state = RefreshEngineState(configuration: configuration, at: time.sinceBoot)
         state.sharedClock = ("boot", .zero)
         // With this latency as many requests as configured are worth having in flight.
@@ -151,7 +155,7 @@ extension [EngineAction] {
 
 extension RefreshCompletion {
     var isAbandoned: Bool { if case .abandoned = self { true } else { false } }
-    var isElsewhere: Bool { if case .elsewhere = self { true } else { false } }
+    var isElsewhere: Bool { if case .handledElsewhere = self { true } else { false } }
     var isCommitted: Bool { if case .committed = self { true } else { false } }
 }
 

@@ -70,7 +70,7 @@ struct EngineFixture {
             configuration: EngineConfiguration(
                 workerName: name,
                 maxRate: maxRate,
-                mostInFlight: 256,
+                maximumInFlight: 256,
                 scanInterval: scanInterval,
                 scanAhead: scanInterval * 2
             ),
@@ -167,15 +167,15 @@ struct EngineFixture {
         await run([engine], for: span, grain: grain)
     }
 
-    /// Waits until all flights have ended, and lets time pass whenever something sleeps.
-    func settle(_ engine: RefreshEngine) async {
+    /// Waits until all refreshes have ended, and lets time pass whenever something sleeps.
+    func waitUntilIdle(_ engine: RefreshEngine) async {
         let passing = Task { [time] in
             while !Task.isCancelled {
                 await time.sleepers(atLeast: 1)
                 time.advance(by: .seconds(1))
             }
         }
-        await engine.settleDown()
+        await engine.waitUntilIdle()
         passing.cancel()
         await passing.value
     }
@@ -187,19 +187,19 @@ extension RefreshEngine {
     func runUntilQuiet() async -> Timestamp {
         while true {
             let next = await runLoopIteration()
-            guard await settleDown() else { return next }
+            guard await waitUntilIdle() else { return next }
         }
     }
 
-    /// Waits until all refreshes except `held` have ended; returns `true` if there were any.
+    /// Waits until all refreshes except the excluded ones have ended; returns `true` if there were any.
     @discardableResult
-    func settleDown(except held: Set<GrantID> = []) async -> Bool {
+    func waitUntilIdle(except excluded: Set<GrantID> = []) async -> Bool {
         var wasBusy = false
-        while let (_, slot) = state.slots.first(where: { !held.contains($0.key) }) {
+        while let (_, slot) = state.slots.first(where: { !excluded.contains($0.key) }) {
             wasBusy = true
-            _ = await slot.completion.end
+            _ = await slot.completion.value
         }
-        await hastening?.value
+        await outageRetries?.value
         return wasBusy
     }
 }

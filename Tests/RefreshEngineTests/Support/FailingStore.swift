@@ -26,7 +26,7 @@ final class Gate: Sendable {
     }
 
     /// Returns once a caller waits.
-    func waitUntilSomebodyWaits() async {
+    func waitForCaller() async {
         await withCheckedContinuation { observer in
             let isMet = state.withLock { state in
                 if state.waiting.isEmpty { state.observers.append(observer) }

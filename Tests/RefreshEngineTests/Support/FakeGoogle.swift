@@ -10,7 +10,7 @@ import TestSupport
 /// A refresh token is `refresh-ACCOUNT-VERSION`. With rotation each answer brings the next version, and a version is
 /// good until its successor is first used.
 final class FakeGoogle: AnsweringEndpoint {
-    struct Asked: Sendable {
+    struct Request: Sendable {
         var account: Int
         var version: Int
         /// The number of this request among those of its account, from one.
@@ -30,9 +30,9 @@ final class FakeGoogle: AnsweringEndpoint {
     }
 
     struct Account: Sendable {
-        var asked: [BootInstant] = []
+        var requestTimes: [BootInstant] = []
         var inFlight = 0
-        var mostInFlight = 0
+        var maximumInFlight = 0
         /// The newest refresh token that was used; earlier ones are dead.
         var usedVersion = 0
         var accessToken = ""
@@ -49,7 +49,7 @@ final class FakeGoogle: AnsweringEndpoint {
     }
 
     private struct State {
-        var script: @Sendable (Asked) -> Reply = { _ in .grant }
+        var script: @Sendable (Request) -> Reply = { _ in .grant }
         var accounts: [Int: Account] = [:]
         var held: [Held] = []
         var holdWaiters: [(count: Int, caller: CheckedContinuation<Void, Never>)] = []
@@ -70,11 +70,11 @@ final class FakeGoogle: AnsweringEndpoint {
     }
 
     var accounts: [Int: Account] { state.withLock { $0.accounts } }
-    var calls: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.asked.count } } }
+    var calls: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.requestTimes.count } } }
     var revoked: [String] { state.withLock { $0.revoked } }
     func account(_ number: Int) -> Account { state.withLock { $0.accounts[number] ?? Account() } }
 
-    func answer(by script: @escaping @Sendable (Asked) -> Reply) {
+    func answer(by script: @escaping @Sendable (Request) -> Reply) {
         state.withLock { $0.script = script }
     }
 
@@ -135,16 +135,16 @@ final class FakeGoogle: AnsweringEndpoint {
         guard parts.count == 3, let account = Int(parts[1]), let version = Int(parts[2]) else {
             return ParsedRefreshResponse(verdict: .unknown(code: "no_such_token"))
         }
-        let asked = Asked(
+        let request = Request(
             account: account,
             version: version,
-            count: self.account(account).asked.count + 1,
+            count: self.account(account).requestTimes.count + 1,
             at: time.sinceBoot
         )
-        let reply = state.withLock { $0.script }(asked)
+        let reply = state.withLock { $0.script }(request)
         if case .freezeBeforeSending = reply { _ = await hold(account, version) }
         guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "withheld")) }
-        begin(asked)
+        begin(request)
         defer { end(account) }
         switch reply {
         case .grant, .freezeBeforeSending:
@@ -166,13 +166,13 @@ final class FakeGoogle: AnsweringEndpoint {
         }
     }
 
-    private func begin(_ asked: Asked) {
+    private func begin(_ request: Request) {
         state.withLock { state in
-            var account = state.accounts[asked.account] ?? Account()
-            account.asked.append(time.sinceBoot)
+            var account = state.accounts[request.account] ?? Account()
+            account.requestTimes.append(time.sinceBoot)
             account.inFlight += 1
-            account.mostInFlight = max(account.mostInFlight, account.inFlight)
-            state.accounts[asked.account] = account
+            account.maximumInFlight = max(account.maximumInFlight, account.inFlight)
+            state.accounts[request.account] = account
         }
     }
 

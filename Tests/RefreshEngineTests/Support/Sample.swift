@@ -130,8 +130,8 @@ struct RulesFixture {
         decide(.refused(verdict, retryAfter: retryAfter), on: &grant)
     }
 
-    /// Fills the window of the last answers.
+    /// Records answers about proven grants.
     mutating func recordAnswers(valid: Int, invalid: Int) {
-        for number in 0..<(valid + invalid) { health.window.append(isInvalidGrant: number >= valid) }
+        for number in 0..<(valid + invalid) { health.recentAnswers.append(isInvalidGrant: number >= valid) }
     }
 }

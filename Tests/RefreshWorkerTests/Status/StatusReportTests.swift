@@ -117,7 +117,7 @@ struct StatusReportTests {
     }
 
     private static var wave: ClientHealth {
-        ClientHealth(epoch: "e", window: AnswerWindow(answers: Array(repeating: true, count: 30)))
+        ClientHealth(epoch: "e", recentAnswers: RecentAnswers(answers: Array(repeating: true, count: 30)))
     }
 
     private static var paused: ClientHealth {

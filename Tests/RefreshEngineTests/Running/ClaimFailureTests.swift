@@ -11,7 +11,7 @@ extension RefreshEngine {
 }
 
 @Suite("Claims that fail or return no grant", .timeLimit(.minutes(10)))
-struct ClaimTroubleTests {
+struct ClaimFailureTests {
     private func fixture() throws -> (EngineFixture, FailingStore) {
         var failing: FailingStore?
         let fixture = try EngineFixture(seed: 70) { memory in
@@ -28,7 +28,7 @@ struct ClaimTroubleTests {
         try await fixture.add(0..<300)
         let engine = fixture.engine()
         store.failClaims(with: code)
-        // Each claim takes as long as the store's patience, during which the pace allows more.
+        // Each claim takes as long as the store's timeout, during which the pace allows more.
         store.beforeClaim { _ in fixture.time.advance(by: .seconds(10)) }
         _ = await engine.runLoopIteration()
         #expect(store.claims == 1)
@@ -56,21 +56,21 @@ struct ClaimTroubleTests {
         let (fixture, store) = try fixture()
         try await fixture.add(0..<250)
         let engine = fixture.engine()
-        let beats = Mutex(0)
+        let reports = Mutex(0)
         let seen = Mutex<[Int]>([])
         store.beforeClaim { _ in
             fixture.time.advance(by: .seconds(1))
-            let count = beats.withLock { $0 }
+            let count = reports.withLock { $0 }
             seen.withLock { $0.append(count) }
         }
-        await engine.onProgress { beats.withLock { $0 += 1 } }
+        await engine.onProgress { reports.withLock { $0 += 1 } }
         _ = await engine.runLoopIteration()
         let counts = seen.withLock { $0 }
         #expect(counts.count > 1 && zip(counts, counts.dropFirst()).allSatisfy(<), "\(counts)")
         await engine.waitUntilNothingIsInFlight()
     }
 
-    @Test("A stopping engine does not look for another grant to probe with")
+    @Test("A stopping engine does not claim another grant to probe with")
     func stoppedProbe() async throws {
         let (fixture, store) = try fixture()
         try await fixture.add(0..<200)
@@ -112,7 +112,7 @@ struct ClaimTroubleTests {
             fixture.time.advance(by: .seconds(28))
         }
         _ = await engine.runLoopIteration()
-        await engine.settleDown()
+        await engine.waitUntilIdle()
         #expect(fixture.google.revoked.isEmpty, "two seconds of the lease are left")
         #expect(try await fixture.grant(0).revocationAskedAt != nil)
         await fixture.run(engine, for: .seconds(90))

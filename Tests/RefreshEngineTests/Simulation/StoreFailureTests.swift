@@ -8,7 +8,7 @@ import Testing
 @testable import RefreshEngine
 
 @Suite("The store fails for a while", .timeLimit(.minutes(10)))
-struct StoreTroubleTests {
+struct StoreFailureTests {
     private func fixture(rotates: Bool = true) throws -> (EngineFixture, FailingStore) {
         var failing: FailingStore?
         let fixture = try EngineFixture(seed: 60, rotates: rotates) { memory in
@@ -38,10 +38,10 @@ struct StoreTroubleTests {
             await engine.renewLeases()
             _ = await engine.runLoopIteration()
         }
-        await fixture.settle(engine)
+        await fixture.waitUntilIdle(engine)
         #expect(store.failed == 5)
         #expect(fixture.google.accounts.count == 40)
-        #expect(fixture.google.accounts.values.allSatisfy { $0.asked.count == 1 })
+        #expect(fixture.google.accounts.values.allSatisfy { $0.requestTimes.count == 1 })
         #expect(try await fixture.states() == [.active: 40])
         #expect(try await fixture.accountsWithLostToken().isEmpty)
         for number in 0..<40 {
@@ -74,7 +74,7 @@ struct StoreTroubleTests {
         let engine = fixture.engine()
         for client in ["one", "two", "three"] { await engine.expediteRetries(of: client) }
         _ = await engine.stop(within: .seconds(1))
-        await engine.hastening?.value
+        await engine.outageRetries?.value
     }
 
     @Test("Results that a slow disk has not taken before the worker must end are counted as lost")

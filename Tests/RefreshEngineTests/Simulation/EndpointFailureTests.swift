@@ -3,8 +3,8 @@ import GoogleOAuth
 import Store
 import Testing
 
-@Suite("Simulated trouble", .timeLimit(.minutes(10)))
-struct TroubleTests {
+@Suite("Simulated failures of the token endpoint", .timeLimit(.minutes(10)))
+struct EndpointFailureTests {
     @Test("A wave of invalid_grant for two thirds of all grants disconnects no grant")
     func wave() async throws {
         let fixture = try EngineFixture(seed: 30, lifetime: .seconds(60))
@@ -13,8 +13,8 @@ struct TroubleTests {
         let engine = fixture.engine(scanInterval: .seconds(10), maxRate: 10_000)
         await fixture.run(engine, for: .seconds(120), grain: .seconds(3))
         let began = fixture.time.sinceBoot
-        fixture.google.answer { asked in
-            asked.at < began + .seconds(180) && asked.account % 3 != 0 ? .answer(.invalidGrant) : .grant
+        fixture.google.answer { request in
+            request.at < began + .seconds(180) && request.account % 3 != 0 ? .answer(.invalidGrant) : .grant
         }
         await fixture.run(engine, for: .seconds(60), grain: .seconds(2))
         #expect(try await fixture.states()[.disconnected] == nil, "grants that ended early are recalled")
@@ -32,9 +32,9 @@ struct TroubleTests {
         let engine = fixture.engine(scanInterval: .seconds(10), maxRate: 10_000)
         await fixture.run(engine, for: .seconds(120), grain: .seconds(3))
         let began = fixture.time.sinceBoot
-        fixture.google.answer { asked in
-            let isWave = asked.at < began + .seconds(180) && asked.account % 3 != 0
-            return isWave || asked.account < 5 ? .answer(.invalidGrant) : .grant
+        fixture.google.answer { request in
+            let isWave = request.at < began + .seconds(180) && request.account % 3 != 0
+            return isWave || request.account < 5 ? .answer(.invalidGrant) : .grant
         }
         await fixture.run(engine, for: .seconds(20 * 60), grain: .seconds(4))
         for number in 0..<100 {
@@ -97,9 +97,9 @@ struct TroubleTests {
             count > 0 && SeededRandom(seed: seed << 32 + UInt64(account << 16 + count)).nextUnit() < 0.05
         }
         let fault = FakeGoogle.Reply.answer(.endpointFault(code: "http_500"))
-        let script: @Sendable (FakeGoogle.Asked) -> FakeGoogle.Reply = { asked in
-            let isUnlucky = isDrawn(asked.account, asked.count)
-            let wasUnlucky = isDrawn(asked.account, asked.count - 1) && isDrawn(asked.account, asked.count - 2)
+        let script: @Sendable (FakeGoogle.Request) -> FakeGoogle.Reply = { request in
+            let isUnlucky = isDrawn(request.account, request.count)
+            let wasUnlucky = isDrawn(request.account, request.count - 1) && isDrawn(request.account, request.count - 2)
             return isUnlucky && !wasUnlucky ? fault : .grant
         }
         let fixture = try EngineFixture(seed: seed, lifetime: .seconds(60))
@@ -126,7 +126,7 @@ struct TroubleTests {
         for grant in try await fixture.grants() where grant.userID != "user 7" { #expect(grant.state == .active) }
         let foreign = try await fixture.grant(7)
         #expect(foreign.state == .reauthRequired && foreign.reason == .clientMismatch)
-        #expect(fixture.google.account(7).asked.count <= 4)
+        #expect(fixture.google.account(7).requestTimes.count <= 4)
         #expect(fixture.google.accounts.filter { $0.key != 7 }.allSatisfy { $0.value.longestGap == .zero })
         #expect(fixture.google.accountsWithoutToken() == [7])
         #expect(fixture.lines.of("breaker").isEmpty)

@@ -2,9 +2,9 @@
 ///
 /// If something breaks at Google, or in a configuration, many grants answer `invalid_grant` at once although their
 /// users never revoked anything. Only proven grants count, so an import of dead tokens does not look like a wave.
-package struct AnswerWindow: Hashable, Sendable {
+package struct RecentAnswers: Hashable, Sendable {
     /// The number of answers that are kept.
-    package static let span = 200
+    package static let kept = 200
     /// The smallest number of `invalid_grant` answers in a wave.
     package static let fewestInWave = 20
     /// A wave has more than one `invalid_grant` in this many answers.
@@ -14,11 +14,11 @@ package struct AnswerWindow: Hashable, Sendable {
     package private(set) var answers: [Bool]
 
     package init(answers: [Bool] = []) {
-        self.answers = Array(answers.suffix(Self.span))
+        self.answers = Array(answers.suffix(Self.kept))
     }
 
     package mutating func append(isInvalidGrant: Bool) {
-        if answers.count >= Self.span { answers.removeFirst(answers.count - Self.span + 1) }
+        if answers.count >= Self.kept { answers.removeFirst(answers.count - Self.kept + 1) }
         answers.append(isInvalidGrant)
     }
 
