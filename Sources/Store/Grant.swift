@@ -91,7 +91,7 @@ package struct Grant: Hashable, Sendable {
 
     /// The time of the first refusal in the current row that is in doubt and waits for confirmation.
     package internal(set) var suspectedSince: Timestamp?
-    /// The number of successful refreshes in a row that each came long before the schedule asks for one.
+    /// The number of successful refreshes in a row that each came long before their scheduled time.
     package internal(set) var quickRefreshes: Int
     /// The time at which a worker found that the answer to an earlier request was never stored; `nil` once a refresh
     /// has succeeded.
@@ -101,7 +101,7 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var issuedTokens: IssuedTokens
     /// The end of the last of ``issuedTokens`` that were issued before the owner changed; `nil` if the owner never did.
     ///
-    /// A look-up by account no longer finds these.
+    /// A search by account does not find these.
     package internal(set) var formerTokensUntil: Timestamp?
 
     /// The right of one worker to call Google for this grant.

@@ -1,4 +1,4 @@
-/// The time for which data is kept after its last use.
+/// The limits of stored data: how long, or how much of it, a store keeps.
 package enum Retention {
     /// Google repeats a security event for days; its identifier is kept for two months.
     package static let securityEvents: Duration = .seconds(60 * 86_400)

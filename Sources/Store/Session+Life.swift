@@ -49,7 +49,7 @@ extension Session {
 
     /// Decides about a presented token and applies the decision; the caller has verified its signature.
     ///
-    /// `hash` and `sealed` belong to the new tokens, which are used if the decision asks for them.
+    /// `hash` and `sealed` belong to the new tokens, which are used if the decision is to renew.
     package mutating func rotate(
         presented: [UInt8],
         to hash: [UInt8],

@@ -1,4 +1,4 @@
-/// An event of a database that a person should look at.
+/// An event of a database that a person must check; the worker logs it as an alarm.
 package struct StoreIncident: Hashable, Sendable {
     package enum Kind: Sendable {
         /// A standby was promoted: with asynchronous replication the last commits before that are lost.

@@ -41,8 +41,8 @@ package protocol StoreTransaction {
     ///
     /// Throws if this would bring back the grant of a deleted user.
     func update(_ grant: Grant) throws
-    /// Adds an event to a grant's history, and a notice to the outbox if the store keeps notices and the event asks for
-    /// one.
+    /// Adds an event to a grant's history, and a notice to the outbox if the store keeps notices and the event
+    /// changes the profile.
     ///
     /// The history keeps the last ``Retention/eventsPerGrant`` events, and the last connection, however old.
     func record(_ event: GrantEvent) throws

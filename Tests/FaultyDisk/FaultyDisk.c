@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { page_size = 4096, greatest_file = 64 << 20, most_files = 16, longest_name = 1024 };
+enum { page_size = 4096, max_file_size = 64 << 20, max_files = 16, max_name_length = 1024 };
 
 /// One file of the folder: its content on the disk, and the pages that the kernel has not written yet.
 struct image {
-    char name[longest_name];
+    char name[max_name_length];
     unsigned char *bytes;
     unsigned char *is_dirty;
     sqlite3_int64 size;
@@ -24,38 +24,38 @@ struct faulty_file {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static sqlite3_vfs *usual;
+static sqlite3_vfs *unix_vfs;
 static sqlite3_vfs faulty;
-static char folder[longest_name];
-static struct image images[most_files];
+static char folder[max_name_length];
+static struct image images[max_files];
 static int syncs, syncs_to_pass, syncs_to_fail, open_error, reads_to_garble, reads_to_pass, reads_to_fail;
 static char sync_suffix[64], write_suffix[64], read_suffix[64], failing_suffix[64], read_only_suffix[64];
 static void (*write_hook)(void *);
 static void *write_context;
 
-static int ends(const char *name, const char *suffix) {
+static int has_suffix(const char *name, const char *suffix) {
     size_t length = strlen(name), end = strlen(suffix);
     return length >= end && strcmp(name + length - end, suffix) == 0;
 }
 
 static sqlite3_file *real(sqlite3_file *file) { return ((struct faulty_file *)file)->real; }
 
-static void forget(struct image *image) {
+static void release(struct image *image) {
     free(image->bytes);
     free(image->is_dirty);
     memset(image, 0, sizeof *image);
 }
 
-static struct image *find(const char *name, int makes) {
+static struct image *find(const char *name, int creates) {
     struct image *unused = NULL;
-    for (int i = 0; i < most_files; i++) {
+    for (int i = 0; i < max_files; i++) {
         if (images[i].bytes && strcmp(images[i].name, name) == 0) return &images[i];
         if (!images[i].bytes && !unused) unused = &images[i];
     }
-    if (!makes || !unused) return NULL;
+    if (!creates || !unused) return NULL;
     snprintf(unused->name, sizeof unused->name, "%s", name);
-    unused->bytes = calloc(1, greatest_file);
-    unused->is_dirty = calloc(1, greatest_file / page_size);
+    unused->bytes = calloc(1, max_file_size);
+    unused->is_dirty = calloc(1, max_file_size / page_size);
     unused->size = 0;
     return unused;
 }
@@ -67,7 +67,7 @@ static int faulty_close(sqlite3_file *file) {
 static int faulty_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
     pthread_mutex_lock(&lock);
     int fails = 0;
-    if ((reads_to_pass > 0 || reads_to_fail > 0) && ends(((struct faulty_file *)file)->image->name, failing_suffix)) {
+    if ((reads_to_pass > 0 || reads_to_fail > 0) && has_suffix(((struct faulty_file *)file)->image->name, failing_suffix)) {
         if (reads_to_pass > 0) reads_to_pass--;
         else { reads_to_fail--; fails = 1; }
     }
@@ -79,7 +79,7 @@ static int faulty_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64
     }
     int result = real(file)->pMethods->xRead(real(file), bytes, count, offset);
     pthread_mutex_lock(&lock);
-    if (reads_to_garble > 0 && ends(((struct faulty_file *)file)->image->name, read_suffix)) {
+    if (reads_to_garble > 0 && has_suffix(((struct faulty_file *)file)->image->name, read_suffix)) {
         reads_to_garble--;
         memset(bytes, 0, (size_t)count);
     }
@@ -89,8 +89,8 @@ static int faulty_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64
 
 static int faulty_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
     struct image *image = ((struct faulty_file *)file)->image;
-    if (offset + count > greatest_file) return SQLITE_FULL;
-    if (write_hook && ends(image->name, write_suffix)) write_hook(write_context);
+    if (offset + count > max_file_size) return SQLITE_FULL;
+    if (write_hook && has_suffix(image->name, write_suffix)) write_hook(write_context);
     int result = real(file)->pMethods->xWrite(real(file), bytes, count, offset);
     pthread_mutex_lock(&lock);
     for (sqlite3_int64 page = offset / page_size; count > 0 && page <= (offset + count - 1) / page_size; page++)
@@ -110,12 +110,12 @@ static int faulty_sync(sqlite3_file *file, int flags) {
     syncs++;
     int fails = 0;
     // An image without bytes belongs to an earlier test.
-    if (image->bytes && ends(image->name, sync_suffix) && (syncs_to_pass > 0 || syncs_to_fail > 0)) {
+    if (image->bytes && has_suffix(image->name, sync_suffix) && (syncs_to_pass > 0 || syncs_to_fail > 0)) {
         if (syncs_to_pass > 0) syncs_to_pass--;
         else { syncs_to_fail--; fails = 1; }
     }
     if (fails) {
-        memset(image->is_dirty, 0, greatest_file / page_size);
+        memset(image->is_dirty, 0, max_file_size / page_size);
         result = SQLITE_IOERR_FSYNC;
     } else if (image->bytes) {
         sqlite3_int64 size = 0;
@@ -179,14 +179,14 @@ static int faulty_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, i
         file->pMethods = NULL;
         return SQLITE_CANTOPEN;
     }
-    if (!image) return usual->xOpen(usual, name, file, flags, out_flags);
-    struct faulty_file *ours = (struct faulty_file *)file;
-    ours->image = image;
-    ours->real = (sqlite3_file *)(ours + 1);
-    if (read_only_suffix[0] && ends(name, read_only_suffix))
+    if (!image) return unix_vfs->xOpen(unix_vfs, name, file, flags, out_flags);
+    struct faulty_file *opened = (struct faulty_file *)file;
+    opened->image = image;
+    opened->real = (sqlite3_file *)(opened + 1);
+    if (read_only_suffix[0] && has_suffix(name, read_only_suffix))
         flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
-    int result = usual->xOpen(usual, name, ours->real, flags, out_flags);
-    ours->base.pMethods = result == SQLITE_OK ? &methods : NULL;
+    int result = unix_vfs->xOpen(unix_vfs, name, opened->real, flags, out_flags);
+    opened->base.pMethods = result == SQLITE_OK ? &methods : NULL;
     return result;
 }
 
@@ -195,28 +195,28 @@ static int faulty_delete(sqlite3_vfs *vfs, const char *name, int syncs_folder) {
     pthread_mutex_lock(&lock);
     struct image *image = find(name, 0);
     if (image) {
-        memset(image->bytes, 0, greatest_file);
-        memset(image->is_dirty, 0, greatest_file / page_size);
+        memset(image->bytes, 0, max_file_size);
+        memset(image->is_dirty, 0, max_file_size / page_size);
         image->size = 0;
     }
     pthread_mutex_unlock(&lock);
-    return usual->xDelete(usual, name, syncs_folder);
+    return unix_vfs->xDelete(unix_vfs, name, syncs_folder);
 }
 
 static int faulty_last_error(sqlite3_vfs *vfs, int count, char *text) {
     (void)vfs;
     if (open_error) return open_error;
-    return usual->xGetLastError(usual, count, text);
+    return unix_vfs->xGetLastError(unix_vfs, count, text);
 }
 
 void faulty_disk_install(void) {
     pthread_mutex_lock(&lock);
-    int is_installed = usual != NULL;
+    int is_installed = unix_vfs != NULL;
     if (!is_installed) {
-        usual = sqlite3_vfs_find(NULL);
-        faulty = *usual;
+        unix_vfs = sqlite3_vfs_find(NULL);
+        faulty = *unix_vfs;
         faulty.zName = "faulty disk";
-        faulty.szOsFile = (int)sizeof(struct faulty_file) + usual->szOsFile;
+        faulty.szOsFile = (int)sizeof(struct faulty_file) + unix_vfs->szOsFile;
         faulty.xOpen = faulty_open;
         faulty.xDelete = faulty_delete;
         faulty.xGetLastError = faulty_last_error;
@@ -228,7 +228,7 @@ void faulty_disk_install(void) {
 
 void faulty_disk_begin(const char *path) {
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < most_files; i++) forget(&images[i]);
+    for (int i = 0; i < max_files; i++) release(&images[i]);
     snprintf(folder, sizeof folder, "%s", path);
     syncs = syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = reads_to_pass = reads_to_fail = 0;
     read_only_suffix[0] = 0;
@@ -305,9 +305,9 @@ int faulty_disk_failed_reads_left(void) {
 int faulty_disk_cut_power(const char *destination) {
     int result = 0;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < most_files && result == 0; i++) {
+    for (int i = 0; i < max_files && result == 0; i++) {
         if (!images[i].bytes) continue;
-        char path[2 * longest_name];
+        char path[2 * max_name_length];
         snprintf(path, sizeof path, "%s%s", destination, images[i].name + strlen(folder));
         FILE *file = fopen(path, "wb");
         if (!file) result = errno;

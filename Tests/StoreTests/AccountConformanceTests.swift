@@ -135,7 +135,7 @@ struct AccountConformanceTests {
         }
     }
 
-    @Test("A security event is remembered once", arguments: StoreKind.allCases)
+    @Test("A security event is stored once", arguments: StoreKind.allCases)
     func securityEvents(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.transact { transaction throws in

@@ -9,7 +9,7 @@ import Testing
 @testable import SQLiteStore
 
 extension SQLiteDiskTests {
-    @Suite("A fault that passes while a database is opened is not taken for damage", .timeLimit(.minutes(10)))
+    @Suite("A fault that passes while a database is opened is not reported as damage", .timeLimit(.minutes(10)))
     struct SQLitePassingErrorTests {
         private func open(_ disk: FailingDisk) throws(StoreError) -> SQLiteStore {
             try SQLiteStore(path: disk.folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")

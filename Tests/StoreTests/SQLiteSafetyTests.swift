@@ -100,7 +100,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("The cleaning of the log that a reader holds up is finished after a later commit")
+    @Test("The cleaning of the log that a reader delays is finished after a later commit")
     func delayedWipe() async throws {
         try await withStore { store, folder in
             try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
@@ -142,7 +142,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("A full disk destroys no stored data, and the store continues when there is room")
+    @Test("A full disk destroys no stored data, and the store continues when there is space")
     func diskFull() async throws {
         try await withStore { store, _ in
             let kept = try Sample.grants(1...20)

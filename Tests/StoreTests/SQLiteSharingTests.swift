@@ -102,7 +102,7 @@ struct SQLiteSharingTests {
         }
     }
 
-    @Test("A write that another process holds up fails as busy, and succeeds later")
+    @Test("A write that another process blocks fails as busy, and succeeds later")
     func busy() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")

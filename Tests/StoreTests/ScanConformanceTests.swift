@@ -46,7 +46,7 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("The statistics counts states, due grants, ending and idle ones", arguments: StoreKind.allCases)
+    @Test("The statistics count states, due grants, ending and idle ones", arguments: StoreKind.allCases)
     func grantStatistics(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let now = start + .seconds(1_000_000)
@@ -201,7 +201,7 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("Hastening makes a client's retries due, but no confirmation", arguments: StoreKind.allCases)
+    @Test("Expediting makes a client's retries due, but no confirmation", arguments: StoreKind.allCases)
     func expedite(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let later = start + .seconds(500)

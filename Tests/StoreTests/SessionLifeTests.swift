@@ -78,7 +78,7 @@ struct SessionLifeTests {
         #expect(try Sample.rotate(&session, 3, to: 5, after: .seconds(300)) == .reused)
     }
 
-    @Test("After the machine's restart no token counts as within the grace, and the held ones still work")
+    @Test("After the machine's restart no token counts as within the grace, and the stored ones still work")
     func restart() throws {
         for (token, outcome) in [(1, .reused), (2, Self.renewed), (3, Self.renewed)] as [(UInt8, RotationOutcome)] {
             var session = Sample.session(1)
@@ -126,7 +126,7 @@ struct SessionLifeTests {
         }
     }
 
-    @Test("What a session remembers is bounded, whatever is presented")
+    @Test("The history of a session is bounded, whatever tokens are presented")
     func bounds() throws {
         var session = Sample.session(1)
         for step in 0..<300 {

@@ -20,7 +20,7 @@ protocol SimulatedServer {
     func removeExpired(at clocks: ServerClocks) async throws
 }
 
-/// One phone, its network, and a thief, in a random schedule that a seed determines.
+/// One phone, its network, and an attacker, in a random schedule that a seed determines.
 ///
 /// The phone behaves as the app does: each call sends the token that is stored when it starts, and stores the token of
 /// its answer regardless of the token that is stored by then. A call takes at most `longestCall`; a slower one is lost.
@@ -55,11 +55,11 @@ struct SessionSimulation<Server: SimulatedServer> {
     private var process = 0
     private var lastToken = 0
     private var steps: [(at: Int64, text: StaticString, number: Int, answer: Int?)] = []
-    private(set) var held = 0
-    private(set) var everHeld = [0]
+    private(set) var stored = 0
+    private(set) var everStored = [0]
     private(set) var isSignedOut = false
-    /// `true` once a thief has presented a token: a sign-out may then be the discovery of the theft.
-    private var isRobbed = false
+    /// `true` once an attacker has presented a token: a sign-out may then be the discovery of the theft.
+    private var isStolen = false
 
     init(server: Server, seed: UInt64) {
         self.server = server
@@ -130,10 +130,10 @@ struct SessionSimulation<Server: SimulatedServer> {
         case .send:
             let total = chance(70) ? pick(400) : pick(Self.longestCall)
             let request = pick(total + 1)
-            note("sends", held, gets: 0)
+            note("sends", stored, gets: 0)
             if !chance(5) {
                 let answer: Int? = chance(12) ? nil : total - request
-                add(.arrive(token: held, answerAfter: answer, process: process), after: request)
+                add(.arrive(token: stored, answerAfter: answer, process: process), after: request)
             }
         case .arrive(let token, let answerAfter, let process):
             guard now >= downUntil else { break }
@@ -145,12 +145,12 @@ struct SessionSimulation<Server: SimulatedServer> {
             guard process == self.process else { break }
             guard let token else {
                 isSignedOut = true
-                if !isRobbed { throw violation("the honest phone is signed out") }
+                if !isStolen { throw violation("the honest phone is signed out") }
                 break
             }
             note("stores", token, gets: 0)
-            held = token
-            everHeld.append(token)
+            stored = token
+            everStored.append(token)
             // Another call may have failed with the former access token since then.
             if chance(20) { add(.send, after: pick(300)) }
         case .kill:
@@ -174,7 +174,7 @@ struct SessionSimulation<Server: SimulatedServer> {
         return try await server.present(token, next: lastToken, at: clocks)
     }
 
-    // MARK: The thief
+    // MARK: The attacker
 
     private mutating func wait(_ milliseconds: Int) async throws {
         let end = now + Int64(milliseconds)
@@ -192,30 +192,30 @@ struct SessionSimulation<Server: SimulatedServer> {
     /// Runs one refresh of the phone whose answer arrives.
     private mutating func refreshCleanly() async throws {
         guard !isSignedOut else { return }
-        let answer = try await present(held)
-        note("the owner sends", held, gets: answer)
+        let answer = try await present(stored)
+        note("the owner sends", stored, gets: answer)
         guard let answer else { return isSignedOut = true }
-        held = answer
-        everHeld.append(answer)
+        stored = answer
+        everStored.append(answer)
     }
 
     private mutating func steal(_ token: Int) async throws -> Int? {
-        isRobbed = true
+        isStolen = true
         let answer = try await present(token)
-        note("the thief sends", token, gets: answer)
+        note("the attacker sends", token, gets: answer)
         return answer
     }
 
-    /// Plays a thief with a spent token that the phone does not hold, who uses it outside the grace.
+    /// Plays an attacker with a spent token that the phone does not hold, who uses it outside the grace.
     ///
-    /// After one refresh of the owner none of the thief's tokens is good.
+    /// After one refresh of the owner none of the attacker's tokens is valid.
     mutating func robSpentToken() async throws {
         try await waitOutsideGrace()
         if chance(50) {
             try await refreshCleanly()
             try await waitOutsideGrace()
         }
-        guard let stolen = everHeld.filter({ $0 != held }).last(where: { _ in chance(60) }) else { return }
+        guard let stolen = everStored.filter({ $0 != stored }).last(where: { _ in chance(60) }) else { return }
         var loot = [stolen]
         for _ in 0..<(1 + pick(3)) {
             if let answer = try await steal(loot[loot.count - 1]) { loot.append(answer) }
@@ -226,17 +226,17 @@ struct SessionSimulation<Server: SimulatedServer> {
         try await expectWorthless(loot)
     }
 
-    /// Plays a thief with any token, who uses stolen tokens at any time, also within the grace and between the owner's
+    /// Plays an attacker with any token, who uses stolen tokens at any time, also within the grace and between the owner's
     /// calls.
     ///
-    /// After two refreshes of the owner outside the grace none of the thief's tokens is good.
+    /// After two refreshes of the owner outside the grace none of the attacker's tokens is valid.
     mutating func robAnyToken() async throws {
-        var loot = [chance(50) ? held : everHeld[pick(everHeld.count)]]
+        var loot = [chance(50) ? stored : everStored[pick(everStored.count)]]
         for _ in 0..<(1 + pick(5)) {
             if chance(60), !isSignedOut { add(.use(calls: 1 + pick(3), jitter: 300), after: pick(1000)) }
             try await wait([pick(500), pick(60_000), 61_000 + pick(3_600_000)][pick(3)])
             if let answer = try await steal(loot[pick(loot.count)]) { loot.append(answer) }
-            if chance(20), !isSignedOut { loot.append(held) }
+            if chance(20), !isSignedOut { loot.append(stored) }
         }
         for _ in 0..<2 {
             try await waitOutsideGrace()
@@ -249,9 +249,9 @@ struct SessionSimulation<Server: SimulatedServer> {
     private mutating func expectWorthless(_ loot: [Int]) async throws {
         // The newest first: an older one would end the family.
         for token in loot.reversed() where try await steal(token) != nil {
-            throw violation("the thief's token \(token) is good after the owner's refresh")
+            throw violation("the attacker's token \(token) is good after the owner's refresh")
         }
         // The theft is visible: the owner has to sign in again.
-        guard try await present(held) == nil else { throw violation("the theft is not detected") }
+        guard try await present(stored) == nil else { throw violation("the theft is not detected") }
     }
 }

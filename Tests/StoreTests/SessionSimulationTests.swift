@@ -78,7 +78,7 @@ private struct StoreServer: SimulatedServer {
     func removeExpired(at clocks: ServerClocks) async throws { _ = try await store.removeExpired(at: clocks.wall) }
 }
 
-@Suite("Sessions under random schedules of a phone and a thief", .timeLimit(.minutes(10)))
+@Suite("Sessions under random schedules of a phone and an attacker", .timeLimit(.minutes(10)))
 struct SessionSimulationTests {
     /// Runs schedules of each kind; `MODEL_ROUNDS` sets their number, and `MODEL_SEED` begins with the seed of a
     /// failure.

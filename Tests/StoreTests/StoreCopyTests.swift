@@ -213,11 +213,11 @@ struct StoreCopyTests {
             let target = try await stores.open("target")
             try await source.fill(users: 2)
             let keys = "'\(Sample.key)', '\(Sample.key)'"
-            let beat = Query("beat", "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
+            let report = Query("report", "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
             let copy = StoreCopy(from: source, to: target, at: "the new place", pause: noPause) { progress in
                 guard case .compared = progress else { return }
                 do throws(StoreError) {
-                    try SQLiteConnection(path: stores.folder.path("target"), timeout: .seconds(10)).run(beat) {
+                    try SQLiteConnection(path: stores.folder.path("target"), timeout: .seconds(10)).run(report) {
                         $0.bind("boot of target")
                         $0.bind(ManualTime().sinceBoot.milliseconds)
                     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A prompt reader", .timeLimit(.minutes(10)))
+@Suite("A synchronous reader", .timeLimit(.minutes(10)))
 struct SynchronousGrantReaderTests {
     @Test("sees each commit at once, finds no unknown user, and returns nil after it is closed")
     func reading() async throws {

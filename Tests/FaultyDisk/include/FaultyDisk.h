@@ -6,7 +6,7 @@
 
 #pragma once
 
-/// Makes the VFS SQLite's default. Files outside of the test folder go directly to the usual VFS.
+/// Makes the VFS SQLite's default. Files outside of the test folder go directly to the unix VFS.
 void faulty_disk_install(void);
 
 /// Starts a test in an existing folder, and ends the previous one. The paths of the files must begin with the same
