@@ -5,7 +5,7 @@ package import Secrets
 /// A new credential for a service, and its entry for the services file.
 package struct ServiceCredential: Sendable {
     /// The prefix that identifies such a credential in a search for leaked secrets.
-    private static let mark = "rwc_"
+    private static let prefix = "rwc_"
 
     package static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
 
@@ -16,7 +16,7 @@ package struct ServiceCredential: Sendable {
 
     /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
     package init?(forService name: String, random: any RandomSource) {
-        guard Self.isName(name) else { return nil }
+        guard Self.isValidName(name) else { return nil }
         var bytes: [UInt8] = []
         for _ in 0..<4 {
             let bits = random.nextBits()
@@ -24,7 +24,7 @@ package struct ServiceCredential: Sendable {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
             }
         }
-        let text = Self.mark + Base64URL.encode(bytes)
+        let text = Self.prefix + Base64URL.encode(bytes)
         secret = Secret(text)
         var line = JSONLine()
         line.field("name", name)
@@ -34,7 +34,7 @@ package struct ServiceCredential: Sendable {
         entry = line.text
     }
 
-    static func isName(_ text: String) -> Bool {
+    static func isValidName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {
