@@ -17,7 +17,7 @@ private struct ErrorBody: Decodable {
 
 /// Decodes the backend's responses.
 enum ResponseDecoder {
-    /// Returns the value of a successful response; throws an error for any other one, with `secrets` removed from the server's text.
+    /// Returns the value of a successful response; throws for any other one, with `secrets` removed from the text.
     static func read<Value: Decodable>(
         _ type: Value.Type,
         from response: (data: Data, http: HTTPURLResponse),

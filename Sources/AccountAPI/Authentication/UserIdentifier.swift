@@ -20,7 +20,8 @@ struct UserIdentifier {
 
     /// Returns a user's id; `nil` if there is none.
     ///
-    /// A number is refused: `42`, `42.0` and `"42"` could be one user for the worker, and two for the login that signed the token.
+    /// A number is refused: `42`, `42.0` and `"42"` could be one user for the worker, and two for the login that signed
+    /// the token.
     private static func identifier(_ value: JSONValue?) throws(AuthenticationRefusal) -> String? {
         switch value {
         case nil, .null: return nil

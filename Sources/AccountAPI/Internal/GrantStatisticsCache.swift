@@ -20,7 +20,7 @@ package actor GrantStatisticsCache {
         try await currentTask().value
     }
 
-    /// Returns the last counts without waiting, and begins a new count if they are too old; `nil` before the first one is done.
+    /// Returns the last counts without waiting, and begins a new count if they are too old; `nil` before the first one.
     package func latestStatistics() -> GrantStatistics? {
         _ = currentTask()
         return latest

@@ -28,8 +28,9 @@ package struct MonitoringHandler: Sendable {
 
     /// Makes the handler.
     ///
-    /// `stalledLoops` returns the worker's loops whose last iteration is too long ago; `certificateExpiry` returns the expiry of
-    /// the internal listener's certificate, if any; `statusReport` returns the output of `refresh-worker status --json`.
+    /// `stalledLoops` returns the worker's loops whose last iteration is too long ago. `certificateExpiry` returns the
+    /// expiry of the internal listener's certificate, if any. `statusReport` returns the output of `refresh-worker
+    /// status --json`.
     package init(
         store: any GrantStore,
         database: DatabaseReadiness,
@@ -54,7 +55,7 @@ package struct MonitoringHandler: Sendable {
         self.statusReport = statusReport
     }
 
-    /// Returns 200 if the loops of the process run. Otherwise only a restart helps.
+    /// Returns 200 if the loops of the process run; if not, only a restart helps.
     package func health() -> ServerResponse {
         let stalled = stalledLoops()
         guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }

@@ -4,7 +4,7 @@ internal import RefreshEngine
 internal import Secrets
 internal import Store
 
-/// Connects a user's Gmail: stores the tokens of the app, with a decision that is valid for the data stored at that instant.
+/// Connects a user's Gmail: stores the app's tokens by a decision that is valid for the data stored at that instant.
 struct GmailConnector: Sendable {
     /// The number of decisions before the request fails: each is void if the stored grant changes before the commit.
     private static let maxAttempts = 16

@@ -29,7 +29,7 @@ extension JSONLine {
 }
 
 extension Duration {
-    /// The duration as a `Retry-After` header in whole seconds, rounded up, so that a client that waits is not refused again.
+    /// The duration as a `Retry-After` header, rounded up so that a client that waits is not refused again.
     var retryAfter: ServerRequest.Field {
         let (seconds, attoseconds) = components
         return ("Retry-After", "\(max(1, attoseconds > 0 ? seconds + 1 : seconds))")

@@ -12,8 +12,9 @@ protocol RouteFamilyError: SendableMetatype {
 }
 
 extension RouteDependencies {
-    /// Returns a route whose handler may throw: its error gets a response in the family's form. An internal
-    /// error is logged.
+    /// Returns a route whose handler may throw: its error gets a response in the family's form.
+    ///
+    /// An internal error is logged.
     func route<FamilyError: RouteFamilyError>(
         _ method: String,
         _ pattern: String,

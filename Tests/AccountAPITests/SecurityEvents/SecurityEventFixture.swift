@@ -13,7 +13,7 @@ import Testing
 
 @testable import GoogleOAuth
 
-/// A receiver over a store in memory, and an engine. The fixture sets the token that a posted body is parsed as.
+/// A receiver over a store in memory, with an engine; the fixture sets the token that a posted body is parsed as.
 final class SecurityEventFixture: Sendable {
     static let account = "117"
 
