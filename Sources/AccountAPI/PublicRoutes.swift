@@ -2,45 +2,50 @@ package import HTTPServer
 
 /// All routes of the public listener: the app's, Google's security events, and the two probes of a load balancer.
 ///
-/// Requests without a route are answered in the form of the family that the path belongs to.
+/// A request without a route gets an error in the form of the family that its path belongs to.
 package struct PublicRoutes: Sendable {
-    private let services: RouteDependencies
+    private let dependencies: RouteDependencies
     private let securityEvents: SecurityEventReceiver
-    private let probes: MonitoringHandler
+    private let monitoring: MonitoringHandler
 
-    package init(_ services: RouteDependencies, securityEvents: SecurityEventReceiver, probes: MonitoringHandler) {
-        self.services = services
+    package init(
+        _ dependencies: RouteDependencies,
+        securityEvents: SecurityEventReceiver,
+        monitoring: MonitoringHandler
+    ) {
+        self.dependencies = dependencies
         self.securityEvents = securityEvents
-        self.probes = probes
+        self.monitoring = monitoring
     }
 
     package var routes: [Route] {
-        PayPulseRoutes(services: services).routes + ComprehensionRoutes(services: services).routes + [
+        PayPulseRoutes(dependencies: dependencies).routes + ComprehensionRoutes(dependencies: dependencies).routes + [
             securityEvents.route,
-            Route("GET", "/healthz") { [probes] _, _ in .respond(probes.health().secured) },
-            Route("GET", "/readyz") { [probes] _, _ in .respond(await probes.bareReadiness().secured) },
+            Route("GET", "/healthz") { [monitoring] _, _ in .respond(monitoring.health().secured) },
+            Route("GET", "/readyz") { [monitoring] _, _ in .respond(await monitoring.readinessWithoutDetails().secured)
+            },
         ]
     }
 
     package var router: Router {
         Router(
             routes,
-            unknownPath: { Self.answer(.unknownPath, or: .unknownPath, to: $0.path) },
-            wrongMethod: { request, _ in Self.answer(.wrongMethod, or: .wrongMethod, to: request.path) }
+            unknownPath: { Self.response(.unknownPath, or: .unknownPath, to: $0.path) },
+            wrongMethod: { request, _ in Self.response(.wrongMethod, or: .wrongMethod, to: request.path) }
         )
     }
 
-    /// Answers requests that the server itself refuses, in the form of the family that the path belongs to.
-    package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
+    /// Returns the response to a request that the server itself refuses, in the form of its path's family.
+    package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
         let code: PayPulseError.Code = refusal.status == 503 ? .dependencyFailure : .invalidJSON
-        return answer(
+        return response(
             PayPulseError(refusal.status, code, refusal.reason.capitalizingFirst),
             or: ComprehensionError(refusal.status, refusal.reason.capitalizingFirst),
             to: path
         )
     }
 
-    private static func answer(
+    private static func response(
         _ error: PayPulseError,
         or other: ComprehensionError,
         to path: String

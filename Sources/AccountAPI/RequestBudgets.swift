@@ -1,10 +1,10 @@
 package import Clocks
 internal import HTTPServer
 
-/// The limits of one address on the public routes.
+/// The limits on requests of one address to the public routes.
 ///
 /// Many phones share the address of their network, so only failures have a small limit: an honest phone rarely fails to
-/// sign in, and a client that guesses tokens nearly always fails.
+/// sign in, and a client that guesses tokens almost always fails.
 package struct RequestBudgets: Sendable {
     /// The number of successful sign-ins, or of writes, that an address may make for each failed sign-in.
     static let successesPerFailure = 10
@@ -13,7 +13,7 @@ package struct RequestBudgets: Sendable {
     let failedSignIns: AddressBudget
     /// The budget of all sign-ins and connections: each costs two calls to Google.
     let signIns: AddressBudget
-    /// The budget of requests that rotate or end something stored.
+    /// The budget of requests that rotate a token, or end a grant, a session or a user.
     let writes: AddressBudget
 
     package init(failedSignInsPerMinute: Int, time: any TimeSource) {
@@ -40,7 +40,7 @@ package struct RequestBudgets: Sendable {
     /// Runs a sign-in, and counts it as failed if it is refused.
     ///
     /// It counts as failed until it has succeeded: otherwise one address could have any number of guesses in progress
-    /// at once. An outage of Google or of the store does not count as the phone's failure.
+    /// at once. An outage of Google or of the store does not count as a failed sign-in.
     func signIn(
         _ request: ServerRequest,
         _ body: () async throws -> ServerResponse
@@ -48,9 +48,9 @@ package struct RequestBudgets: Sendable {
         try Self.take(signIns, request)
         try Self.take(failedSignIns, request)
         do {
-            let answer = try await body()
+            let response = try await body()
             failedSignIns.refund(address: request.clientAddress)
-            return answer
+            return response
         } catch {
             if !Self.isRefusal(error) { failedSignIns.refund(address: request.clientAddress) }
             throw error
@@ -64,10 +64,15 @@ package struct RequestBudgets: Sendable {
     private static func isRefusal(_ error: any Error) -> Bool {
         switch error {
         case IdentityFailure.refused: true
-        // A genuine token that an honest phone has kept for too long.
+        // An honest phone may have kept a genuine token for too long.
         case AuthenticationRefusal.expired: false
-        case is AuthenticationRefusal, is BodyProblem: true
+        case is AuthenticationRefusal, is RequestBodyError: true
         default: false
         }
     }
+}
+
+/// An address has sent more requests than it may.
+struct TooManyRequests: Error, Hashable, Sendable {
+    let retryAfter: Duration
 }

@@ -6,8 +6,8 @@ package import Store
 
 /// The dependencies of the public routes.
 package struct RouteDependencies: Sendable {
-    /// The limit of the time in which Google says whose token it is.
-    package static let usualGoogleDeadline: Duration = .seconds(10)
+    /// The time limit of the look-up of a token's owner at Google.
+    package static let defaultGoogleDeadline: Duration = .seconds(10)
 
     package let store: any AccountStore
     package let engine: RefreshEngine
@@ -19,7 +19,7 @@ package struct RouteDependencies: Sendable {
     package let budgets: RequestBudgets
     /// The stored users that a Google account may be linked to by its e-mail address.
     package let emailLinking: EmailLinking
-    package let sessionRules: SessionRules
+    package let sessionSettings: SessionSettings
     package let time: any TimeSource
     package let random: any RandomSource
     package let log: EngineLog
@@ -35,12 +35,12 @@ package struct RouteDependencies: Sendable {
         clientIDs: @escaping @Sendable () -> [String],
         budgets: RequestBudgets,
         emailLinking: EmailLinking = .verified,
-        sessionRules: SessionRules = SessionRules(),
+        sessionSettings: SessionSettings = SessionSettings(),
         time: any TimeSource,
         random: any RandomSource,
         log: EngineLog,
         diagnostics: DiagnosticLog,
-        googleDeadline: Duration = RouteDependencies.usualGoogleDeadline
+        googleDeadline: Duration = RouteDependencies.defaultGoogleDeadline
     ) {
         self.store = store
         self.engine = engine
@@ -50,7 +50,7 @@ package struct RouteDependencies: Sendable {
         currentClientIDs = clientIDs
         self.budgets = budgets
         self.emailLinking = emailLinking
-        self.sessionRules = sessionRules
+        self.sessionSettings = sessionSettings
         self.time = time
         self.random = random
         self.log = log
@@ -58,10 +58,10 @@ package struct RouteDependencies: Sendable {
         self.googleDeadline = googleDeadline
     }
 
-    /// The configured client ids: tokens of other apps are refused.
+    /// The configured client ids: tokens that were issued to others are refused.
     package var clientIDs: [String] { currentClientIDs() }
 
-    var gatekeeper: Authenticator { Authenticator(store: store, signer: signer, time: time) }
+    var authenticator: Authenticator { Authenticator(store: store, signer: signer, time: time) }
 
     var identityCheck: IdentityCheck {
         IdentityCheck(google: google, clientIDs: clientIDs, deadline: googleDeadline, time: time)

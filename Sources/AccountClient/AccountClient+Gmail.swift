@@ -1,13 +1,13 @@
 import Foundation
 
 extension AccountClient {
-    /// The backend's envelope around its answers.
+    /// The backend's envelope around the content of its responses.
     private struct Envelope<Content: Decodable & Sendable>: Decodable, Sendable {
         let data: Content
     }
 
-    /// The content of an answer that only reports success.
-    private struct Nothing: Decodable {}
+    /// The content of a response that only reports success.
+    private struct EmptyContent: Decodable {}
 
     /// Gives the backend the tokens of Google's SDK, and with them access to the user's Gmail.
     ///
@@ -19,7 +19,7 @@ extension AccountClient {
             "POST",
             "v1/auth/gmail-tokens",
             body: tokens,
-            leavingOut: tokens.secrets
+            redacting: tokens.secrets
         ).data
     }
 
@@ -34,7 +34,7 @@ extension AccountClient {
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
     public func disconnectGmail() async throws(AccountError) {
-        _ = try await call(Nothing.self, "DELETE", "v1/auth/gmail-tokens")
+        _ = try await call(EmptyContent.self, "DELETE", "v1/auth/gmail-tokens")
     }
 
     /// Returns the scopes of `needed` that the user has not granted, according to the current profile.
@@ -60,7 +60,7 @@ extension AccountClient {
         let missing = try await missingScopes(needed: needed)
         guard !missing.isEmpty else { return [] }
         let tokens = try await askUser(missing)
-        // The user answered for the account that asked: the grant must not go to another account.
+        // The user consented for the account that called: the grant must not go to another account.
         guard account == self.account else { throw AccountError.sessionReplaced }
         let stored = try await storeGoogleTokens(tokens)
         return Scopes.missing(needed, from: stored.grantedScopes)

@@ -8,7 +8,7 @@ extension AccountClient {
     /// Sends a request to the backend as the signed-in user: every call goes through this function.
     ///
     /// Adds the bearer. On 401 the tokens are refreshed, once for all callers, and the request is sent once more; a
-    /// second 401 is returned like every other answer. Redirects are returned, not followed.
+    /// second 401 is returned like every other response. Redirects are returned, not followed.
     ///
     /// - Parameter request: A request to ``baseURL``'s server; its body as data.
     /// - Returns: The body and the response, whatever its status.
@@ -27,9 +27,9 @@ extension AccountClient {
         }
         let first = try await send(request, bearer: token)
         guard first.1.statusCode == 401 else { return first }
-        guard let present = try cache.pair() else { throw .signedOut }
+        guard let current = try cache.pair() else { throw .signedOut }
         guard account == self.account else { throw .sessionReplaced }
-        if let newer = present.accessToken, newer != token {
+        if let newer = current.accessToken, newer != token {
             token = newer
         } else {
             token = try await refreshed()
@@ -43,16 +43,16 @@ extension AccountClient {
         return try await transport.send(request)
     }
 
-    /// Sends a call of this API through ``perform(_:)`` and reads its answer.
+    /// Sends a call of this API through ``perform(_:)`` and decodes its response.
     func call<Value: Decodable>(
         _ type: Value.Type,
         _ method: String,
         _ path: String,
         body: (some Encodable & Sendable)? = Never?.none,
-        leavingOut secrets: [String] = []
+        redacting secrets: [String] = []
     ) async throws(AccountError) -> Value {
-        let answer = try await perform(try jsonRequest(method, path, body: body))
-        return try ResponseDecoder.read(type, from: answer, leavingOut: secrets)
+        let response = try await perform(try jsonRequest(method, path, body: body))
+        return try ResponseDecoder.read(type, from: response, redacting: secrets)
     }
 
     /// Returns a request of this API, without cookies and caches.

@@ -7,7 +7,7 @@ public import Foundation
 /// The app's side of the backend: signs in, keeps the app's tokens fresh, and sends every call with them.
 ///
 /// Create one for the whole app, so that all callers share one refresh. A failed refresh signs the user out only if the
-/// server says that the session of the stored refresh token has ended. A timeout, a lost answer, 429, 5xx, and a 401
+/// server says that the session of the stored refresh token has ended. A timeout, a lost response, 429, 5xx, and a 401
 /// from a server in between leave the user signed in.
 public actor AccountClient {
     /// The backend's address.
@@ -15,14 +15,17 @@ public actor AccountClient {
 
     let transport: Transport
     let now: @Sendable () -> Date
+    /// Called after a call begins to wait for a refresh, and after a refresh ends: tests await these events.
+    let onRefreshChange: @Sendable () -> Void
     var cache: TokenCache
-    /// Grows with every sign-in, log-out and end of the session; answers for an earlier value are void.
+    /// Grows with every sign-in, log-out and end of the session; responses for an earlier value are dropped.
     var account = 0
-    /// Counts requested sign-ins and log-outs, so that the last request wins.
-    private var intention = 0
-    var flight: SharedRefresh?
-    var flightsStarted = 0
-    var waitersCounted = 0
+    /// The number of requested sign-ins and log-outs, so that the last request wins.
+    private var accountRequests = 0
+    /// The refresh in progress, if any.
+    var currentRefresh: SharedRefresh?
+    var refreshesStarted = 0
+    var waitersAdded = 0
 
     /// Creates a client of the backend at an address, with its tokens in a store.
     ///
@@ -47,12 +50,14 @@ public actor AccountClient {
         baseURL: URL,
         tokens: any TokenStore,
         transport: Transport,
-        now: @escaping @Sendable () -> Date
+        now: @escaping @Sendable () -> Date,
+        onRefreshChange: @escaping @Sendable () -> Void = {}
     ) throws(AccountError) {
         guard Origin(baseURL)?.keepsSecrets == true else { throw .insecureBaseURL }
         self.baseURL = baseURL
         self.transport = transport
         self.now = now
+        self.onRefreshChange = onRefreshChange
         self.cache = TokenCache(tokens)
     }
 
@@ -65,31 +70,31 @@ public actor AccountClient {
 
     /// Signs in with the access token that the app got from Google's SDK, and stores the app's own tokens.
     ///
-    /// The former user stays signed in until the server has answered successfully. If the tokens cannot be saved, no
+    /// The former user stays signed in until the sign-in has succeeded. If the tokens cannot be saved, no
     /// user is signed in afterwards.
     ///
     /// - Parameter googleAccessToken: `user.accessToken.tokenString` of Google's SDK.
     /// - Throws: ``AccountError/sessionReplaced`` if a later sign-in or log-out was requested before this one
     ///   completed.
     public func signIn(googleAccessToken: String) async throws(AccountError) {
-        intention += 1
-        let mine = intention
+        accountRequests += 1
+        let request = accountRequests
         let tokens = try await issuedTokens(
             by: try jsonRequest("POST", "api/auth/mobile/google", body: ["access_token": googleAccessToken]),
-            leavingOut: googleAccessToken
+            redacting: googleAccessToken
         )
-        guard mine == intention else { throw .sessionReplaced }
+        guard request == accountRequests else { throw .sessionReplaced }
         leaveAccount(with: .sessionReplaced)
         do {
             try cache.signIn(tokens.pair)
         } catch {
-            // The first failure is the one to fix; if the store cannot remove either, the cause is the same.
+            // This failure is the one to report: if the tokens cannot be removed either, the cause is the same.
             _ = cache.clear()
             throw error
         }
     }
 
-    /// Removes the tokens, whatever the server answers, and asks the server to end the session.
+    /// Removes the tokens, and asks the server to end the session.
     ///
     /// The tokens are removed first, so that neither a sign-in during the call nor the end of the process can
     /// interfere. The server is asked even if the calling task is cancelled.
@@ -98,7 +103,7 @@ public actor AccountClient {
     /// - Throws: ``AccountError/tokenStore(_:domain:code:)`` if the tokens could not be removed from the store.
     @discardableResult
     public func logout() async throws(AccountError) -> Bool {
-        intention += 1
+        accountRequests += 1
         let pair: TokenPair?
         do {
             pair = try cache.pair()
@@ -114,17 +119,17 @@ public actor AccountClient {
         return isConfirmed
     }
 
-    /// Abandons everything in progress for the present account.
+    /// Ends the refresh of the current account with an error, and drops the responses that are still missing.
     func leaveAccount(with error: AccountError) {
         account += 1
-        endFlight(with: .failure(error))
+        finishRefresh(with: .failure(error))
     }
 
     private func endSession(of pair: TokenPair) async -> Bool {
         do {
             var request = try jsonRequest("POST", "api/auth/logout", body: ["refresh_token": pair.refreshToken])
             // An expired access token would be refused before the refresh token is read.
-            if let accessToken = pair.accessToken, !isEnding(accessToken) { request.setBearer(accessToken) }
+            if let accessToken = pair.accessToken, !isExpiring(accessToken) { request.setBearer(accessToken) }
             request.timeoutInterval = 10
             let (_, response) = try await transport.send(request)
             return response.statusCode == 200

@@ -25,8 +25,8 @@ public enum AccountError: Error, Equatable, Sendable {
     /// The server answered with this status and, if present, its code and message.
     case refused(status: Int, code: String?, message: String?)
     /// The server reported success, but this client does not understand the content.
-    case unreadableAnswer(status: Int)
-    /// The server was not reached, or its answer was lost; the user stays signed in.
+    case unreadableResponse(status: Int)
+    /// The server was not reached, or its response was lost; the user stays signed in.
     case unreachable(URLError.Code)
     /// The token store failed; the domain and code are those of its error.
     case tokenStore(StoreAction, domain: String, code: Int)
@@ -43,7 +43,7 @@ public enum AccountError: Error, Equatable, Sendable {
         if case .refused(status: 401, _, message: Self.invalidRefreshToken) = self { true } else { false }
     }
 
-    /// Returns an error with only those parts of the store's error that cannot contain a token.
+    /// Returns an error with the parts of the store's error that cannot contain a token.
     static func tokenStore(_ action: StoreAction, _ error: any Error) -> Self {
         let error = error as NSError
         return .tokenStore(action, domain: error.domain, code: error.code)
@@ -57,11 +57,11 @@ extension AccountError: CustomStringConvertible, LocalizedError {
         case .insecureBaseURL: "The backend's address must begin with https://."
         case .foreignAddress: "The request goes to another server than the backend."
         case .unusableBody: "The request's body must be data, so that it can be sent again."
-        case .signedOut: "Nobody is signed in."
-        case .sessionReplaced: "Another sign-in took the place of this one."
+        case .signedOut: "No user is signed in."
+        case .sessionReplaced: "Another sign-in replaced this one."
         case .refused(let status, let code, let message):
             "The server answered \(status)\(code.map { " \($0)" } ?? "")\(message.map { ": \($0)" } ?? "")."
-        case .unreadableAnswer(let status): "The server answered \(status) with something unreadable."
+        case .unreadableResponse(let status): "The server answered \(status) with content that cannot be read."
         case .unreachable(let code): "The server could not be reached (URLError \(code.rawValue))."
         case .tokenStore(let action, let domain, let code):
             "The token store failed to \(action.rawValue) a token (\(domain) \(code))."

@@ -15,16 +15,16 @@ private struct ErrorBody: Decodable {
     let error: Named?
 }
 
-/// Reads the backend's answers.
+/// Decodes the backend's responses.
 enum ResponseDecoder {
-    /// Returns the value of a successful answer; throws any other one, with `secrets` removed from the server's text.
+    /// Returns the value of a successful response; throws for any other one, with `secrets` removed from the text.
     static func read<Value: Decodable>(
         _ type: Value.Type,
-        from answer: (data: Data, response: HTTPURLResponse),
-        leavingOut secrets: [String] = []
+        from response: (data: Data, http: HTTPURLResponse),
+        redacting secrets: [String] = []
     ) throws(AccountError) -> Value {
-        let status = answer.response.statusCode
-        guard (200..<300).contains(status) else { throw refusal(status, answer.data, leavingOut: secrets) }
+        let status = response.http.statusCode
+        guard (200..<300).contains(status) else { throw refusal(status, response.data, redacting: secrets) }
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
             let container = try decoder.singleValueContainer()
@@ -35,18 +35,18 @@ enum ResponseDecoder {
             return date
         }
         do {
-            return try decoder.decode(type, from: answer.data)
+            return try decoder.decode(type, from: response.data)
         } catch {
-            throw .unreadableAnswer(status: status)
+            throw .unreadableResponse(status: status)
         }
     }
 
-    private static func refusal(_ status: Int, _ data: Data, leavingOut secrets: [String]) -> AccountError {
+    private static func refusal(_ status: Int, _ data: Data, redacting secrets: [String]) -> AccountError {
         let body: ErrorBody
         do {
             body = try JSONDecoder().decode(ErrorBody.self, from: data)
         } catch {
-            // A proxy's page or another form: only the status is known.
+            // The body is a proxy's page, or has another form: only the status is known.
             return .refused(status: status, code: nil, message: nil)
         }
         func clean(_ text: String?) -> String? {

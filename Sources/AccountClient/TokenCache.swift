@@ -6,8 +6,8 @@ import Foundation
 ///
 /// - Only a refresh token that is in the store is sent. The server accepts a spent token until its successor is
 ///   presented, so the token in the store still works after a crash.
-/// - An answer replaces only the pair that was sent for it (compare-and-swap on the refresh token). If the store has
-///   another pair, that one is newer, and the answer is dropped.
+/// - A response replaces only the pair that was sent for it (compare-and-swap on the refresh token). If the store has
+///   another pair, that one is newer, and the response is dropped.
 /// - On a refresh the refresh token is saved first; both tokens belong to one session, so either order is safe. On a
 ///   sign-in the former access token is removed first, because it belongs to another user.
 struct TokenCache: CustomReflectable {
@@ -20,12 +20,12 @@ struct TokenCache: CustomReflectable {
     }
 
     private let store: any TokenStore
-    private var held: TokenPair?
+    private var cached: TokenPair?
     private var isRead = false
-    private var pending: Unsaved?
+    private var unsavedPair: Unsaved?
 
     /// The reason why the pair in memory is not in the store; nil if it is.
-    var unsaved: AccountError? { pending?.failure }
+    var unsaved: AccountError? { unsavedPair?.failure }
 
     init(_ store: any TokenStore) {
         self.store = store
@@ -35,34 +35,34 @@ struct TokenCache: CustomReflectable {
     mutating func pair() throws(AccountError) -> TokenPair? {
         retrySaving()
         if !isRead { try read() }
-        return held
+        return cached
     }
 
     /// Returns the pair to refresh as it is in the store now: another process of the app may have refreshed since.
     mutating func pairForRefresh() throws(AccountError) -> TokenPair? {
         retrySaving()
-        if let pending { throw pending.failure }
+        if let unsavedPair { throw unsavedPair.failure }
         try read()
-        return held
+        return cached
     }
 
-    /// Keeps and saves the answer to a refresh, if the store still has the pair that was sent for it.
+    /// Saves the response to a refresh, if the store still has the pair that was sent for it.
     ///
-    /// Returns `false` if the answer was dropped: then the stored pair is used, or none after a log-out by another
+    /// Returns `false` if the response was dropped: then the stored pair is used, or none after a log-out by another
     /// process. ``unsaved`` shows whether saving failed.
     mutating func replace(sent: TokenPair, with pair: TokenPair) -> Bool {
         replace(sent: sent.refreshToken, with: pair)
-        return held == pair
+        return cached == pair
     }
 
     /// Saves the pair of a sign-in and replaces any stored one.
     mutating func signIn(_ pair: TokenPair) throws(AccountError) {
-        pending = nil
+        unsavedPair = nil
         try exclusively(.save) { store in
             try store.remove(.accessToken)
             try store.save(pair)
         }
-        held = pair
+        cached = pair
         isRead = true
     }
 
@@ -82,9 +82,9 @@ struct TokenCache: CustomReflectable {
     mutating func clear() -> AccountError? { clear(onlyIf: nil) }
 
     private mutating func clear(onlyIf refused: String?) -> AccountError? {
-        held = nil
+        cached = nil
         isRead = true
-        pending = nil
+        unsavedPair = nil
         do {
             try exclusively(.remove) { store in
                 if let refused, try store.load(.refreshToken) != refused { return }
@@ -100,29 +100,29 @@ struct TokenCache: CustomReflectable {
     }
 
     private mutating func read() throws(AccountError) {
-        held = try exclusively(.load) { try $0.pair() }
+        cached = try exclusively(.load) { try $0.pair() }
         isRead = true
     }
 
     private mutating func retrySaving() {
-        guard let pending else { return }
-        replace(sent: pending.sent, with: pending.pair)
+        guard let unsavedPair else { return }
+        replace(sent: unsavedPair.sent, with: unsavedPair.pair)
     }
 
     private mutating func replace(sent: String, with pair: TokenPair) {
         do {
-            held = try exclusively(.save) { (store) -> TokenPair? in
-                // The successor is already stored after an incomplete save, or if another process got the same answer.
+            cached = try exclusively(.save) { (store) -> TokenPair? in
+                // The successor is already stored after an incomplete save, or if another process got the same response.
                 guard let stored = try store.load(.refreshToken), stored == sent || stored == pair.refreshToken else {
                     return try store.pair()
                 }
                 try store.save(pair)
                 return pair
             }
-            pending = nil
+            unsavedPair = nil
         } catch {
-            held = pair
-            pending = Unsaved(pair: pair, sent: sent, failure: error)
+            cached = pair
+            unsavedPair = Unsaved(pair: pair, sent: sent, failure: error)
         }
         isRead = true
     }

@@ -4,9 +4,9 @@ package import Foundation
     package import FoundationNetworking
 #endif
 
-/// Sends one request and returns its answer, with failures as ``AccountError``.
+/// Sends one request and returns its response, with failures as ``AccountError``.
 package struct Transport: Sendable {
-    /// Sends a request unchanged; a redirect is returned like any other answer.
+    /// Sends a request unchanged; a redirect is returned like any other response.
     package typealias Send = @Sendable (URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse)
 
     let send: Send
@@ -18,32 +18,32 @@ package struct Transport: Sendable {
 
     /// Creates a transport that sends through a session.
     init(session: URLSession) {
-        send = { request throws(AccountError) in try await session.answer(to: request) }
+        send = { request throws(AccountError) in try await session.response(to: request) }
     }
 }
 
 extension URLSession {
-    /// Sends a request and returns the answer, even if it is a redirect.
+    /// Sends a request and returns the response, even if it is a redirect.
     ///
     /// `data(for:delegate:)` is not suitable: on Linux it never asks its delegate about a redirect, and follows it with
     /// the bearer. The delegate of the task itself is asked everywhere.
     ///
     /// https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/FoundationNetworking/URLSession/HTTP/HTTPURLProtocol.swift
-    fileprivate func answer(to request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
-        let (answers, channel) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
+    fileprivate func response(to request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
+        let (responses, continuation) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
         let task = dataTask(with: request) { data, response, error in
             if let response = response as? HTTPURLResponse, error == nil {
-                channel.yield((data ?? Data(), response))
-                channel.finish()
+                continuation.yield((data ?? Data(), response))
+                continuation.finish()
             } else {
-                channel.finish(throwing: error ?? URLError(.badServerResponse))
+                continuation.finish(throwing: error ?? URLError(.badServerResponse))
             }
         }
         task.delegate = RedirectRefusal()
         task.resume()
         do {
             return try await withTaskCancellationHandler {
-                for try await answer in answers { return answer }
+                for try await response in responses { return response }
                 throw CancellationError()
             } onCancel: {
                 task.cancel()

@@ -1,7 +1,7 @@
 import AccountClient
 import Foundation
 
-/// Plays an app against a backend: all steps in one process, or one action of an app that is started several times.
+/// Acts as an app against a backend: all steps in one process, or one action of an app that is started several times.
 ///
 /// It reads a Google access token from standard input to sign in. It prints its steps, and never a token.
 @main

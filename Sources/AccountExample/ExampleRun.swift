@@ -1,7 +1,7 @@
 import AccountClient
 import Foundation
 
-/// The life of an app's tokens, step by step, with a line of output for each.
+/// A run of an app from the sign-in to the log-out, with a line of output for each step.
 struct ExampleRun {
     /// A step with an unexpected result.
     struct UnexpectedResult: Error, CustomStringConvertible {
@@ -23,19 +23,19 @@ struct ExampleRun {
         let user = try await client.fetchCurrentUser()
         AccountExample.say("the backend knows user \(user.id), \(user.isActive ? "active" : "not active")")
 
-        try await surviveRefusal()
+        try await repeatRefusedCall()
         try await refreshOnceForMany()
 
         let last = try AccountClient(baseURL: baseURL, tokens: tokens)
         let isConfirmed = try await last.logout()
         guard isConfirmed else { throw UnexpectedResult(description: "the server did not confirm the log-out") }
         guard try await !last.isSignedIn else {
-            throw UnexpectedResult(description: "tokens are left after the log-out")
+            throw UnexpectedResult(description: "tokens are still stored after the log-out")
         }
         AccountExample.say("logged out")
     }
 
-    private func surviveRefusal() async throws {
+    private func repeatRefusedCall() async throws {
         let client = try clientWithRefusedToken()
         let before = tokens.pairsSaved
         _ = try await client.fetchCurrentUser()
@@ -57,7 +57,7 @@ struct ExampleRun {
     /// Returns a client as after the app's next start, whose stored access token the server refuses like an expired
     /// one.
     private func clientWithRefusedToken() throws -> AccountClient {
-        try tokens.spoilAccessToken()
+        try tokens.corruptAccessToken()
         return try AccountClient(baseURL: baseURL, tokens: tokens)
     }
 

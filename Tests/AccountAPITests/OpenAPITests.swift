@@ -22,14 +22,14 @@ struct OpenAPITests {
 
     @Test("describes exactly the routes of the internal listener")
     func internalRoutes() throws {
-        let probes = try AccountFixture().probes
-        try expect(InternalRoutes(desk: VendingFixture().desk, probes: probes).routes, tagged: "internal")
+        let monitoring = try AccountFixture().monitoring
+        try expect(InternalRoutes(vending: VendingFixture().handler, monitoring: monitoring).routes, tagged: "internal")
     }
 
     @Test("describes only routes of a listener")
-    func strays() {
-        let strays = description.operations.filter { $0.tags.isDisjoint(with: ["public", "internal"]) }
-        #expect(strays.map(\.name) == [])
+    func unlistedRoutes() {
+        let unlistedRoutes = description.operations.filter { $0.tags.isDisjoint(with: ["public", "internal"]) }
+        #expect(unlistedRoutes.map(\.name) == [])
     }
 
     private func expect(_ routes: [Route], tagged tag: String) throws {
@@ -46,10 +46,10 @@ struct OpenAPITests {
         AuthenticationRefusal.deleted, AuthenticationRefusal.inactive,
     ]
     private static let body: [any Error] = [
-        BodyProblem.unsupportedMediaType, BodyProblem.unreadable, BodyProblem.missing("name"),
-        BodyProblem.flawed("name", mustBe: "other"),
+        RequestBodyError.unsupportedMediaType, RequestBodyError.unreadable, RequestBodyError.missing("name"),
+        RequestBodyError.invalid("name", mustBe: "other"),
     ]
-    private static let neededBody: [any Error] = body + [BodyProblem.undeclared]
+    private static let neededBody: [any Error] = body + [RequestBodyError.undeclared]
     private static let limited: [any Error] = [TooManyRequests(retryAfter: .seconds(1))]
     private static let refresh: [any Error] = neededBody + limited + [ComprehensionError.invalidRefreshToken]
     private static let logout: [any Error] = authentication + body + limited
@@ -64,14 +64,14 @@ struct OpenAPITests {
         let operations = description.operations(tagged: "paypulse")
         #expect(operations.count == 6)
         for operation in operations {
-            let bringsBody = operation.name.hasPrefix("POST ")
+            let hasBody = operation.name.hasPrefix("POST ")
             let limited = operation.name.hasPrefix("DELETE ") ? Self.limited : []
             // A repeated deletion is not an error.
             let deletesUser = operation.name.hasPrefix("DELETE ") && operation.name.hasSuffix("/me")
             let authentication = Self.authentication.filter {
                 !(deletesUser && $0 as? AuthenticationRefusal == .deleted)
             }
-            let errors = authentication + (bringsBody ? Self.neededBody + Self.google : limited)
+            let errors = authentication + (hasBody ? Self.neededBody + Self.google : limited)
             let statuses = errors.compactMap { PayPulseError($0)?.status }
             try #require(statuses.count == errors.count)
             expect(

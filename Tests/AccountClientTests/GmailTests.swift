@@ -32,8 +32,8 @@ struct GmailTests {
     }
 
     private func client(profile: String = "", stored: String = "") throws -> (AccountClient, Backend) {
-        let backend = try Backend { asked in
-            switch asked.line {
+        let backend = try Backend { request in
+            switch request.line {
             case "GET /v1/user/me": answer(profile)
             case "POST /v1/auth/gmail-tokens": answer(stored, status: "201 Created")
             case "DELETE /v1/auth/gmail-tokens": answer(#"{"message":"","code":200,"data":{}}"#)
@@ -44,7 +44,7 @@ struct GmailTests {
         return (try backend.client(store), backend)
     }
 
-    @Test("The SDK's tokens are posted under the contract's names, without those that are nil")
+    @Test("The SDK's tokens are posted under the API's names, without those that are nil")
     func storing() async throws {
         let (client, backend) = try client(stored: Self.stored(scope: "openid \(Self.read)"))
         let grant = try await client.storeGoogleTokens(
@@ -55,7 +55,7 @@ struct GmailTests {
         #expect(!grant.isAccountSwitch)
         #expect(grant.message == "First Gmail connection")
         try await client.storeGoogleTokens(GoogleTokens(accessToken: "a"))
-        let bodies = try backend.asked.map {
+        let bodies = try backend.requests.map {
             try JSONSerialization.jsonObject(with: Data($0.body.utf8)) as? NSDictionary
         }
         #expect(
@@ -80,14 +80,14 @@ struct GmailTests {
         #expect(profile.gmailConnection?.reason == "invalid_grant")
         #expect(profile.gmailConnection?.grantedScopes == [Self.read])
         #expect(profile.gmailConnection?.verifiedAt == nil)
-        #expect(backend.asked.count == 1)
+        #expect(backend.requests.count == 1)
     }
 
     @Test("Disconnecting sends the request to the backend")
     func disconnecting() async throws {
         let (client, backend) = try client()
         try await client.disconnectGmail()
-        #expect(backend.asked.map(\.line) == ["DELETE /v1/auth/gmail-tokens"])
+        #expect(backend.requests.map(\.line) == ["DELETE /v1/auth/gmail-tokens"])
     }
 
     @Test(
@@ -102,7 +102,7 @@ struct GmailTests {
     func missing(isConnected: Bool, granted: [String]?, needed: [String], missing: [String]) async throws {
         let (client, backend) = try client(profile: Self.profile(isConnected: isConnected, scopes: granted))
         #expect(try await client.missingScopes(needed: needed) == missing)
-        #expect(backend.asked.count == 1)
+        #expect(backend.requests.count == 1)
     }
 
     @Test("The user is asked only for missing scopes, and refused ones are still missing")
@@ -113,7 +113,7 @@ struct GmailTests {
         )
         let none = try await client.addScopes(["openid"]) { _ in
             Issue.record("the user was asked although no scope was missing")
-            return GoogleTokens(accessToken: "unasked")
+            return GoogleTokens(accessToken: "unrequested")
         }
         #expect(none.isEmpty)
         let refused = try await client.addScopes(["openid", Self.read, Self.send]) { missing in
@@ -121,7 +121,7 @@ struct GmailTests {
             return GoogleTokens(accessToken: "widened", scopes: ["openid", Self.read])
         }
         #expect(refused == [Self.send])
-        #expect(backend.asked.last?.body.contains("widened") == true)
+        #expect(backend.requests.last?.body.contains("widened") == true)
     }
 
     @Test("A user who declines keeps the grant unchanged")
@@ -129,7 +129,7 @@ struct GmailTests {
         struct Declined: Error {}
         let (client, backend) = try client(profile: Self.profile(isConnected: true, scopes: []))
         await #expect(throws: Declined.self) { try await client.addScopes([Self.read]) { _ in throw Declined() } }
-        #expect(backend.asked.map(\.line) == ["GET /v1/user/me"])
+        #expect(backend.requests.map(\.line) == ["GET /v1/user/me"])
     }
 
     @Test("Scopes that were granted while another user signed in go to neither user")
@@ -141,6 +141,6 @@ struct GmailTests {
                 return GoogleTokens(accessToken: "of-the-first")
             }
         }
-        #expect(!backend.asked.contains { $0.line == "POST /v1/auth/gmail-tokens" })
+        #expect(!backend.requests.contains { $0.line == "POST /v1/auth/gmail-tokens" })
     }
 }

@@ -8,7 +8,7 @@ import Testing
 struct KilledProcessTests {
     /// The point at which the process of a refresh ends.
     enum Step: CaseIterable {
-        case beforeSending, requestLost, answerLost, beforeStoring, storedHalf, storedWhole
+        case beforeSending, requestLost, responseLost, beforeStoring, storedOneToken, storedBoth
     }
 
     private let store = InMemoryTokenStore()
@@ -25,17 +25,17 @@ struct KilledProcessTests {
         let writes: Int? =
             switch step {
             case .beforeStoring: 0
-            case .storedHalf: 1
+            case .storedOneToken: 1
             default: nil
             }
         let dying = MortalTokenStore(store, dyingAfter: writes)
         if step == .beforeSending { dying.kill() }
-        backend.loseAnswers(step == .answerLost)
+        backend.loseResponses(step == .responseLost)
         let client = try backend.client(dying)
         // A killed process does not have an outcome.
         _ = await Task { try await client.forceRefresh() }.result
         dying.kill()
-        backend.loseAnswers(false)
+        backend.loseResponses(false)
         isDown.withLock { $0 = false }
         backend.advance(bySeconds: secondsLater)
 

@@ -46,8 +46,8 @@ struct RefreshTests {
     @Test("A hundred concurrent refused calls share one refresh, and each is sent once more")
     func sharedRefresh() async throws {
         let gate = Gate()
-        let backend = try Backend { asked in
-            if asked.line == "POST /api/auth/refresh" { gate.pass() }
+        let backend = try Backend { request in
+            if request.line == "POST /api/auth/refresh" { gate.pass() }
             return nil
         }
         try backend.signIn(into: store)
@@ -61,14 +61,14 @@ struct RefreshTests {
         }
         #expect(statuses == Array(repeating: 200, count: 100))
         #expect(backend.refreshes == 1)
-        #expect(backend.asked.count == 201)
+        #expect(backend.requests.count == 201)
     }
 
     @Test("A call that was refused with an older token than the stored one uses the stored one, without a refresh")
     func olderToken() async throws {
         let gate = Gate()
-        let backend = try Backend { asked in
-            guard asked.line == "GET /slow", asked.bearer?.hasSuffix("access-1") == true else { return nil }
+        let backend = try Backend { request in
+            guard request.line == "GET /slow", request.bearer?.hasSuffix("access-1") == true else { return nil }
             gate.pass()
             return nil
         }
@@ -98,9 +98,9 @@ struct RefreshTests {
     }
 
     @Test("A failing server does not sign the user out", arguments: [400, 403, 404, 429, 500, 502, 503])
-    func troubledServer(status: Int) async throws {
-        let backend = try Backend { asked in
-            asked.line == "POST /api/auth/refresh" ? answer("<html>", status: "\(status) Trouble") : nil
+    func failingServer(status: Int) async throws {
+        let backend = try Backend { request in
+            request.line == "POST /api/auth/refresh" ? answer("<html>", status: "\(status) Failing") : nil
         }
         try backend.signIn(into: store)
         backend.refuseAccessToken()
@@ -120,8 +120,8 @@ struct RefreshTests {
         ]
     )
     func foreignRefusal(body: String) async throws {
-        let backend = try Backend { asked in
-            asked.line == "POST /api/auth/refresh" ? answer(body, status: "401 Unauthorized") : nil
+        let backend = try Backend { request in
+            request.line == "POST /api/auth/refresh" ? answer(body, status: "401 Unauthorized") : nil
         }
         try backend.signIn(into: store)
         backend.refuseAccessToken()
@@ -147,12 +147,12 @@ struct RefreshTests {
         let backend = try Backend { _ in answer(body) }
         try backend.signIn(into: store)
         let client = try backend.client(store)
-        await #expect(throws: AccountError.unreadableAnswer(status: 200)) { try await client.forceRefresh() }
+        await #expect(throws: AccountError.unreadableResponse(status: 200)) { try await client.forceRefresh() }
         #expect(store.load(.refreshToken) == "refresh-1")
     }
 
-    @Test("A refresh whose answer was lost is repeated once")
-    func lostAnswer() async throws {
+    @Test("A refresh whose response was lost is repeated once")
+    func lostResponse() async throws {
         let isFirst = Mutex(true)
         let backend = try Backend { _ in
             isFirst.withLock { isFirst in
@@ -167,12 +167,12 @@ struct RefreshTests {
     }
 
     @Test(
-        "A refresh is repeated once if its answer took half a minute, also by a clock that was set",
+        "A refresh is repeated once if its response took half a minute, also by a clock that was set",
         arguments: [
             (0, "late"), (29, "late"), (-29, "late"), (30, "refresh-2"), (3600, "refresh-2"), (-30, "refresh-2"),
         ]
     )
-    func oldAnswer(seconds: Int, stored: String) async throws {
+    func oldResponse(seconds: Int, stored: String) async throws {
         let gate = Gate()
         let isFirst = Mutex(true)
         let backend = try Backend { _ in
@@ -196,7 +196,7 @@ struct RefreshTests {
     }
 
     @Test("A missing network does not sign the user out")
-    func noNetwork() async throws {
+    func unreachableServer() async throws {
         let backend = try Backend { _ in [.close] }
         try backend.signIn(into: store)
         let client = try backend.client(store)
@@ -231,7 +231,7 @@ struct RefreshTests {
     }
 
     @Test("A refresh that all callers have left is still stored")
-    func everybodyLeft() async throws {
+    func allCallersLeft() async throws {
         let gate = Gate()
         let backend = try Backend { _ in
             gate.pass()

@@ -17,9 +17,9 @@ struct RequestTests {
             ("https:", false),
         ]
     )
-    func baseURL(text: String, isTaken: Bool) throws {
+    func baseURL(text: String, isAccepted: Bool) throws {
         let url = try #require(URL(string: text))
-        if isTaken {
+        if isAccepted {
             _ = try AccountClient(baseURL: url, tokens: store)
         } else {
             #expect(throws: AccountError.insecureBaseURL) { try AccountClient(baseURL: url, tokens: store) }
@@ -41,26 +41,26 @@ struct RequestTests {
 
     @Test("A redirect is returned and not followed")
     func redirect() async throws {
-        let elsewhere = try Backend()
-        let location = elsewhere.url.absoluteString
+        let otherServer = try Backend()
+        let location = otherServer.url.absoluteString
         let backend = try Backend { _ in
             answer("moved", status: "307 Temporary Redirect", headers: "Location: \(location)/x\r\n")
         }
         try backend.signIn(into: store)
         #expect(try await backend.client(store).status() == 307)
-        #expect(backend.asked.count == 1)
-        #expect(elsewhere.asked.isEmpty)
+        #expect(backend.requests.count == 1)
+        #expect(otherServer.requests.isEmpty)
     }
 
-    @Test("A call that is refused twice is sent twice, and the second answer is returned")
+    @Test("A call that is refused twice is sent twice, and the second response is returned")
     func refusedTwice() async throws {
-        let backend = try Backend { asked in
-            asked.line == "GET /things" ? answer(#"{"detail":"no"}"#, status: "401 Unauthorized") : nil
+        let backend = try Backend { request in
+            request.line == "GET /things" ? answer(#"{"detail":"no"}"#, status: "401 Unauthorized") : nil
         }
         try backend.signIn(into: store)
         let client = try backend.client(store)
         #expect(try await client.status() == 401)
-        #expect(backend.asked.map(\.line) == ["GET /things", "POST /api/auth/refresh", "GET /things"])
+        #expect(backend.requests.map(\.line) == ["GET /things", "POST /api/auth/refresh", "GET /things"])
         #expect(try await client.isSignedIn)
     }
 
@@ -77,7 +77,7 @@ struct RequestTests {
         let (data, response) = try await client.perform(request)
         #expect(response.statusCode == 200)
         #expect(String(decoding: data, as: UTF8.self) == #"{"path":"POST /v1/things"}"#)
-        let sent = backend.asked.filter { $0.line == "POST /v1/things" }
+        let sent = backend.requests.filter { $0.line == "POST /v1/things" }
         #expect(sent.map(\.body) == ["a body", "a body"])
         #expect(sent.map { $0.bearer?.suffix(8) } == ["access-1", "access-2"])
     }
@@ -92,10 +92,10 @@ struct RequestTests {
             request.httpBodyStream = InputStream(data: Data("once".utf8))
             return try await client.perform(request)
         }
-        #expect(backend.asked.isEmpty)
+        #expect(backend.requests.isEmpty)
     }
 
-    @Test("A cancelled call throws that")
+    @Test("A cancelled call throws the error .cancelled")
     func cancelledCall() async throws {
         let backend = try Backend { _ in [.hang] }
         try backend.signIn(into: store)

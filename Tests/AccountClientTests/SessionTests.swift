@@ -13,9 +13,9 @@ struct SessionTests {
         let client = try backend.client(store)
         #expect(try await !client.isSignedIn)
         try await client.signIn(googleAccessToken: "from-google")
-        #expect(backend.asked.map(\.line) == ["POST /api/auth/mobile/google"])
-        #expect(backend.asked.map(\.body) == [#"{"access_token":"from-google"}"#])
-        #expect(backend.asked.map(\.bearer) == [nil])
+        #expect(backend.requests.map(\.line) == ["POST /api/auth/mobile/google"])
+        #expect(backend.requests.map(\.body) == [#"{"access_token":"from-google"}"#])
+        #expect(backend.requests.map(\.bearer) == [nil])
         #expect(store.load(.accessToken)?.hasSuffix("access-1") == true)
         #expect(store.load(.refreshToken) == "refresh-1")
         #expect(try await client.status() == 200)
@@ -23,8 +23,8 @@ struct SessionTests {
 
     @Test("After a refused sign-in the former user stays signed in")
     func refusedSignIn() async throws {
-        let backend = try Backend { asked in
-            asked.line.hasSuffix("google")
+        let backend = try Backend { request in
+            request.line.hasSuffix("google")
                 ? answer(#"{"detail":"Invalid Google access token"}"#, status: "400 Bad Request") : nil
         }
         try backend.signIn(into: store)
@@ -47,7 +47,7 @@ struct SessionTests {
         try backend.signIn(into: store)
         store.remove(.accessToken)
         #expect(try await backend.client(store).status() == 200)
-        #expect(backend.asked.map(\.line) == ["POST /api/auth/refresh", "GET /things"])
+        #expect(backend.requests.map(\.line) == ["POST /api/auth/refresh", "GET /things"])
     }
 
     @Test("Logging out notifies the server and removes both tokens")
@@ -57,14 +57,14 @@ struct SessionTests {
         let access = store.load(.accessToken)
         let client = try backend.client(store)
         #expect(try await client.logout())
-        #expect(backend.asked.map(\.line) == ["POST /api/auth/logout"])
-        #expect(backend.asked.map(\.bearer) == [access])
-        #expect(backend.asked.map(\.body) == [#"{"refresh_token":"refresh-1"}"#])
+        #expect(backend.requests.map(\.line) == ["POST /api/auth/logout"])
+        #expect(backend.requests.map(\.bearer) == [access])
+        #expect(backend.requests.map(\.body) == [#"{"refresh_token":"refresh-1"}"#])
         #expect(store.load(.accessToken) == nil)
         #expect(store.load(.refreshToken) == nil)
         await #expect(throws: AccountError.signedOut) { try await client.status() }
         #expect(try await !client.logout())
-        #expect(backend.asked.count == 1)
+        #expect(backend.requests.count == 1)
     }
 
     @Test("An expired access token is not sent to log out; the refresh token is")
@@ -72,11 +72,11 @@ struct SessionTests {
         let backend = try Backend()
         try backend.signIn(into: store, secondsLeft: -1)
         #expect(try await backend.client(store).logout())
-        #expect(backend.asked.map(\.bearer) == [nil])
+        #expect(backend.requests.map(\.bearer) == [nil])
     }
 
     @Test(
-        "Logging out removes the tokens whatever the server answers",
+        "Logging out removes the tokens if the server refuses or does not respond",
         arguments: ["401 Unauthorized", "500 Down", nil]
     )
     func refusedLogout(status: String?) async throws {
@@ -99,11 +99,11 @@ struct SessionTests {
         #expect(try await task.value)
     }
 
-    @Test("A log-out during a refresh is final: the answer does not restore tokens", arguments: [true, false])
+    @Test("A log-out during a refresh is final: the response does not restore tokens", arguments: [true, false])
     func logoutDuringRefresh(isSignedInAgain: Bool) async throws {
         let gate = Gate()
-        let backend = try Backend { asked in
-            guard asked.line == "POST /api/auth/refresh" else { return nil }
+        let backend = try Backend { request in
+            guard request.line == "POST /api/auth/refresh" else { return nil }
             gate.pass()
             return Backend.tokens(("late", "late"))
         }
@@ -121,13 +121,13 @@ struct SessionTests {
     }
 
     @Test(
-        "Another user's sign-in during a refresh wins, whatever the answer to the refresh",
+        "Another user's sign-in during a refresh wins, whatever the response to the refresh",
         arguments: [true, false]
     )
     func signInDuringRefresh(isRefreshRefused: Bool) async throws {
         let gate = Gate()
-        let backend = try Backend { asked in
-            guard asked.line == "POST /api/auth/refresh" else { return nil }
+        let backend = try Backend { request in
+            guard request.line == "POST /api/auth/refresh" else { return nil }
             gate.pass()
             return isRefreshRefused ? answer("{}", status: "401 Unauthorized") : Backend.tokens(("late", "late"))
         }
@@ -141,14 +141,14 @@ struct SessionTests {
             gate.open()
         }
         #expect(store.load(.refreshToken) == "refresh-2")
-        #expect(backend.asked.count { $0.line == "GET /of-the-first" } == 1)
+        #expect(backend.requests.count { $0.line == "GET /of-the-first" } == 1)
     }
 
     @Test("A call that is refused after another user signed in is not sent as that user")
     func signInDuringCall() async throws {
         let gate = Gate()
-        let backend = try Backend { asked in
-            if asked.line == "GET /slow" { gate.pass() }
+        let backend = try Backend { request in
+            if request.line == "GET /slow" { gate.pass() }
             return nil
         }
         try backend.signIn(into: store)
@@ -158,14 +158,14 @@ struct SessionTests {
         try await client.signIn(googleAccessToken: "second")
         gate.open()
         await #expect(throws: AccountError.sessionReplaced) { try await call.value }
-        #expect(backend.asked.count { $0.line == "GET /slow" } == 1)
+        #expect(backend.requests.count { $0.line == "GET /slow" } == 1)
     }
 
-    @Test("Of two sign-ins the last one requested wins, and the late answer is dropped")
-    func lastIntention() async throws {
+    @Test("Of two sign-ins the last one requested wins, and the late response is dropped")
+    func lastSignIn() async throws {
         let gate = Gate()
-        let backend = try Backend { asked in
-            if asked.body.contains("first") { gate.pass() }
+        let backend = try Backend { request in
+            if request.body.contains("first") { gate.pass() }
             return nil
         }
         let client = try backend.client(store)
@@ -178,7 +178,7 @@ struct SessionTests {
         #expect(store.load(.refreshToken) == signedIn)
     }
 
-    @Test("A sign-in that is answered after a log-out has no effect")
+    @Test("A sign-in whose response comes after a log-out has no effect")
     func logoutDuringSignIn() async throws {
         let gate = Gate()
         let backend = try Backend { _ in

@@ -8,18 +8,18 @@ import Testing
 struct SharedStoreTests {
     private let store = InMemoryTokenStore()
 
-    /// Returns a backend that answers the refreshes of `refresh-1` only when the gate opens, and with `steps` if given.
+    /// Returns a backend that delays the first refresh with `refresh-1` until the gate opens, and then responds with `steps`.
     private func backend(_ gate: Gate, _ steps: [ScriptedServer.Step]?) throws -> Backend {
         let isFirst = Mutex(true)
-        return try Backend { asked in
-            guard asked.body.contains("refresh-1"), isFirst.withLock({ exchange(&$0, false) }) else { return nil }
+        return try Backend { request in
+            guard request.body.contains("refresh-1"), isFirst.withLock({ exchange(&$0, false) }) else { return nil }
             gate.pass()
             return steps
         }
     }
 
-    @Test("An answer that is older than the stored tokens is dropped")
-    func olderAnswer() async throws {
+    @Test("A response that is older than the stored tokens is dropped")
+    func olderResponse() async throws {
         let gate = Gate()
         let backend = try backend(gate, Backend.tokens(("late", "late")))
         try backend.signIn(into: store)
@@ -27,9 +27,9 @@ struct SharedStoreTests {
         let slow = try backend.client(store)
         let call = Task { try await slow.status() }
         await backend.waitForRequests(2)
-        let quick = try backend.client(store)
-        try await quick.forceRefresh()
-        try await quick.forceRefresh()
+        let other = try backend.client(store)
+        try await other.forceRefresh()
+        try await other.forceRefresh()
         gate.open()
         #expect(try await call.value == 200)
         #expect(store.load(.refreshToken) == "refresh-3")
@@ -69,14 +69,14 @@ struct SharedStoreTests {
     @Test("Tokens are compared and written without another process in between")
     func exclusiveWrites() async throws {
         let backend = try Backend()
-        let watched = WatchedTokenStore()
-        let client = try backend.client(watched)
+        let counting = CountingTokenStore()
+        let client = try backend.client(counting)
         try await client.signIn(googleAccessToken: "from-google")
         try await client.forceRefresh()
         try await client.logout()
         // Two writes of the refresh, three of the sign-in, two of the log-out.
-        #expect(watched.writes == 7)
-        #expect(watched.writesOutside == 0)
+        #expect(counting.writes == 7)
+        #expect(counting.writesOutside == 0)
     }
 }
 
@@ -87,29 +87,29 @@ private func exchange(_ value: inout Bool, _ new: Bool) -> Bool {
 }
 
 /// A token store that counts the writes that are made outside of `exclusively`.
-private final class WatchedTokenStore: TokenStore {
+private final class CountingTokenStore: TokenStore {
     private struct State {
         var depth = 0
         var writes = 0
         var writesOutside = 0
     }
 
-    private let kept = InMemoryTokenStore()
+    private let wrapped = InMemoryTokenStore()
     private let state = Mutex(State())
 
     var writes: Int { state.withLock { $0.writes } }
     var writesOutside: Int { state.withLock { $0.writesOutside } }
 
-    func load(_ key: TokenKey) -> String? { kept.load(key) }
+    func load(_ key: TokenKey) -> String? { wrapped.load(key) }
 
     func save(_ token: String, for key: TokenKey) {
-        note()
-        kept.save(token, for: key)
+        recordWrite()
+        wrapped.save(token, for: key)
     }
 
     func remove(_ key: TokenKey) {
-        note()
-        kept.remove(key)
+        recordWrite()
+        wrapped.remove(key)
     }
 
     func exclusively<Value>(_ body: () throws -> Value) throws -> Value {
@@ -118,7 +118,7 @@ private final class WatchedTokenStore: TokenStore {
         return try body()
     }
 
-    private func note() {
+    private func recordWrite() {
         state.withLock { state in
             state.writes += 1
             if state.depth == 0 { state.writesOutside += 1 }

@@ -32,7 +32,7 @@ struct StoreFailureTests {
         #expect(backend.refreshes == 2)
     }
 
-    @Test("A call whose refresh could not be saved is still answered")
+    @Test("A call whose refresh could not be saved still succeeds")
     func unsavedRetry() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -86,7 +86,7 @@ struct StoreFailureTests {
         let client = try backend.client(store)
         store.fail(at: [.remove])
         await #expect(throws: Self.failure(.remove)) { try await client.logout() }
-        #expect(backend.asked.map(\.line) == ["POST /api/auth/logout"])
+        #expect(backend.requests.map(\.line) == ["POST /api/auth/logout"])
         await #expect(throws: AccountError.signedOut) { try await client.status() }
         store.fail(at: [])
         try await client.logout()

@@ -121,7 +121,7 @@ extension FuzzTarget {
 
     private static func readServicesFile(_ input: [UInt8]) {
         do throws(ServicesFileError) {
-            _ = try ServiceList(reading: input)
+            _ = try ServiceList(parsing: input)
         } catch {
             require(!error.description.isEmpty, "a refusal has a text")
         }

@@ -1,20 +1,21 @@
 internal import HTTPServer
 
-/// The reason why a caller is refused; each family of routes answers it in its own form.
+/// The reason why a caller is refused; each family of routes has its own response to it.
 enum AuthenticationRefusal: Error, Hashable, Sendable {
     /// The request does not have a token.
     case missing
-    /// The token, its session or its user is invalid; the answer does not say which.
+    /// The token, its session or its user is invalid; the response does not say which.
     case invalid
-    /// The token was valid before.
+    /// The token has expired.
     case expired
-    /// The user was deleted, but a former token may still be in use.
+    /// The user was deleted, and the token was issued before.
     case deleted
+    /// The backend has disabled the user.
     case inactive
 }
 
 extension ServerRequest {
-    /// Returns the token that the request bears.
+    /// Returns the bearer token of the request.
     func bearerToken() throws(AuthenticationRefusal) -> String {
         switch BearerToken(of: self) {
         case .missing: throw .missing

@@ -4,8 +4,9 @@ internal import Store
 /// Decides from the stored data whether a valid access token is accepted.
 enum AuthenticationRules {
     enum Outcome: Hashable, Sendable {
-        case known(User)
-        /// A user of PayPulse, which signs users up elsewhere, who is not stored yet; created from the claims.
+        /// A stored user, unchanged.
+        case stored(User)
+        /// A user who is not stored yet, created from the claims: PayPulse's login signs users up itself.
         case new(User)
         /// A stored user, completed from the claims, such as one that an import of grants created.
         case completed(User)
@@ -37,10 +38,10 @@ enum AuthenticationRules {
             )
         }
         guard user.isActive else { throw .inactive }
-        guard claims.sessionID == nil, let email = claims.email else { return .known(user) }
+        guard claims.sessionID == nil, let email = claims.email else { return .stored(user) }
         // The backend's current token may contain more than the one that the user was created from.
         let isNewlyVerified = user.email == email && user.emailIsVerified != true && claims.emailIsVerified == true
-        guard user.email == nil || isNewlyVerified else { return .known(user) }
+        guard user.email == nil || isNewlyVerified else { return .stored(user) }
         var completed = user
         completed.email = email
         completed.emailIsVerified = claims.emailIsVerified

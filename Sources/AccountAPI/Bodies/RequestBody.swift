@@ -1,29 +1,17 @@
 internal import HTTPServer
 internal import JSON
 
-/// The problem of a request's body; its text never contains parts of the body.
-enum BodyProblem: Error, Hashable, Sendable {
-    /// The request does not have a body and does not declare one.
-    case undeclared
-    case unsupportedMediaType
-    /// The content does not match its media type.
-    case unreadable
-    case missing(String)
-    /// A field with an invalid value, and the requirement.
-    case flawed(String, mustBe: String)
-}
-
 /// The body of a request as named values, from JSON or a form.
 enum RequestBody {
     /// Reads an object from JSON.
-    static func json(_ request: ServerRequest) throws(BodyProblem) -> BodyFields {
+    static func json(_ request: ServerRequest) throws(RequestBodyError) -> BodyFields {
         guard request.declaresBody else { throw .undeclared }
         guard mediaType(of: request) == "application/json" else { throw .unsupportedMediaType }
         return try object(in: request.body)
     }
 
     /// Reads an object from JSON, or the fields of a form.
-    static func jsonOrForm(_ request: ServerRequest) throws(BodyProblem) -> BodyFields {
+    static func jsonOrForm(_ request: ServerRequest) throws(RequestBodyError) -> BodyFields {
         guard request.declaresBody else { throw .undeclared }
         switch mediaType(of: request) {
         case "application/json": return try object(in: request.body)
@@ -38,7 +26,7 @@ enum RequestBody {
         return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 
-    private static func object(in body: [UInt8]) throws(BodyProblem) -> BodyFields {
+    private static func object(in body: [UInt8]) throws(RequestBodyError) -> BodyFields {
         guard let members = JSONValue.object(in: body)?.object else { throw .unreadable }
         return BodyFields(members)
     }

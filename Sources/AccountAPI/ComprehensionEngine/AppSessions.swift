@@ -5,35 +5,37 @@ internal import Store
 
 /// The sessions of apps that signed in with Google: begun, rotated and ended, each in one transaction.
 struct AppSessions: Sendable {
-    let services: RouteDependencies
+    let dependencies: RouteDependencies
 
-    private var tokens: SessionTokens { SessionTokens(signer: services.signer, random: services.random) }
+    private var issuer: SessionTokenIssuer {
+        SessionTokenIssuer(signer: dependencies.signer, random: dependencies.random)
+    }
 
     /// Signs in the owner of a Google account; an unknown owner becomes a user.
     func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> SessionTokenPair {
-        let now = services.time.now
-        let id = SessionID.random(from: services.random)
-        let newUserID = UserIdentifier.random(from: services.random)
-        let (tokens, linking) = (tokens, services.emailLinking)
-        return try await services.store.transact { transaction in
+        let now = dependencies.time.now
+        let id = SessionID.random(from: dependencies.random)
+        let newUserID = UserIdentifier.random(from: dependencies.random)
+        let (issuer, linking) = (issuer, dependencies.emailLinking)
+        return try await dependencies.store.transact { transaction in
             try ProofOfIdentity.check(googleToken, of: identity, in: transaction, at: now)
-            let known = SignInRules.user(
+            let stored = SignInRules.user(
                 for: identity,
                 withAccount: try transaction.user(withGoogleUserID: identity.googleUserID),
                 withEmail: try transaction.users(withEmail: identity.email),
                 linking: linking
             )
-            if let known { try ProofOfIdentity.check(googleToken, ofUser: known.id, in: transaction) }
-            var user = known ?? User(id: newUserID, createdAt: now)
+            if let stored { try ProofOfIdentity.check(googleToken, ofUser: stored.id, in: transaction) }
+            var user = stored ?? User(id: newUserID, createdAt: now)
             guard user.isActive else { throw AuthenticationRefusal.inactive }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
-            if known == nil { try transaction.insert(user) } else { try transaction.update(user) }
-            let pair = tokens.pair(for: user, session: id, at: now)
+            if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
+            let pair = issuer.pair(for: user, session: id, at: now)
             let session = Session.start(
                 id: id,
                 userID: user.id,
-                tokenHash: SessionTokens.hash(pair.refreshToken),
-                expiresAt: now + SessionTokens.refreshLifetime,
+                tokenHash: SessionTokenIssuer.hash(pair.refreshToken),
+                expiresAt: now + SessionTokenIssuer.refreshLifetime,
                 at: now,
                 leaseTime: transaction.leaseTime
             )
@@ -49,31 +51,31 @@ struct AppSessions: Sendable {
         case refused
     }
 
-    /// Answers a refresh token with new tokens, or with the family's current ones.
+    /// Exchanges a refresh token for new tokens, or for the family's current ones.
     ///
     /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
     func rotate(_ presented: String) async throws -> SessionTokenPair {
-        guard let claims = services.gatekeeper.refreshClaims(of: presented) else {
+        guard let claims = dependencies.authenticator.refreshClaims(of: presented) else {
             throw ComprehensionError.invalidRefreshToken
         }
-        let now = services.time.now
-        if let answer = try await answerWithoutWriting(claims, at: now) { return answer }
-        try services.vault.checkMaySeal()
+        let now = dependencies.time.now
+        if let pair = try await rotateWithoutWriting(claims, at: now) { return pair }
+        try dependencies.vault.checkMaySeal()
         switch try await renew(claims, at: now) {
         case .renewed(let pair, let isLateAnswer):
             if isLateAnswer {
-                services.diagnostics.notice(
-                    "a refresh token came that a later answer had replaced: its answer was late, or there is a copy of it",
-                    claims.audit
+                dependencies.diagnostics.notice(
+                    "a refresh token was presented that a later response had replaced: its own response was late, or the token was copied",
+                    claims.logFields
                 )
             }
             return pair
         case .repeated(let sealed, let age):
-            return try services.vault.openPair(sealed, of: claims.sessionID, age: age)
+            return try dependencies.vault.openPair(sealed, of: claims.sessionID, age: age)
         case .reused:
-            services.diagnostics.notice(
-                "a spent refresh token came again after its successor was used: its session has ended for all holders",
-                claims.audit
+            dependencies.diagnostics.notice(
+                "a spent refresh token was presented after its successor was used: the session has ended for all its devices",
+                claims.logFields
             )
             throw ComprehensionError.invalidRefreshToken
         case .refused:
@@ -82,23 +84,23 @@ struct AppSessions: Sendable {
     }
 
     private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
-        let (tokens, grace) = (tokens, services.sessionRules.grace)
-        return try await services.store.transact { [services] transaction -> Rotation in
+        let (issuer, grace) = (issuer, dependencies.sessionSettings.grace)
+        return try await dependencies.store.transact { [dependencies] transaction -> Rotation in
             guard let user = try transaction.user(claims.userID), user.isActive, !user.isDeleted else {
                 return .refused
             }
             let stored = try transaction.session(claims.sessionID)
             guard
                 var session = try stored
-                    ?? firstSession(of: claims, rules: services.sessionRules, in: transaction, at: now),
+                    ?? firstSession(of: claims, settings: dependencies.sessionSettings, in: transaction, at: now),
                 session.userID == claims.userID
             else { return .refused }
-            let pair = tokens.pair(for: user, session: session.id, at: now)
+            let pair = issuer.pair(for: user, session: session.id, at: now)
             let outcome = session.rotate(
                 presented: claims.hash,
-                to: SessionTokens.hash(pair.refreshToken),
-                successor: try services.vault.seal(pair, for: session.id),
-                expiresAt: now + SessionTokens.refreshLifetime,
+                to: SessionTokenIssuer.hash(pair.refreshToken),
+                successor: try dependencies.vault.seal(pair, for: session.id),
+                expiresAt: now + SessionTokenIssuer.refreshLifetime,
                 at: now,
                 leaseTime: transaction.leaseTime,
                 grace: grace
@@ -111,7 +113,7 @@ struct AppSessions: Sendable {
                 if isRecorded { try transaction.update(session) }
                 return .repeated(sealed, age: session.family.age(at: transaction.leaseTime))
             case .reused where !claims.isTimely:
-                // For example from an old backup of the phone: a token that is refused anyway is not a risk.
+                // The token may come from an old backup of the phone. It is refused anyway, so it is not a risk.
                 return .refused
             case .reused:
                 try transaction.endSession(session.id)
@@ -124,60 +126,63 @@ struct AppSessions: Sendable {
         }
     }
 
-    /// Answers the requests that do not need a write, so that they never wait for the store's writer.
+    /// Handles a request that does not need a write, so that it never waits for the store's writer.
     ///
-    /// These are most repetitions of the current tokens, and tokens of ended families. Returns `nil` for a token that
-    /// needs a write.
-    private func answerWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
-        guard let user = try await services.store.user(claims.userID), user.isActive, !user.isDeleted else {
+    /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does.
+    private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
+        guard let user = try await dependencies.store.user(claims.userID), user.isActive, !user.isDeleted else {
             throw ComprehensionError.invalidRefreshToken
         }
-        guard let session = try await services.store.session(claims.sessionID) else {
-            guard claims.mayBegin(at: now, services.sessionRules) else { throw ComprehensionError.invalidRefreshToken }
+        guard let session = try await dependencies.store.session(claims.sessionID) else {
+            guard claims.mayBegin(at: now, dependencies.sessionSettings) else {
+                throw ComprehensionError.invalidRefreshToken
+            }
             return nil
         }
         guard session.userID == claims.userID, session.isLive(at: now) else {
             throw ComprehensionError.invalidRefreshToken
         }
-        let leaseTime = try await services.store.leaseTime()
+        let leaseTime = try await dependencies.store.leaseTime()
         let decision = session.decide(
             presented: claims.hash,
             leaseTime: leaseTime,
-            grace: services.sessionRules.grace
+            grace: dependencies.sessionSettings.grace
         )
         guard case .repeatCurrent(mustRecord: false) = decision, let sealed = session.successor else { return nil }
-        return try services.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
+        return try dependencies.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
     }
 
-    /// Ends the family that an access token or a refresh token names; a token that was not made here does not name one.
+    /// Ends the family that an access token or a refresh token names; a token of another program does not name one.
     ///
-    /// A family that has ended already is not an error: the answer to the first request may have been lost. That case
+    /// A family that has ended already is not an error: the response to the first request may have been lost. That case
     /// does not need a write, and only the bearer of a signed token gets this far.
     func end(by token: String) async throws {
-        if let claims = services.gatekeeper.refreshClaims(of: token) {
-            if claims.mayBegin(at: services.time.now, services.sessionRules) { return try await end(former: claims) }
+        if let claims = dependencies.authenticator.refreshClaims(of: token) {
+            if claims.mayBegin(at: dependencies.time.now, dependencies.sessionSettings) {
+                return try await end(former: claims)
+            }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
-        let presented = try services.gatekeeper.claims(of: token)
+        let presented = try dependencies.authenticator.claims(of: token)
         let claims = try AccessClaims(presented)
         guard let id = claims.sessionID else {
-            _ = try await services.gatekeeper.caller(claiming: presented)
+            _ = try await dependencies.authenticator.caller(with: presented)
             return
         }
         try await end(id, ofUser: claims.userID)
     }
 
     private func end(_ id: SessionID, ofUser userID: String) async throws {
-        guard let session = try await services.store.session(id) else { return }
+        guard let session = try await dependencies.store.session(id) else { return }
         guard session.userID == userID else { throw AuthenticationRefusal.invalid }
-        try await services.store.transact { try $0.endSession(id) }
+        try await dependencies.store.transact { try $0.endSession(id) }
     }
 
     /// Ends the family of a former refresh token; a family that has not begun then never begins.
     private func end(former claims: RefreshClaims) async throws {
-        let now = services.time.now
-        try await services.store.transact { transaction in
-            _ = try claims.rememberFormer(in: transaction, at: now)
+        let now = dependencies.time.now
+        try await dependencies.store.transact { transaction in
+            _ = try claims.recordFormer(in: transaction, at: now)
             try transaction.endSession(claims.sessionID)
         }
     }
@@ -186,16 +191,16 @@ struct AppSessions: Sendable {
 /// Returns the family that a former refresh token begins at its first use; `nil` if it may not begin one.
 private func firstSession(
     of claims: RefreshClaims,
-    rules: SessionRules,
+    settings: SessionSettings,
     in transaction: any StoreTransaction,
     at now: Timestamp
 ) throws -> Session? {
-    guard claims.mayBegin(at: now, rules), try claims.rememberFormer(in: transaction, at: now) else { return nil }
+    guard claims.mayBegin(at: now, settings), try claims.recordFormer(in: transaction, at: now) else { return nil }
     return Session.start(
         id: claims.sessionID,
         userID: claims.userID,
         tokenHash: claims.hash,
-        expiresAt: now + SessionTokens.refreshLifetime,
+        expiresAt: now + SessionTokenIssuer.refreshLifetime,
         at: now,
         leaseTime: transaction.leaseTime
     )
@@ -215,26 +220,7 @@ extension TokenVault {
         return SessionTokenPair(
             accessToken: Secret(String(tokens[0])),
             refreshToken: Secret(String(tokens[1])),
-            accessLifetime: max(.zero, SessionTokens.accessLifetime - age)
+            accessLifetime: max(.zero, SessionTokenIssuer.accessLifetime - age)
         )
-    }
-}
-
-extension UserIdentifier {
-    /// Returns a new user's id: the text of a random UUID (RFC 9562, section 5.4).
-    static func random(from source: any RandomSource) -> String {
-        let high = source.nextBits() & ~0xf000 | 0x4000
-        let low = source.nextBits() & ~(0b11 << 62) | (0b10 << 62)
-        let digits = [high, low].map { word in
-            let text = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined()
-        var groups: [Substring] = []
-        var rest = digits[...]
-        for length in [8, 4, 4, 4, 12] {
-            groups.append(rest.prefix(length))
-            rest = rest.dropFirst(length)
-        }
-        return groups.joined(separator: "-")
     }
 }

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import JSON
 
-/// An error answer of the ComprehensionEngine family: a status and one fixed text.
+/// An error response of the ComprehensionEngine family: a status and one fixed text.
 struct ComprehensionError: Error, Hashable, Sendable, RouteFamilyError {
     var status: Int
     var detail: String
@@ -17,11 +17,11 @@ struct ComprehensionError: Error, Hashable, Sendable, RouteFamilyError {
         case let error as ComprehensionError: self = error
         // The app reacts to every refusal in the same way: it refreshes once, then signs out.
         case is AuthenticationRefusal: self = .notAuthenticated
-        case BodyProblem.undeclared: self.init(411, "A body is required, and its Content-Length")
-        case BodyProblem.unsupportedMediaType: self.init(415, "The body must be application/json")
-        case BodyProblem.unreadable: self.init(400, "The body is not a JSON object")
-        case BodyProblem.missing(let name): self.init(400, "\(name) is required")
-        case BodyProblem.flawed(let name, let kind): self.init(400, "\(name) must be \(kind)")
+        case RequestBodyError.undeclared: self.init(411, "A body is required, and its Content-Length")
+        case RequestBodyError.unsupportedMediaType: self.init(415, "The body must be application/json")
+        case RequestBodyError.unreadable: self.init(400, "The body is not a JSON object")
+        case RequestBodyError.missing(let name): self.init(400, "\(name) is required")
+        case RequestBodyError.invalid(let name, let requirement): self.init(400, "\(name) must be \(requirement)")
         case IdentityFailure.refused: self.init(400, "Invalid Google access token")
         case is IdentityFailure: self.init(502, "Google cannot be reached; try again")
         case is TooManyRequests: self.init(429, "Too many requests; try again later")

@@ -7,9 +7,9 @@ internal import Store
 
 /// The ComprehensionEngine routes: signing in with Google, and the app's own tokens.
 struct ComprehensionRoutes: Sendable {
-    let services: RouteDependencies
+    let dependencies: RouteDependencies
 
-    private var sessions: AppSessions { AppSessions(services: services) }
+    private var sessions: AppSessions { AppSessions(dependencies: dependencies) }
 
     var routes: [Route] {
         [
@@ -26,30 +26,30 @@ struct ComprehensionRoutes: Sendable {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        services.route(method, pattern, failingAs: ComprehensionError.self, handler)
+        dependencies.route(method, pattern, failingAs: ComprehensionError.self, handler)
     }
 
     // MARK: Handlers
 
     private func signIn(_ request: ServerRequest) async throws -> ServerResponse {
-        try await services.budgets.signIn(request) {
+        try await dependencies.budgets.signIn(request) {
             let token = try RequestBody.json(request).required("access_token")
             // A malformed token is refused without asking Google.
             guard Token.isWellFormed(token) else { throw IdentityFailure.refused }
             let googleToken = Secret(token)
-            let identity = try await services.identityCheck.identity(behind: googleToken)
-            return Self.answer(try await sessions.begin(as: identity, provenBy: googleToken))
+            let identity = try await dependencies.identityCheck.identity(of: googleToken)
+            return Self.response(with: try await sessions.begin(as: identity, provenBy: googleToken))
         }
     }
 
     private func refresh(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.budgets.spendWrite(request)
-        return Self.answer(try await sessions.rotate(try RequestBody.json(request).required("refresh_token")))
+        try dependencies.budgets.spendWrite(request)
+        return Self.response(with: try await sessions.rotate(try RequestBody.json(request).required("refresh_token")))
     }
 
     /// Reads the token from the body if there is one: an app without a valid access token has only a refresh token.
     private func logOut(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.budgets.spendWrite(request)
+        try dependencies.budgets.spendWrite(request)
         let token =
             request.body.isEmpty
             ? try request.bearerToken()
@@ -59,7 +59,7 @@ struct ComprehensionRoutes: Sendable {
     }
 
     private func user(_ request: ServerRequest) async throws -> ServerResponse {
-        let user = try await services.gatekeeper.user(of: request)
+        let user = try await dependencies.authenticator.user(of: request)
         return .object { line in
             line.field("id", user.id)
             line.field("email", user.email ?? "")
@@ -75,14 +75,14 @@ struct ComprehensionRoutes: Sendable {
     /// Reports whether sign-in is configured; it shows the number of client ids and not the ids.
     private func status(_: ServerRequest) async throws -> ServerResponse {
         .object { line in
-            line.field("configured", !services.clientIDs.isEmpty)
-            line.field("google_client_ids", services.clientIDs.count)
-            line.field("access_token_seconds", SessionTokens.accessLifetime.components.seconds)
-            line.field("refresh_token_seconds", SessionTokens.refreshLifetime.components.seconds)
+            line.field("configured", !dependencies.clientIDs.isEmpty)
+            line.field("google_client_ids", dependencies.clientIDs.count)
+            line.field("access_token_seconds", SessionTokenIssuer.accessLifetime.components.seconds)
+            line.field("refresh_token_seconds", SessionTokenIssuer.refreshLifetime.components.seconds)
         }
     }
 
-    private static func answer(_ tokens: SessionTokenPair) -> ServerResponse {
+    private static func response(with tokens: SessionTokenPair) -> ServerResponse {
         .object { line in
             line.field("access_token", tokens.accessToken.reveal())
             line.field("refresh_token", tokens.refreshToken.reveal())

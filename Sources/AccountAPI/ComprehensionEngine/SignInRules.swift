@@ -1,23 +1,5 @@
 internal import Store
 
-/// The stored users that a Google account may be linked to by its e-mail address.
-package enum EmailLinking: String, CaseIterable, Sendable {
-    /// Users whose address was verified by Google, or by the backend according to its token.
-    case verified
-    /// Users with any address, even one that its user has only claimed.
-    case any
-    /// No user.
-    case never
-
-    fileprivate func mayLink(_ user: User) -> Bool {
-        switch self {
-        case .verified: user.emailIsVerified == true
-        case .any: true
-        case .never: false
-        }
-    }
-}
-
 /// The choice of the user for a Google account that signs in.
 enum SignInRules {
     /// Returns the user with the account's id, otherwise the user with its e-mail address if the address is sufficient

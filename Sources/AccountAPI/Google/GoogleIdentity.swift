@@ -13,14 +13,14 @@ struct GoogleIdentity: Hashable, Sendable {
     let scope: String?
     let lifetime: Duration?
 
-    /// Combines both of Google's answers; `nil` if the token must not be trusted here.
+    /// Combines both of Google's responses; `nil` if the token must not be trusted.
     ///
     /// A token that was issued to another app proves only that its user trusts that app. If it were accepted, the
-    /// operator of any app could sign in here as its users
+    /// operator of any app could sign in to this worker as its users
     /// (https://datatracker.ietf.org/doc/html/rfc6749#section-10.16).
     init?(_ user: UserInfo, _ token: TokenInfo, clientIDs: [String]) {
-        let parties = [token.audience, token.authorizedParty].compactMap(\.self)
-        guard parties.allSatisfy(clientIDs.contains) else { return nil }
+        let tokenClientIDs = [token.audience, token.authorizedParty].compactMap(\.self)
+        guard tokenClientIDs.allSatisfy(clientIDs.contains) else { return nil }
         guard token.googleUserID == nil || token.googleUserID == user.googleUserID else { return nil }
         guard let email = user.email, !email.isEmpty, user.emailIsVerified, token.emailIsVerified != false else {
             return nil

@@ -4,7 +4,7 @@ internal import Secrets
 
 /// The reason why the owner of an access token is unknown.
 enum IdentityFailure: Error, Hashable, Sendable {
-    /// The token is invalid, belongs to another app, or its user's address is not verified; all get the same answer.
+    /// The token is invalid, belongs to another app, or its user's address is not verified; all get the same response.
     case refused
     /// Google could not be reached; another try may help.
     case unavailable(code: String)
@@ -17,31 +17,31 @@ struct IdentityCheck: Sendable {
     let deadline: Duration
     let time: any TimeSource
 
-    private enum Reply: Sendable {
+    private enum LookupResult: Sendable {
         case user(UserInfo)
         case token(TokenInfo)
         case failure(AccountLookupFailure)
     }
 
-    func identity(behind accessToken: Secret) async throws(IdentityFailure) -> GoogleIdentity {
-        let answers = await ask(accessToken)
-        if answers.failures.contains(.refused) { throw .refused }
-        guard let user = answers.user, let token = answers.token else {
-            guard case .unavailable(let code) = answers.failures.first else { throw .unavailable(code: "timeout") }
+    func identity(of accessToken: Secret) async throws(IdentityFailure) -> GoogleIdentity {
+        let lookups = await lookUp(accessToken)
+        if lookups.failures.contains(.refused) { throw .refused }
+        guard let user = lookups.user, let token = lookups.token else {
+            guard case .unavailable(let code) = lookups.failures.first else { throw .unavailable(code: "timeout") }
             throw .unavailable(code: code)
         }
         guard let identity = GoogleIdentity(user, token, clientIDs: clientIDs) else { throw .refused }
         return identity
     }
 
-    private struct Answers {
+    private struct Lookups {
         var user: UserInfo?
         var token: TokenInfo?
         var failures: [AccountLookupFailure] = []
     }
 
-    private func ask(_ accessToken: Secret) async -> Answers {
-        await withTaskGroup(of: Reply.self) { group in
+    private func lookUp(_ accessToken: Secret) async -> Lookups {
+        await withTaskGroup(of: LookupResult.self) { group in
             group.addTask {
                 do throws(AccountLookupFailure) {
                     return .user(try await google.userInfo(accessToken: accessToken))
@@ -64,18 +64,18 @@ struct IdentityCheck: Sendable {
                 }
                 return .failure(.unavailable(code: "timeout"))
             }
-            var answers = Answers()
-            // One refusal, or one request without an answer, decides; the other answer no longer matters.
-            while answers.user == nil || answers.token == nil, answers.failures.isEmpty {
+            var lookups = Lookups()
+            // One refusal, or one request without an answer, is enough to decide; the other is cancelled.
+            while lookups.user == nil || lookups.token == nil, lookups.failures.isEmpty {
                 switch await group.next() {
-                case .user(let user): answers.user = user
-                case .token(let token): answers.token = token
-                case .failure(let failure): answers.failures.append(failure)
-                case nil: return answers
+                case .user(let user): lookups.user = user
+                case .token(let token): lookups.token = token
+                case .failure(let failure): lookups.failures.append(failure)
+                case nil: return lookups
                 }
             }
             group.cancelAll()
-            return answers
+            return lookups
         }
     }
 }

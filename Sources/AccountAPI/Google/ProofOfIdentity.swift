@@ -4,7 +4,7 @@ internal import Store
 
 /// The rule that a Google token proves the identity of its user only if the app obtained it.
 enum ProofOfIdentity {
-    /// Throws if the worker itself obtained the token by a refresh: a service that got it could sign in with it.
+    /// Throws if the worker obtained the token by a refresh: a service that got the token could sign in with it.
     static func check(
         _ accessToken: Secret,
         of identity: GoogleIdentity,

@@ -2,25 +2,25 @@ package import Clocks
 package import Store
 private import Synchronization
 
-/// The last known answer to whether results can be stored, kept current in the background.
+/// The last result of a periodic check if results can be stored.
 ///
-/// A probe that asked the database itself would wait as long as the database takes: ten seconds while a server is away,
-/// when the load balancer has already given up.
+/// A probe that used the database itself would wait for it: up to ten seconds while a server is unreachable. The load
+/// balancer would have given up by then.
 package final class DatabaseReadiness: Sendable {
     /// The pause between two checks.
     package static let interval: Duration = .seconds(2)
-    /// The limit of one check; without an answer by then, the check counts as failed.
-    package static let patience: Duration = .seconds(3)
+    /// The time limit of one check: a longer one counts as failed.
+    package static let timeout: Duration = .seconds(3)
 
-    private struct Knowledge {
-        var trouble: String? = "not_checked"
+    private struct State {
+        var problem: String? = "not_checked"
         var checkedAt: BootInstant?
         var lastSuccess: BootInstant?
     }
 
     private let store: any GrantStore
     private let time: any TimeSource
-    private let knowledge = Mutex(Knowledge())
+    private let state = Mutex(State())
 
     package init(store: any GrantStore, time: any TimeSource) {
         self.store = store
@@ -41,35 +41,35 @@ package final class DatabaseReadiness: Sendable {
 
     /// Checks once and records the outcome.
     package func check() async {
-        let trouble: String?
+        let problem: String?
         do {
             try await store.checkUsable()
-            trouble = nil
+            problem = nil
         } catch let error as StoreError {
-            trouble = error.code.rawValue
+            problem = error.code.rawValue
         } catch {
-            trouble = "unknown"
+            problem = "unknown"
         }
         let now = time.sinceBoot
-        knowledge.withLock { knowledge in
-            knowledge.trouble = trouble
-            knowledge.checkedAt = now
-            if trouble == nil { knowledge.lastSuccess = now }
+        state.withLock { state in
+            state.problem = problem
+            state.checkedAt = now
+            if problem == nil { state.lastSuccess = now }
         }
     }
 
     /// The code of the database's problem; `nil` if results can be stored.
-    package var trouble: String? {
+    package var problem: String? {
         let now = time.sinceBoot
-        return knowledge.withLock { knowledge in
-            guard let checkedAt = knowledge.checkedAt else { return knowledge.trouble }
-            return now - checkedAt > Self.interval + Self.patience ? "no_answer" : knowledge.trouble
+        return state.withLock { state in
+            guard let checkedAt = state.checkedAt else { return state.problem }
+            return now - checkedAt > Self.interval + Self.timeout ? "no_answer" : state.problem
         }
     }
 
     /// The time since the last successful check; `nil` if there was none.
     package var sinceLastSuccess: Duration? {
         let now = time.sinceBoot
-        return knowledge.withLock { knowledge in knowledge.lastSuccess.map { now - $0 } }
+        return state.withLock { state in state.lastSuccess.map { now - $0 } }
     }
 }

@@ -1,13 +1,13 @@
 package import Clocks
 package import Store
 
-/// Counts over all grants, repeated at most every five seconds for all callers, because counting reads the whole index.
+/// A cache of the counts over all grants. Counting reads the whole index, so it is repeated at most every five seconds.
 package actor GrantStatisticsCache {
     private static let lifetime: Duration = .seconds(5)
 
     private let store: any GrantStore
     private let time: any TimeSource
-    private var counting: (task: Task<GrantStatistics, any Error>, since: BootInstant)?
+    private var current: (task: Task<GrantStatistics, any Error>, startedAt: BootInstant)?
     private var latest: GrantStatistics?
 
     package init(store: any GrantStore, time: any TimeSource) {
@@ -15,26 +15,26 @@ package actor GrantStatisticsCache {
         self.time = time
     }
 
-    /// Returns the counts of the last five seconds, or counts now; callers that wait for a count share it.
+    /// Returns the counts of the last five seconds, or counts now; simultaneous callers share one count.
     package func grantStatistics() async throws -> GrantStatistics {
-        try await current().value
+        try await currentTask().value
     }
 
-    /// Returns the last counts without waiting for the count that this may begin; `nil` before the first one is done.
-    package func glimpse() -> GrantStatistics? {
-        _ = current()
+    /// Returns the last counts without waiting, and begins a new count if they are too old; `nil` before the first one.
+    package func latestStatistics() -> GrantStatistics? {
+        _ = currentTask()
         return latest
     }
 
-    private func current() -> Task<GrantStatistics, any Error> {
+    private func currentTask() -> Task<GrantStatistics, any Error> {
         let now = time.sinceBoot
-        if let counting, now - counting.since < Self.lifetime { return counting.task }
+        if let current, now - current.startedAt < Self.lifetime { return current.task }
         let task = Task {
             let statistics = try await store.grantStatistics(at: time.now)
             latest = statistics
             return statistics
         }
-        counting = (task, now)
+        current = (task, now)
         return task
     }
 }

@@ -11,13 +11,13 @@ package struct InternalRoutes: Sendable {
         case network(servesMetrics: Bool)
     }
 
-    private let desk: TokenVendingHandler
-    private let probes: MonitoringHandler
+    private let vending: TokenVendingHandler
+    private let monitoring: MonitoringHandler
     private let exposure: Exposure
 
-    package init(desk: TokenVendingHandler, probes: MonitoringHandler, exposure: Exposure = .thisMachine) {
-        self.desk = desk
-        self.probes = probes
+    package init(vending: TokenVendingHandler, monitoring: MonitoringHandler, exposure: Exposure = .thisMachine) {
+        self.vending = vending
+        self.monitoring = monitoring
         self.exposure = exposure
     }
 
@@ -26,21 +26,21 @@ package struct InternalRoutes: Sendable {
             Route(
                 "GET",
                 "/v1/grants/{user_id}/token",
-                immediateHandler: { [desk] request, values in
-                    desk.promptToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
+                immediateHandler: { [vending] request, values in
+                    vending.immediateToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
                 },
-                handler: { [desk] request, values in
-                    .respond(await desk.token(for: request, userID: values["user_id"]))
+                handler: { [vending] request, values in
+                    .respond(await vending.token(for: request, userID: values["user_id"]))
                 }
             ),
-            Route("POST", "/v1/grants/{user_id}/token/refresh") { [desk] request, values in
-                .respond(await desk.renewedToken(for: request, userID: values["user_id"]))
+            Route("POST", "/v1/grants/{user_id}/token/refresh") { [vending] request, values in
+                .respond(await vending.renewedToken(for: request, userID: values["user_id"]))
             },
             Route(
                 "GET",
                 "/healthz",
-                immediateHandler: { [probes] _, _ in .respond(probes.health()) },
-                handler: { [probes] _, _ in .respond(probes.health()) }
+                immediateHandler: { [monitoring] _, _ in .respond(monitoring.health()) },
+                handler: { [monitoring] _, _ in .respond(monitoring.health()) }
             ),
             Route("GET", "/readyz") { request, _ in .respond(await readiness(for: request)) },
             Route("GET", "/status") { request, _ in .respond(await status(for: request)) },
@@ -48,24 +48,24 @@ package struct InternalRoutes: Sendable {
         ]
     }
 
-    /// A load balancer without a credential gets only the status code.
+    /// A caller without a credential learns only if the worker is ready.
     private func readiness(for request: ServerRequest) async -> ServerResponse {
-        mayKnowAll(request) ? await probes.readiness() : await probes.bareReadiness()
+        maySeeDetails(request) ? await monitoring.readiness() : await monitoring.readinessWithoutDetails()
     }
 
     private func status(for request: ServerRequest) async -> ServerResponse {
-        mayKnowAll(request) ? await probes.status() : VendingError.unauthorized.response
+        maySeeDetails(request) ? await monitoring.status() : VendingError.unauthorized.response
     }
 
     private func metrics() async -> ServerResponse {
         guard exposure != .network(servesMetrics: false) else {
             return Self.error("metrics_off", "metrics are served over TLS only with --internal-metrics", status: 404)
         }
-        return await probes.prometheus()
+        return await monitoring.prometheus()
     }
 
-    private func mayKnowAll(_ request: ServerRequest) -> Bool {
-        exposure == .thisMachine || desk.knowsCaller(of: request)
+    private func maySeeDetails(_ request: ServerRequest) -> Bool {
+        exposure == .thisMachine || vending.isFromService(request)
     }
 
     package var router: Router {
@@ -76,8 +76,8 @@ package struct InternalRoutes: Sendable {
         )
     }
 
-    /// Answers requests that the server itself refuses.
-    package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
+    /// Returns the response to a request that the server itself refuses.
+    package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
         let code = refusal.status == 503 ? "unavailable" : "invalid_request"
         return error(code, refusal.reason, status: refusal.status)
     }

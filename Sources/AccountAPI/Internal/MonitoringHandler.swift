@@ -10,10 +10,10 @@ package import Store
 ///
 /// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
-    /// The time after which results that could not be stored make the worker unready.
+    /// The time for which storing results may fail before the worker is unready.
     ///
     /// A commit may fail where the check does not, such as on a full disk.
-    private static let longestWait: Duration = .seconds(5)
+    private static let maxStoringDelay: Duration = .seconds(5)
 
     private let database: DatabaseReadiness
     private let engine: RefreshEngine
@@ -26,10 +26,11 @@ package struct MonitoringHandler: Sendable {
     private let certificateExpiry: @Sendable () -> Timestamp?
     private let statusReport: @Sendable () async throws -> String
 
-    /// Makes the probes.
+    /// Makes the handler.
     ///
-    /// `stalledLoops` returns the worker's loops whose last turn is too long ago; `certificateExpiry` is the end of the
-    /// internal listener's certificate, if any; `statusReport` returns the output of `refresh-worker status --json`.
+    /// `stalledLoops` returns the worker's loops whose last iteration is too long ago. `certificateExpiry` returns the
+    /// expiry of the internal listener's certificate, if any. `statusReport` returns the output of `refresh-worker
+    /// status --json`.
     package init(
         store: any GrantStore,
         database: DatabaseReadiness,
@@ -54,33 +55,33 @@ package struct MonitoringHandler: Sendable {
         self.statusReport = statusReport
     }
 
-    /// Returns whether the loops of the process run; if not, only a restart helps.
+    /// Returns 200 if the loops of the process run; if not, only a restart helps.
     package func health() -> ServerResponse {
         let stalled = stalledLoops()
         guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }
         return .text("ok\n")
     }
 
-    /// Returns whether requests should be sent here: not while starting or draining, nor without the database.
+    /// Returns 200 if requests should be sent to this worker: not while it starts or drains, nor without the database.
     ///
-    /// It answers from memory. An outage of Google does not count, because it would take all replicas out at once; the
-    /// body shows it.
+    /// It reads only memory. An outage of Google is shown in the body and does not count: otherwise the load balancer
+    /// would remove all workers at once.
     package func readiness() async -> ServerResponse {
         let phase = phase.current
-        let databaseTrouble = database.trouble
+        let databaseProblem = database.problem
         let storing = await engine.failingToStoreFor
-        let isStoring = storing.map { $0 <= Self.longestWait } ?? true
+        let isStoring = storing.map { $0 <= Self.maxStoringDelay } ?? true
         let ring = engine.keyRing
-        let isReady = phase == .serving && databaseTrouble == nil && isStoring && ring.standbyReason == nil
+        let isReady = phase == .serving && databaseProblem == nil && isStoring && ring.standbyReason == nil
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
-        let statistics = await statistics.glimpse()
+        let statistics = await statistics.latestStatistics()
         return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
             line.field("ready", isReady)
             line.object("checks") { checks in
                 checks.field("phase", phase.rawValue)
-                checks.field("database", databaseTrouble ?? "ok")
+                checks.field("database", databaseProblem ?? "ok")
                 checks.field("results", isStoring ? "ok" : "waiting")
                 checks.field(
                     "key_ring",
@@ -110,8 +111,8 @@ package struct MonitoringHandler: Sendable {
         }
     }
 
-    /// Returns the same for callers without a credential, without the reasons.
-    package func bareReadiness() async -> ServerResponse {
+    /// Returns the readiness for callers without a credential, who do not see the reasons.
+    package func readinessWithoutDetails() async -> ServerResponse {
         let isReady = await readiness().status == 200
         return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
     }
@@ -152,7 +153,7 @@ package struct MonitoringHandler: Sendable {
         do {
             statistics = try await self.statistics.grantStatistics()
         } catch {
-            // The answer shows this itself: see `refresh_worker_store_up`.
+            // The response shows it: without grants, `refresh_worker_store_up` is 0.
             return nil
         }
         return PrometheusReport.Grants(

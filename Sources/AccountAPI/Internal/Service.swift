@@ -31,14 +31,14 @@ package struct Service: Hashable, Sendable {
 extension Service {
     /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
     ///
-    /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes limits what a service may
-    /// ask for. The service must ask for some, so that the audit shows the purpose of the token.
-    func objection(toUser userID: String, scopes asked: [ScopeName]) -> String? {
+    /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that a
+    /// service requests. The service must request some, so that the audit shows the purpose of the token.
+    func refusal(forUser userID: String, scopes requested: [ScopeName]) -> String? {
         guard users.covers(userID) else { return "this service may not have tokens of this user" }
         guard scopes != .everything else { return nil }
-        guard !asked.isEmpty else { return "this service must name the scopes that it wants the token for" }
-        guard asked.allSatisfy({ scopes.covers($0.canonical) }) else {
-            return "this service may not have all of the scopes asked for"
+        guard !requested.isEmpty else { return "this service must name the scopes that it needs" }
+        guard requested.allSatisfy({ scopes.covers($0.canonical) }) else {
+            return "this service may not have all of the requested scopes"
         }
         return nil
     }

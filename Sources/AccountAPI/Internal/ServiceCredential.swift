@@ -5,7 +5,7 @@ package import Secrets
 /// A new credential for a service, and its entry for the services file.
 package struct ServiceCredential: Sendable {
     /// The prefix that identifies such a credential in a search for leaked secrets.
-    private static let mark = "rwc_"
+    private static let prefix = "rwc_"
 
     package static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
 
@@ -24,7 +24,7 @@ package struct ServiceCredential: Sendable {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
             }
         }
-        let text = Self.mark + Base64URL.encode(bytes)
+        let text = Self.prefix + Base64URL.encode(bytes)
         secret = Secret(text)
         var line = JSONLine()
         line.field("name", name)

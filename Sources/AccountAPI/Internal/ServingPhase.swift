@@ -5,7 +5,7 @@ package final class ServingPhase: Sendable {
     package enum Phase: String, Sendable {
         case starting
         case serving
-        /// Requests in progress are completed; new ones should go elsewhere.
+        /// Requests in progress are completed; new ones should go to another worker.
         case draining
     }
 

@@ -6,9 +6,9 @@ package import RefreshEngine
 import Secrets
 import Store
 
-/// Vends access tokens to the user's own services: the permission, the answer, and the audit of both.
+/// Handles requests for access tokens: checks the service's permission, returns the token, and writes the audit.
 package struct TokenVendingHandler: Sendable {
-    /// The content of the audit's line, as far as the request was processed.
+    /// The fields of the audit's line that are known so far.
     private struct Audit {
         var scopes: [ScopeName] = []
         var grant: GrantID?
@@ -41,18 +41,20 @@ package struct TokenVendingHandler: Sendable {
     /// request.
     ///
     /// It may wait for the disk, and never for a lock, a queue or a task.
-    package func promptToken(for request: ServerRequest, userID: String) -> ServerResponse? {
+    package func immediateToken(for request: ServerRequest, userID: String) -> ServerResponse? {
         let start = time.sinceBoot
-        guard let service = service(presentedBy: request) else { return nil }
+        guard let service = service(of: request) else { return nil }
         var audit = Audit()
         do {
-            let wish = try admitted(request.query, userID: userID, for: service, &audit)
+            let vendingRequest = try permittedRequest(request.query, userID: userID, for: service, &audit)
             guard let stored = try provider.promptGrant(ofUser: userID) else { return nil }
-            let grant = try usable(stored, wish, &audit)
-            guard let token = try provider.storedToken(of: grant, minimumLife: wish.minimumLife) else { return nil }
+            let grant = try usable(stored, vendingRequest, &audit)
+            guard let token = try provider.storedToken(of: grant, minimumLife: vendingRequest.minimumLife) else {
+                return nil
+            }
             return deliver(token, to: service, audit, forced: false, since: start)
         } catch {
-            // Nothing is recorded yet: the other path reaches the same refusal and records it.
+            // Nothing is recorded yet: `token(for:userID:)` reaches the same refusal and records it.
             return nil
         }
     }
@@ -61,9 +63,9 @@ package struct TokenVendingHandler: Sendable {
     /// share.
     package func token(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: false) { service, audit in
-            let wish = try admitted(request.query, userID: userID, for: service, &audit)
-            let grant = try usable(try await provider.grant(ofUser: userID), wish, &audit)
-            return try await provider.token(of: grant, minimumLife: wish.minimumLife)
+            let vendingRequest = try permittedRequest(request.query, userID: userID, for: service, &audit)
+            let grant = try usable(try await provider.grant(ofUser: userID), vendingRequest, &audit)
+            return try await provider.token(of: grant, minimumLife: vendingRequest.minimumLife)
         }
     }
 
@@ -71,31 +73,32 @@ package struct TokenVendingHandler: Sendable {
     package func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: true) { service, audit in
             let rejected = try TokenVendingRequest.rejectedToken(in: request.body)
-            let wish = try admitted(request.query, userID: userID, for: service, &audit)
-            let grant = try usable(try await provider.grant(ofUser: userID), wish, &audit)
+            let vendingRequest = try permittedRequest(request.query, userID: userID, for: service, &audit)
+            let grant = try usable(try await provider.grant(ofUser: userID), vendingRequest, &audit)
             return try await provider.renewedToken(of: grant, insteadOf: rejected)
         }
     }
 
-    /// `true` if the request bears the credential of any service.
-    func knowsCaller(of request: ServerRequest) -> Bool { service(presentedBy: request) != nil }
+    /// `true` if the request has the credential of any service.
+    func isFromService(_ request: ServerRequest) -> Bool { service(of: request) != nil }
 
-    /// Returns the request of a service that is permitted.
-    private func admitted(
+    /// Parses the query, and checks that the service may send it.
+    private func permittedRequest(
         _ query: [ServerRequest.Field],
         userID: String,
         for service: Service,
         _ audit: inout Audit
     ) throws(VendingError) -> TokenVendingRequest {
-        let wish = try TokenVendingRequest(query)
-        audit.scopes = wish.scopes
+        let vendingRequest = try TokenVendingRequest(query)
+        audit.scopes = vendingRequest.scopes
         // Before the store is read, so that a service does not learn anything about other users.
-        if let problem = service.objection(toUser: userID, scopes: wish.scopes) { throw .forbidden(problem) }
-        return wish
+        if let problem = service.refusal(forUser: userID, scopes: vendingRequest.scopes) { throw .forbidden(problem) }
+        return vendingRequest
     }
 
     /// Returns the grant if one of its tokens can satisfy the request.
-    private func usable(_ stored: Grant?, _ wish: TokenVendingRequest, _ audit: inout Audit) throws(VendingError)
+    private func usable(_ stored: Grant?, _ vendingRequest: TokenVendingRequest, _ audit: inout Audit)
+        throws(VendingError)
         -> Grant
     {
         guard let grant = stored, grant.reason != .userDeleted else { throw .notFound }
@@ -103,7 +106,7 @@ package struct TokenVendingHandler: Sendable {
         guard grant.state.isConnected else {
             throw .mustAct(state: grant.state, reason: grant.reason, since: grant.since)
         }
-        let missing = ScopeName.missing(wish.scopes, in: grant.scope)
+        let missing = ScopeName.missing(vendingRequest.scopes, in: grant.scope)
         guard missing.isEmpty else { throw .missingScopes(missing) }
         return grant
     }
@@ -114,8 +117,11 @@ package struct TokenVendingHandler: Sendable {
         _ body: (Service, inout Audit) async throws -> VendedToken
     ) async -> ServerResponse {
         let start = time.sinceBoot
-        guard let service = service(presentedBy: request) else {
-            diagnostics.info("a request for a token without a known credential", ["from": request.peerAddress])
+        guard let service = service(of: request) else {
+            diagnostics.info(
+                "refused a request for a token: its credential is missing or unknown",
+                ["from": request.peerAddress]
+            )
             return refuse(.unauthorized, since: start)
         }
         var audit = Audit()
@@ -128,14 +134,14 @@ package struct TokenVendingHandler: Sendable {
         } catch {
             let refusal = VendingError(error)
             if case .storeUnavailable = refusal {
-                diagnostics.warning("a token could not be vended", ["error": "\(error)"])
+                diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
             }
             _ = record(refusal.code, service, audit, forced: forced)
             return refuse(refusal, since: start)
         }
     }
 
-    /// Answers a token after the audit's line is recorded.
+    /// Returns the token once the audit's line is recorded.
     private func deliver(
         _ token: VendedToken,
         to service: Service,
@@ -146,16 +152,16 @@ package struct TokenVendingHandler: Sendable {
         let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
         guard record(outcome, service, audit, forced: forced) else { return refuse(.auditUnavailable, since: start) }
         counters.recordVend(outcome: outcome, duration: time.sinceBoot - start)
-        return Self.answer(token, at: time.now)
+        return Self.response(with: token, at: time.now)
     }
 
-    /// Returns the service of the request's credential; two credentials count as none, because the choice would be
-    /// arbitrary.
-    private func service(presentedBy request: ServerRequest) -> Service? {
+    /// Returns the service of the request's credential; two credentials count as none, because choosing
+    /// one would be arbitrary.
+    private func service(of request: ServerRequest) -> Service? {
         BearerToken(of: request).text.flatMap { services.service(presenting: $0) }
     }
 
-    /// Writes the audit's line; returns `true` if it will be kept.
+    /// Writes the audit's line; returns `false` if the line may be lost.
     private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
         metrics.record(
             VendEvent(
@@ -173,7 +179,7 @@ package struct TokenVendingHandler: Sendable {
         return refusal.response
     }
 
-    private static func answer(_ token: VendedToken, at now: Timestamp) -> ServerResponse {
+    private static func response(with token: VendedToken, at now: Timestamp) -> ServerResponse {
         .object(headers: [ServerResponse.noStore]) { line in
             line.field("access_token", token.accessToken.reveal())
             line.field("token_type", token.type)

@@ -7,25 +7,25 @@ import Store
 
 /// The query of a request for a token.
 struct TokenVendingRequest: Sendable {
-    private static let usualLife = 60
-    private static let longestLife = 3600
+    private static let defaultMinimumLife = 60
+    private static let longestMinimumLife = 3600
 
     let minimumLife: Duration
     let scopes: [ScopeName]
 
     /// Parses `min_ttl` and `scope` of a query.
     init(_ query: [ServerRequest.Field]) throws(VendingError) {
-        minimumLife = try Self.life(query)
+        minimumLife = try Self.minimumLife(query)
         scopes = try Self.scopes(query)
     }
 
-    private static func life(_ query: [ServerRequest.Field]) throws(VendingError) -> Duration {
+    private static func minimumLife(_ query: [ServerRequest.Field]) throws(VendingError) -> Duration {
         let values = query.filter { $0.name == "min_ttl" }.map(\.value)
-        guard let text = values.first else { return .seconds(usualLife) }
+        guard let text = values.first else { return .seconds(defaultMinimumLife) }
         guard values.count == 1, text.utf8.count <= 4, text.isDecimalNumber, let seconds = Int(text),
-            seconds <= longestLife
+            seconds <= longestMinimumLife
         else {
-            throw .invalidRequest("min_ttl must be given once, as whole seconds from 0 to \(longestLife)")
+            throw .invalidRequest("min_ttl must be given once, as whole seconds from 0 to \(longestMinimumLife)")
         }
         return .seconds(seconds)
     }
@@ -51,7 +51,7 @@ struct TokenVendingRequest: Sendable {
     /// Parses the rejected token from a body.
     static func rejectedToken(in body: [UInt8]) throws(VendingError) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
-            throw .invalidRequest("the body must be a JSON object with the access_token that Google did not take")
+            throw .invalidRequest("the body must be a JSON object with the access_token that Google rejected")
         }
         return token
     }

@@ -5,14 +5,14 @@ import Observability
 import RefreshEngine
 import Store
 
-/// The reason why a service does not get a token: status, code and text of the answer.
+/// The reason why a service does not get a token: status, code and text of the response.
 enum VendingError: Error, Hashable, Sendable {
     case invalidRequest(String)
     case unauthorized
     case forbidden(String)
     case notFound
     case missingScopes([String])
-    /// Only the user, or an administrator, can help.
+    /// The user, or an administrator, must act first.
     case mustAct(state: GrantState, reason: GrantReason, since: Timestamp)
     /// Google cannot be reached and no valid token is stored, or a refresh has just been tried.
     case unavailable(reason: String, wait: Duration)
@@ -21,14 +21,15 @@ enum VendingError: Error, Hashable, Sendable {
     /// The key ring does not open the stored token.
     case unreadable
 
-    /// The wait for the next try if the cause does not say: shorter than most outages, longer than a busy loop.
-    private static let usualWait: Duration = .seconds(5)
+    /// The wait before the next try if the cause does not determine one: shorter than most outages, and long enough to
+    /// prevent a busy loop.
+    private static let defaultWait: Duration = .seconds(5)
 
     init(_ error: any Error) {
         switch error {
         case let refusal as VendingError: self = refusal
         case let failure as VendingFailure: self.init(failure)
-        case is CancellationError: self = .unavailable(reason: VendReason.stopping.rawValue, wait: Self.usualWait)
+        case is CancellationError: self = .unavailable(reason: VendReason.stopping.rawValue, wait: Self.defaultWait)
         default: self = .storeUnavailable
         }
     }
@@ -38,7 +39,7 @@ enum VendingError: Error, Hashable, Sendable {
         case .unknownUser: self = .notFound
         case .refused(let state, let reason, let since):
             self = reason == .userDeleted ? .notFound : .mustAct(state: state, reason: reason, since: since)
-        case .unavailable(let reason): self = .unavailable(reason: reason, wait: Self.usualWait)
+        case .unavailable(let reason): self = .unavailable(reason: reason, wait: Self.defaultWait)
         case .tooSoon(let wait): self = .unavailable(reason: VendReason.justTried.rawValue, wait: wait)
         case .unreadable: self = .unreadable
         }
@@ -76,15 +77,15 @@ enum VendingError: Error, Hashable, Sendable {
         case .invalidRequest(let problem): problem
         case .unauthorized: "a known credential is needed: Authorization: Bearer"
         case .forbidden(let problem): problem
-        case .missingScopes: "the user has not granted all of the scopes asked for"
-        case .notFound: "there is no grant of this user"
+        case .missingScopes: "the user has not granted all of the requested scopes"
+        case .notFound: "this user does not have a grant"
         case .mustAct(.suspended, _, _): "an administrator or a policy blocks the account"
         case .mustAct(.reauthRequired, _, _): "the user must sign in with Google again"
         case .mustAct: "the account is disconnected"
         case .unreadable: "the stored token cannot be opened with the worker's key ring"
         case .unavailable: "Google does not issue a token now"
         case .storeUnavailable: "the database cannot be read now"
-        case .auditUnavailable: "the audit cannot be written now, and nothing is vended without it"
+        case .auditUnavailable: "the audit cannot be written now, and tokens are not vended without it"
         }
     }
 
@@ -111,7 +112,7 @@ enum VendingError: Error, Hashable, Sendable {
         switch self {
         case .unauthorized: [("WWW-Authenticate", "Bearer")]
         case .unavailable(_, let wait): [wait.retryAfter]
-        case .storeUnavailable, .auditUnavailable: [Self.usualWait.retryAfter]
+        case .storeUnavailable, .auditUnavailable: [Self.defaultWait.retryAfter]
         case .invalidRequest, .forbidden, .notFound, .missingScopes, .mustAct, .unreadable: []
         }
     }

@@ -1,6 +1,6 @@
 internal import Store
 
-/// The rules for an app that brings tokens for a user who may already have a grant.
+/// The rules for new tokens of a user who may already have a grant.
 enum ConnectionRules {
     /// The relation between the new account and the stored one.
     enum Relation: Hashable, Sendable {
@@ -9,61 +9,61 @@ enum ConnectionRules {
         case switched(from: String, to: String)
     }
 
-    struct Verdict: Hashable, Sendable {
+    struct Decision: Hashable, Sendable {
         var relation: Relation
         /// `true` if the stored tokens may be kept in addition to the new ones, or merged with them.
         var keepsStored: Bool
     }
 
-    /// The known owner of a stored grant that does not name one.
-    enum LearnedAccount: Hashable, Sendable {
-        case notAsked
+    /// The look-up of the owner of a stored grant that does not name one.
+    enum OwnerLookup: Hashable, Sendable {
+        case notLookedUp
         case owner(Grant.Owner)
-        /// The grant is dead, so its owner can no longer be found out.
-        case unknowable
+        /// The grant is dead, so its owner can no longer be looked up.
+        case unavailable
     }
 
     enum Step: Hashable, Sendable {
-        case decided(Verdict)
-        /// Ask Google for the owner of the stored grant; an empty id never means a switch.
-        case learnOwner
+        case decided(Decision)
+        /// Look up the owner of the stored grant at Google: an unknown owner is not a switch.
+        case lookUpOwner
     }
 
-    static func step(stored: Grant?, learnt: LearnedAccount = .notAsked, brought: Grant.Owner) -> Step {
-        guard let stored else { return .decided(Verdict(relation: .first, keepsStored: false)) }
+    static func step(stored: Grant?, lookup: OwnerLookup = .notLookedUp, incoming: Grant.Owner) -> Step {
+        guard let stored else { return .decided(Decision(relation: .first, keepsStored: false)) }
         let owner = stored.owner.named
-        if owner.isKnown { return .decided(verdict(stored, ownedBy: owner, brought: brought)) }
-        switch learnt {
+        if owner.isKnown { return .decided(decision(stored, ownedBy: owner, incoming: incoming)) }
+        switch lookup {
         case .owner(let owner) where owner.isKnown:
-            return .decided(verdict(stored, ownedBy: owner, brought: brought))
-        case .owner, .unknowable:
-            return .decided(Verdict(relation: .same, keepsStored: false))
-        case .notAsked:
-            // Without a refresh token, or in a state that ends calls, Google cannot be asked.
+            return .decided(decision(stored, ownedBy: owner, incoming: incoming))
+        case .owner, .unavailable:
+            return .decided(Decision(relation: .same, keepsStored: false))
+        case .notLookedUp:
+            // Without a refresh token, or in a state without refreshes, the owner cannot be looked up.
             guard stored.refreshToken != nil, !stored.state.endsCalls else {
-                return .decided(Verdict(relation: .same, keepsStored: false))
+                return .decided(Decision(relation: .same, keepsStored: false))
             }
-            return .learnOwner
+            return .lookUpOwner
         }
     }
 
     /// `true` if one of the grants that hold a refresh token is known to belong to another account than the new one.
     ///
     /// A grant with a foreign token is not counted: its own account is not the token's.
-    static func belongToOthers(_ holders: [Grant], than brought: Grant.Owner) -> Bool {
-        holders.contains { !$0.hasForeignToken && $0.owner.named.isOtherAccount(than: brought) }
+    static func areOfOtherAccount(_ holders: [Grant], than incoming: Grant.Owner) -> Bool {
+        holders.contains { !$0.hasForeignToken && $0.owner.named.isOtherAccount(than: incoming) }
     }
 
-    private static func verdict(_ stored: Grant, ownedBy owner: Grant.Owner, brought: Grant.Owner) -> Verdict {
-        if owner.isOtherAccount(than: brought) {
-            return Verdict(
-                relation: .switched(from: owner.displayName, to: brought.displayName),
+    private static func decision(_ stored: Grant, ownedBy owner: Grant.Owner, incoming: Grant.Owner) -> Decision {
+        if owner.isOtherAccount(than: incoming) {
+            return Decision(
+                relation: .switched(from: owner.displayName, to: incoming.displayName),
                 keepsStored: false
             )
         }
         // The revocation at Google may be under way after the user ended the grant, so the grant is not revived.
         // A refresh token of another account is never the user's.
-        return Verdict(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasForeignToken)
+        return Decision(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasForeignToken)
     }
 }
 

@@ -4,7 +4,7 @@ internal import Secrets
 
 /// The tokens that the app posts after its user has consented at Google.
 ///
-/// The optional e-mail address is validated and not used: Google says whose token it is.
+/// The optional e-mail address is validated and not used: the token's owner comes from Google.
 struct GmailTokens: Sendable {
     var accessToken: Secret
     var refreshToken: Secret?
@@ -18,7 +18,7 @@ struct GmailTokens: Sendable {
         let accessToken = try body.required("access_token")
         refreshToken = try body.token("refresh_token")
         let refreshTokenLifetime = try body.seconds("refresh_token_expires_in")
-        // Zero means that the token does not expire, as in other servers' answers.
+        // Zero means that the token does not expire, as in other servers' responses.
         self.refreshTokenLifetime = refreshTokenLifetime == .zero ? nil : refreshTokenLifetime
         lifetime = try body.seconds("expires_in")
         scope = try body.scopes("scope")

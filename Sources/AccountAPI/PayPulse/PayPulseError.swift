@@ -2,7 +2,7 @@ internal import HTTPServer
 internal import JSON
 internal import RefreshEngine
 
-/// An error answer of the PayPulse family: a status, one of the family's codes, and a fixed text.
+/// An error response of the PayPulse family: a status, one of the family's codes, and a fixed text.
 struct PayPulseError: Hashable, Sendable, RouteFamilyError {
     enum Code: String, CaseIterable, Sendable {
         case invalidCredentials = "INVALID_CREDENTIALS"
@@ -25,13 +25,13 @@ struct PayPulseError: Hashable, Sendable, RouteFamilyError {
     init?(_ error: any Error) {
         switch error {
         case let refusal as AuthenticationRefusal: self.init(refusal)
-        case let problem as BodyProblem: self.init(problem)
+        case let problem as RequestBodyError: self.init(problem)
         case IdentityFailure.refused:
             self.init(400, .invalidCredentials, "Google does not accept this access token for this app")
         case is IdentityFailure, is VendingFailure:
             self.init(502, .dependencyFailure, "Google cannot be reached; try again")
         case is TooManyRequests:
-            // The family does not have a code for this; the limit protects its dependencies.
+            // The family does not have a code for this limit. It protects Google and the store, so their code fits best.
             self.init(429, .dependencyFailure, "Too many requests; try again later")
         default: return nil
         }
@@ -53,14 +53,14 @@ struct PayPulseError: Hashable, Sendable, RouteFamilyError {
         }
     }
 
-    private init(_ problem: BodyProblem) {
+    private init(_ problem: RequestBodyError) {
         switch problem {
         case .undeclared: self.init(411, .invalidJSON, "A body is required, and its Content-Length")
         case .unsupportedMediaType:
             self.init(415, .invalidJSON, "The body must be application/json or application/x-www-form-urlencoded")
         case .unreadable: self.init(400, .invalidJSON, "The body is not a JSON object")
         case .missing(let name): self.init(400, .missingFields, "\(name) is required")
-        case .flawed(let name, let kind): self.init(400, .invalidJSON, "\(name) must be \(kind)")
+        case .invalid(let name, let requirement): self.init(400, .invalidJSON, "\(name) must be \(requirement)")
         }
     }
 

@@ -10,7 +10,7 @@ struct PayPulseRoutes: Sendable {
     /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
     private static let shortestTombstone: Duration = .seconds(86_400)
 
-    let services: RouteDependencies
+    let dependencies: RouteDependencies
 
     var routes: [Route] {
         [
@@ -30,90 +30,94 @@ struct PayPulseRoutes: Sendable {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        services.route(method, pattern, failingAs: PayPulseError.self, handler)
+        dependencies.route(method, pattern, failingAs: PayPulseError.self, handler)
     }
 
     // MARK: Handlers
 
     private func storeTokens(_ request: ServerRequest) async throws -> ServerResponse {
-        try await services.budgets.signIn(request) { try await connect(request) }
+        try await dependencies.budgets.signIn(request) { try await connect(request) }
     }
 
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
-        let caller = try await services.gatekeeper.caller(of: request)
+        let caller = try await dependencies.authenticator.caller(of: request)
         let tokens = try GmailTokens(request)
-        let identity = try await services.identityCheck.identity(behind: tokens.accessToken)
-        let connection = GmailConnection(services: services, tokens: tokens, identity: identity, caller: caller)
-        let outcome = try await connection.store()
-        services.diagnostics.info(
+        let identity = try await dependencies.identityCheck.identity(of: tokens.accessToken)
+        let connector = GmailConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
+        let outcome = try await connector.store()
+        dependencies.diagnostics.info(
             "connected",
             [
                 "request": request.id, "grant": outcome.grant.id.description,
                 "account_switch": "\(outcome.relation.isSwitch)",
             ]
         )
-        return PayPulseAnswer.stored(outcome.relation, email: identity.email, scope: outcome.grant.scope)
+        return PayPulseResponse.stored(outcome.relation, email: identity.email, scope: outcome.grant.scope)
     }
 
     private func profile(_ request: ServerRequest) async throws -> ServerResponse {
-        let user = try await services.gatekeeper.user(of: request)
-        return PayPulseAnswer.profile(of: user, grant: try await services.store.grant(ofUser: user.id))
+        let user = try await dependencies.authenticator.user(of: request)
+        return PayPulseResponse.profile(of: user, grant: try await dependencies.store.grant(ofUser: user.id))
     }
 
     private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.budgets.spendWrite(request)
-        let caller = try await services.gatekeeper.caller(of: request)
-        // A plain read first: a repeated request, which has nothing left to end, must not wait for the store's writer.
-        if let grant = try await services.store.grant(ofUser: caller.userID), grant.reason != .userRequest {
+        try dependencies.budgets.spendWrite(request)
+        let caller = try await dependencies.authenticator.caller(of: request)
+        // Reads first: a repeated request has nothing left to end, and must not wait for the store's writer.
+        if let grant = try await dependencies.store.grant(ofUser: caller.userID), grant.reason != .userRequest {
             try await end(grantOf: caller, request)
         }
-        return PayPulseAnswer.success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
+        return PayPulseResponse.success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
     }
 
     private func end(grantOf caller: AuthenticatedCaller, _ request: ServerRequest) async throws {
-        let now = services.time.now
-        let ended = try await services.store.transact { transaction -> (former: Grant, grant: Grant)? in
-            let user = try caller.settle(in: transaction, at: now)
+        let now = dependencies.time.now
+        let change = try await dependencies.store.transact { transaction -> (former: Grant, grant: Grant)? in
+            let user = try caller.storeUser(in: transaction, at: now)
             guard let grant = try transaction.grant(ofUser: user.id), grant.reason != .userRequest else { return nil }
             return (grant, try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now).grant)
         }
-        if let ended { await tell(of: ended.grant, formerly: ended.former.state, by: request, at: now) }
+        if let change { await reportEnd(of: change.grant, formerly: change.former.state, request, at: now) }
     }
 
-    /// Deletes the caller, and answers a repetition like the first request: the first answer may have been lost.
+    /// Deletes the caller, and responds to a repetition as to the first request: the first response may have been lost.
     private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.budgets.spendWrite(request)
+        try dependencies.budgets.spendWrite(request)
         do {
             try await delete(request)
         } catch AuthenticationRefusal.deleted {
             // The token is valid and names a user who is already deleted.
         }
-        return PayPulseAnswer.success("User deleted successfully")
+        return PayPulseResponse.success("User deleted successfully")
     }
 
     private func delete(_ request: ServerRequest) async throws {
-        let caller = try await services.gatekeeper.caller(of: request)
-        let now = services.time.now
+        let caller = try await dependencies.authenticator.caller(of: request)
+        let now = dependencies.time.now
         let end = max(now + Self.shortestTombstone, caller.claims.expiresAt)
-        let deleted = try await services.store.transact { transaction -> (former: Grant?, grant: Grant?) in
-            let user = try caller.settle(in: transaction, at: now)
+        let deleted = try await dependencies.store.transact { transaction -> (former: Grant?, grant: Grant?) in
+            let user = try caller.storeUser(in: transaction, at: now)
             let former = try transaction.grant(ofUser: user.id)
             let outcome = try AccountDeletion.delete(user: user.id, in: transaction, at: now, until: end)
             return (former, outcome?.grant)
         }
         if let former = deleted.former, let grant = deleted.grant {
-            await tell(of: grant, formerly: former.state, by: request, at: now)
+            await reportEnd(of: grant, formerly: former.state, request, at: now)
         }
     }
 
     /// Logs a grant that its user ended, and notifies the engine, which revokes it at Google.
-    private func tell(of grant: Grant, formerly former: GrantState, by request: ServerRequest, at now: Timestamp) async
-    {
-        services.diagnostics.info(
+    private func reportEnd(
+        of grant: Grant,
+        formerly former: GrantState,
+        _ request: ServerRequest,
+        at now: Timestamp
+    ) async {
+        dependencies.diagnostics.info(
             "a user ended their grant",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
         )
-        services.log.state(
+        dependencies.log.state(
             GrantEvent(
                 grant: grant.id,
                 at: now,
@@ -124,6 +128,6 @@ struct PayPulseRoutes: Sendable {
                 generation: grant.generation
             )
         )
-        await services.engine.storeChanged()
+        await dependencies.engine.storeChanged()
     }
 }

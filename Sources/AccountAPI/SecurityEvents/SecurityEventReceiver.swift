@@ -9,13 +9,13 @@ package import Store
 
 /// Receives the security event tokens that Google posts (Cross-Account Protection) and applies them.
 ///
-/// It answers 202 once all of it is stored, 400 if the token is invalid, and 503 if the token cannot be verified or
+/// It returns 202 once all events are stored, 400 if the token is invalid, and 503 if the token cannot be verified or
 /// stored: Google delivers a token again until it is accepted (RFC 8935, section 2).
 package struct SecurityEventReceiver: Sendable {
     /// Verifies a body and returns its token, as ``GoogleOAuth/SecurityEventReader`` does.
-    package typealias Reading = @Sendable ([UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken
+    package typealias Verification = @Sendable ([UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken
 
-    private let read: Reading
+    private let verify: Verification
     private let store: any AccountStore
     private let metrics: MetricsLog
     private let counters: LifetimeCounters
@@ -26,15 +26,15 @@ package struct SecurityEventReceiver: Sendable {
     /// Makes a receiver.
     ///
     /// - Parameters:
-    ///   - read: Verifies a posted body.
+    ///   - verify: Verifies a posted body.
     ///   - store: The data that the events change.
     ///   - metrics: Receives a line for every event.
-    ///   - counters: Count every event once, even if it is delivered several times.
+    ///   - counters: Counts every event once, even if it is delivered several times.
     ///   - log: Receives every change of a grant's state.
     ///   - time: The wall clock.
     ///   - onChange: Called after grants have changed, so that the engine reads the due grants.
     package init(
-        read: @escaping Reading,
+        verify: @escaping Verification,
         store: any AccountStore,
         metrics: MetricsLog,
         counters: LifetimeCounters,
@@ -42,7 +42,7 @@ package struct SecurityEventReceiver: Sendable {
         time: any TimeSource,
         onChange: @escaping @Sendable () async -> Void
     ) {
-        self.read = read
+        self.verify = verify
         self.store = store
         self.metrics = metrics
         self.counters = counters
@@ -53,48 +53,48 @@ package struct SecurityEventReceiver: Sendable {
 
     /// The route to which Google posts.
     package var route: Route {
-        Route("POST", "/v1/google/security-events") { request, _ in .respond(await answer(request)) }
+        Route("POST", "/v1/google/security-events") { request, _ in .respond(await response(to: request)) }
     }
 
-    package func answer(_ request: ServerRequest) async -> ServerResponse {
+    package func response(to request: ServerRequest) async -> ServerResponse {
         do throws(SecurityEventRefusal) {
             guard request.body.count <= SecurityEventReader.longestBody else {
                 throw .invalid(.request, "the body is longer than \(SecurityEventReader.longestBody) bytes")
             }
-            return await take(try await read(request.body))
+            return await apply(try await verify(request.body))
         } catch {
             switch error {
             case .invalid(let code, let description): return Self.refusal(code, description)
-            case .unavailable(let pause): return Self.later(after: pause)
+            case .unavailable(let pause): return Self.unavailable(retryAfter: pause)
             }
         }
     }
 
-    private func take(_ token: SecurityEventToken) async -> ServerResponse {
+    private func apply(_ token: SecurityEventToken) async -> ServerResponse {
         let now = time.now
         do {
-            let booked = try await store.transact { transaction -> [AppliedSecurityEvent]? in
+            let applied = try await store.transact { transaction -> [AppliedSecurityEvent]? in
                 guard try transaction.record(securityEvent: token.id, at: now) else { return nil }
-                let booking = SecurityEventApplication(transaction: transaction, token: token, now: now)
-                return try token.events.map { try booking.apply($0) }
+                let applier = SecurityEventApplier(transaction: transaction, token: token, now: now)
+                return try token.events.map { try applier.apply($0) }
             }
-            tell(booked, of: token)
-            if booked?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
+            report(applied, of: token)
+            if applied?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
             return ServerResponse(status: 202, headers: [ServerResponse.noStore])
         } catch {
             log.reportStoreFailure(error, waiting: 1)
-            return Self.later(after: .seconds(5))
+            return Self.unavailable(retryAfter: .seconds(5))
         }
     }
 
-    private func tell(_ booked: [AppliedSecurityEvent]?, of token: SecurityEventToken) {
-        // The id itself stays out of the logs.
+    private func report(_ applied: [AppliedSecurityEvent]?, of token: SecurityEventToken) {
+        // The logs must not contain the id itself.
         let name = Hexadecimal.encode(Digest.sha256(Array(token.id.utf8)).prefix(8))
-        guard let booked else {
+        guard let applied else {
             metrics.record(SecurityEventEvent(token: name, kind: "token", outcome: .repeated))
             return
         }
-        for event in booked {
+        for event in applied {
             counters.recordSecurityEvent(kind: event.kind)
             metrics.record(
                 SecurityEventEvent(
@@ -109,7 +109,7 @@ package struct SecurityEventReceiver: Sendable {
         }
     }
 
-    /// Returns the answer of RFC 8935, section 2.3.
+    /// Returns the error response of RFC 8935, section 2.3.
     private static func refusal(_ code: SecurityEventRefusal.Code, _ description: String) -> ServerResponse {
         .object(status: 400, headers: [("Content-Language", "en"), ServerResponse.noStore]) { line in
             line.field("err", code.rawValue)
@@ -117,7 +117,7 @@ package struct SecurityEventReceiver: Sendable {
         }
     }
 
-    private static func later(after pause: Duration) -> ServerResponse {
+    private static func unavailable(retryAfter pause: Duration) -> ServerResponse {
         ServerResponse(status: 503, headers: [pause.retryAfter, ServerResponse.noStore])
     }
 }

@@ -2,16 +2,16 @@ import Clocks
 import GoogleOAuth
 import Store
 
-/// The effects of Google's events: the only place that decides them, without side effects.
+/// The rules for the effects of Google's events.
 enum SecurityEventRules {
     /// The effect on one grant.
     enum GrantAction: Hashable {
-        /// Its tokens are dead and are wiped immediately.
+        /// Deletes the tokens, which are dead.
         case disconnect(GrantReason)
         case suspend(GrantReason)
-        /// Google is asked for the state of the grant.
+        /// Sends a refresh, because Google's answer decides.
         case probe
-        case leave
+        case ignore
     }
 
     /// The limit of the time between an event and the issue of its token.
@@ -19,16 +19,16 @@ enum SecurityEventRules {
     /// Google does not document one. A user who disconnects and signs in again immediately must keep the new token. For
     /// example: at 0 s the user disconnects, at 5 s signs in again, at 20 s Google issues `tokens-revoked` for the
     /// tokens of 0 s.
-    private static let longestDelayOfIssue = Duration.seconds(15 * 60)
+    private static let maxDelayOfIssue = Duration.seconds(15 * 60)
 
-    /// `true` if the event may have happened before the app last brought tokens, so that it may be about former tokens.
+    /// `true` if the event may have happened before the app last sent tokens: then it may be about former tokens.
     ///
-    /// Google's tokens have only a time of issue, so everything within ``longestDelayOfIssue`` before it is possible.
+    /// Google's tokens have only a time of issue: the event may have happened up to ``maxDelayOfIssue`` before it.
     /// If the time of issue is ahead of this machine's clock, the clock is slow, and so is the stored time of the
     /// connection. Times are in whole seconds: an event in the second of the connection counts as later.
     static func mayPrecede(lastConnection: Timestamp, _ token: SecurityEventToken, receivedAt now: Timestamp) -> Bool {
         if let happenedAt = token.happenedAt { return lastConnection >= happenedAt + .seconds(1) }
-        return lastConnection + longestDelayOfIssue >= min(token.issuedAt, now)
+        return lastConnection + maxDelayOfIssue >= min(token.issuedAt, now)
     }
 
     /// Returns the effect of an event on a grant that it names.
@@ -40,10 +40,10 @@ enum SecurityEventRules {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)
         case .tokenRevoked(.prefix): mayBeOlder ? .probe : .disconnect(.tokenRevoked)
         case .tokensRevoked: mayBeOlder ? .probe : .disconnect(.tokensRevoked)
-        case .accountDisabled where grant.state.endsCalls: .leave
+        case .accountDisabled where grant.state.endsCalls: .ignore
         case .accountDisabled: mayBeOlder ? .probe : .suspend(.accountDisabled)
-        case .accountEnabled: grant.state.endsCalls ? .leave : .probe
-        case .sessionsRevoked, .credentialChangeRequired, .verification, .other: .leave
+        case .accountEnabled: grant.state.endsCalls ? .ignore : .probe
+        case .sessionsRevoked, .credentialChangeRequired, .verification, .other: .ignore
         }
     }
 
@@ -59,7 +59,7 @@ enum SecurityEventRules {
     }
 
     /// `true` if the event is only recorded.
-    static func isForTheRecord(_ kind: SecurityEvent.Kind) -> Bool {
+    static func isOnlyRecorded(_ kind: SecurityEvent.Kind) -> Bool {
         switch kind {
         case .credentialChangeRequired, .verification, .other: true
         default: false

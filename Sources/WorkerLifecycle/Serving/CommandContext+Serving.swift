@@ -34,7 +34,7 @@ extension CommandContext {
         }
         let text = try CommandContext.readPrivate(path, for: "--services-file")
         do throws(ServicesFileError) {
-            return try ServiceList(reading: text.reveal().utf8)
+            return try ServiceList(parsing: text.reveal().utf8)
         } catch {
             throw CommandFailure(.configuration, "--services-file: \(path): \(error)")
         }

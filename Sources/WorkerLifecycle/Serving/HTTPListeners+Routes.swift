@@ -18,7 +18,7 @@ extension HTTPListeners {
         let lookups = try context.openHTTP(maximumInFlight: mostLookups)
         let reader = securityEventReader(context, lookups)
         let events = SecurityEventReceiver(
-            read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
+            verify: { body throws(SecurityEventRefusal) in try await reader.read(body) },
             store: worker.store,
             metrics: worker.metrics,
             counters: worker.counters.lifetime,
@@ -27,7 +27,7 @@ extension HTTPListeners {
             onChange: { [engine = worker.engine] in await engine.storeChanged() }
         )
         let dependencies = try routeDependencies(worker, lookups)
-        return PublicRoutes(dependencies, securityEvents: events, probes: probes).router
+        return PublicRoutes(dependencies, securityEvents: events, monitoring: probes).router
     }
 
     static func securityEventReader(_ context: CommandContext, _ lookups: HTTPClient) -> SecurityEventReader {
@@ -57,7 +57,7 @@ extension HTTPListeners {
                 time: context.time
             ),
             emailLinking: configuration.emailLinking,
-            sessionRules: SessionRules(
+            sessionSettings: SessionSettings(
                 grace: configuration.sessionGrace,
                 acceptFormerTokensUntil: configuration.acceptFormerRefreshTokensUntil
             ),
@@ -89,7 +89,7 @@ extension HTTPListeners {
             diagnostics: context.diagnostics,
             time: context.time
         )
-        return InternalRoutes(desk: vending, probes: probes, exposure: exposure(context.configuration)).router
+        return InternalRoutes(vending: vending, monitoring: probes, exposure: exposure(context.configuration)).router
     }
 
     /// Returns the machines that can reach the internal listener, which follows from its certificate.

@@ -85,7 +85,7 @@ struct HTTPListeners: Sendable {
                     statusReport: statusReport
                 )
             )
-            internalServer = try Self.open(server, router, refusalHandler: InternalRoutes.answer, worker)
+            internalServer = try Self.open(server, router, refusalHandler: InternalRoutes.response, worker)
             services = directory
             self.reader = reader
         } else {
@@ -102,7 +102,7 @@ struct HTTPListeners: Sendable {
             // longest.
             server.limits.headBytes = 16_384
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
-            publicServer = try Self.open(server, publicRouter, refusalHandler: PublicRoutes.answer, worker)
+            publicServer = try Self.open(server, publicRouter, refusalHandler: PublicRoutes.response, worker)
         } else {
             publicServer = nil
         }

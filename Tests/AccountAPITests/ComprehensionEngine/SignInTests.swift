@@ -79,13 +79,13 @@ struct SignInTests {
     )
     func matching(_ example: Case) async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane", example.account)
+        fixture.google.setAccount("ya29.jane", example.account)
         try await fixture.store.transact { transaction in
             for user in example.stored { try transaction.insert(user) }
         }
         let tokens = try await fixture.signIn()
-        let answer = try await fixture.ask("GET", "/api/auth/me", token: tokens.access)
-        let id = try #require(answer["id"]?.string)
+        let response = try await fixture.send("GET", "/api/auth/me", token: tokens.access)
+        let id = try #require(response["id"]?.string)
         if let expected = example.signsIn {
             #expect(id == expected)
         } else {
@@ -96,7 +96,7 @@ struct SignInTests {
         #expect(user.email == example.account.email)
         #expect(user.lastLoginAt == fixture.time.now)
         // Signing in again returns the same user.
-        let again = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
+        let again = try await fixture.send("GET", "/api/auth/me", token: try await fixture.signIn().access)
         #expect(again["id"]?.string == id)
     }
 
@@ -110,43 +110,43 @@ struct SignInTests {
     )
     func linking(_ linking: EmailLinking, isVerified: Bool?, isLinked: Bool) async throws {
         let fixture = try AccountFixture(emailLinking: linking)
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let stored = Self.user("jane@gmail.com", isVerified: isVerified)
         try await fixture.store.transact { try $0.insert(stored) }
-        let answer = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
-        #expect((answer["id"]?.string == stored.id) == isLinked)
+        let response = try await fixture.send("GET", "/api/auth/me", token: try await fixture.signIn().access)
+        #expect((response["id"]?.string == stored.id) == isLinked)
     }
 
     @Test("a user who signed up with another person's address does not share the owner's account")
     func claimedAddress() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
-        let stranger = fixture.token(ofUser: "stranger", email: "jane@gmail.com")
-        #expect(try await fixture.ask("GET", "/v1/user/me", token: stranger).status == 200)
-        let owner = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
-        #expect(owner["id"]?.string != "stranger")
+        fixture.google.setAccount("ya29.jane")
+        let attacker = fixture.token(ofUser: "attacker", email: "jane@gmail.com")
+        #expect(try await fixture.send("GET", "/v1/user/me", token: attacker).status == 200)
+        let owner = try await fixture.send("GET", "/api/auth/me", token: try await fixture.signIn().access)
+        #expect(owner["id"]?.string != "attacker")
     }
 
     @Test("a later backend token with a verified address allows linking the account")
     func verifiedLater() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         for isVerified in [false, true] {
             let token = fixture.sign { claims in
                 claims.field("user_id", "42")
                 claims.field("email", "jane@gmail.com")
                 claims.field("email_verified", isVerified)
             }
-            #expect(try await fixture.ask("GET", "/v1/user/me", token: token).status == 200)
+            #expect(try await fixture.send("GET", "/v1/user/me", token: token).status == 200)
         }
-        let answer = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
-        #expect(answer["id"]?.string == "42")
+        let response = try await fixture.send("GET", "/api/auth/me", token: try await fixture.signIn().access)
+        #expect(response["id"]?.string == "42")
     }
 
     @Test("a token that the worker obtained by a refresh is not accepted, even after the next refresh")
     func vendedToken() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
         // The Google token that the app itself obtained is still accepted.
         _ = try await fixture.signIn()
@@ -155,14 +155,14 @@ struct SignInTests {
             let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
                 .reveal()
             vended.append(token)
-            fixture.google.know(token)
+            fixture.google.setAccount(token)
             fixture.time.advance(by: .seconds(600))
         }
         for token in vended {
             let body = #"{"access_token":"\#(token)"}"#
-            let answer = try await fixture.ask("POST", "/api/auth/mobile/google", json: body)
-            #expect(answer.comprehension == "400 Invalid Google access token")
-            #expect(try await fixture.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
+            let response = try await fixture.send("POST", "/api/auth/mobile/google", json: body)
+            #expect(response.comprehension == "400 Invalid Google access token")
+            #expect(try await fixture.connect(token, user: "attacker").payPulse == "400 INVALID_CREDENTIALS")
         }
     }
 
@@ -171,15 +171,15 @@ struct SignInTests {
         let fixture = try AccountFixture()
         try await fixture.importGrant(owner: Grant.Owner(email: "JANE@gmail.com"))
         let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
-        fixture.google.know(token)
+        fixture.google.setAccount(token)
         let body = #"{"access_token":"\#(token)"}"#
-        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+        #expect(try await fixture.send("POST", "/api/auth/mobile/google", json: body).status == 400)
     }
 
     @Test("a vended token is not accepted even after a service replaced it as often as allowed")
     func replacedTokens() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
         let first = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
         let obtained = fixture.time.sinceBoot
@@ -194,30 +194,30 @@ struct SignInTests {
             last = next
         }
         for token in [first, last] {
-            fixture.google.know(token.reveal())
+            fixture.google.setAccount(token.reveal())
             let body = #"{"access_token":"\#(token.reveal())"}"#
-            #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+            #expect(try await fixture.send("POST", "/api/auth/mobile/google", json: body).status == 400)
         }
     }
 
-    enum Change: CaseIterable {
+    enum GrantChange: CaseIterable {
         case switchOfAccount, disconnection, deletion
     }
 
     @Test(
-        "a vended token proves nothing after its grant has moved on to another account, or ended",
-        arguments: Change.allCases
+        "a vended token does not prove an identity after its grant was switched to another account, or ended",
+        arguments: GrantChange.allCases
     )
-    func vendedTokenOfFormerAccount(change: Change) async throws {
+    func vendedTokenOfFormerAccount(change: GrantChange) async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
         let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken.reveal()
-        fixture.google.know(token)
+        fixture.google.setAccount(token)
         let now = fixture.time.now
         switch change {
         case .switchOfAccount:
-            fixture.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
+            fixture.google.setAccount("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
             #expect(try await fixture.connect("ya29.john", refreshToken: "1//john").status == 201)
         case .disconnection:
             try await fixture.change { _ = $0.disconnectByRequest(revokes: false, at: now) }
@@ -225,9 +225,9 @@ struct SignInTests {
             try await fixture.change { _ = $0.disconnectByRequest(revokes: false, reason: .userDeleted, at: now) }
         }
         let body = #"{"access_token":"\#(token)"}"#
-        let answer = try await fixture.ask("POST", "/api/auth/mobile/google", json: body)
-        #expect(answer.comprehension == "400 Invalid Google access token")
-        #expect(try await fixture.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
+        let response = try await fixture.send("POST", "/api/auth/mobile/google", json: body)
+        #expect(response.comprehension == "400 Invalid Google access token")
+        #expect(try await fixture.connect(token, user: "attacker").payPulse == "400 INVALID_CREDENTIALS")
     }
 
     @Test("a vended token of a grant without an account is not accepted for its user")
@@ -237,9 +237,9 @@ struct SignInTests {
         try await fixture.store.transact { try $0.insert(User(id: "42", createdAt: now, googleUserID: "g-1")) }
         try await fixture.importGrant()
         let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
-        fixture.google.know(token)
+        fixture.google.setAccount(token)
         let body = #"{"access_token":"\#(token)"}"#
-        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+        #expect(try await fixture.send("POST", "/api/auth/mobile/google", json: body).status == 400)
     }
 
     @Test("new users have ids that look like UUIDs and differ")
@@ -247,10 +247,10 @@ struct SignInTests {
         let fixture = try AccountFixture()
         var ids: Set<String> = []
         for number in 1...20 {
-            fixture.google.know("ya29.\(number)", .init(id: "g-\(number)", email: "user\(number)@x.org"))
+            fixture.google.setAccount("ya29.\(number)", .init(id: "g-\(number)", email: "user\(number)@x.org"))
             let tokens = try await fixture.signIn("ya29.\(number)")
-            let answer = try await fixture.ask("GET", "/api/auth/me", token: tokens.access)
-            let id = try #require(answer["id"]?.string)
+            let response = try await fixture.send("GET", "/api/auth/me", token: tokens.access)
+            let id = try #require(response["id"]?.string)
             #expect(id.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
             ids.insert(id)
         }
@@ -260,10 +260,10 @@ struct SignInTests {
     @Test("an inactive user cannot sign in")
     func inactive() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let user = User(id: "42", createdAt: fixture.time.now, googleUserID: "g-1", isActive: false)
         try await fixture.store.transact { try $0.insert(user) }
-        let answer = try await fixture.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
-        #expect(answer.comprehension == "401 Could not validate credentials")
+        let response = try await fixture.send("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        #expect(response.comprehension == "401 Could not validate credentials")
     }
 }

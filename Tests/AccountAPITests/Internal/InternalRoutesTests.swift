@@ -7,9 +7,9 @@ import Testing
 @Suite("The internal routes", .timeLimit(.minutes(10)))
 struct InternalRoutesTests {
     @Test(
-        "answer their paths and methods, and refuse all others in one form",
+        "respond on their paths and methods, and refuse all others in one form",
         arguments: [
-            ("GET", "/v1/grants/42/token", "200 "), ("GET", "/v1/grants/nobody/token", "404 not_found"),
+            ("GET", "/v1/grants/42/token", "200 "), ("GET", "/v1/grants/unknown/token", "404 not_found"),
             ("POST", "/v1/grants/42/token/refresh", "400 invalid_request"), ("GET", "/healthz", "200 "),
             ("HEAD", "/healthz", "200 "), ("GET", "/readyz", "503 "), ("GET", "/status", "200 "),
             ("GET", "/metrics", "200 "), ("GET", "/", "404 unknown_path"),
@@ -20,8 +20,8 @@ struct InternalRoutesTests {
     func routes(method: String, path: String, expected: String) async throws {
         let fixture = try VendingFixture()
         try await fixture.add(user: "42")
-        let response = try await Self.answer(method, path, VendingFixture.credential, in: fixture)
-        #expect(VendAnswer(response).error == expected)
+        let response = try await Self.send(method, path, VendingFixture.credential, in: fixture)
+        #expect(ParsedResponse(response).error == expected)
         #expect((response.status == 405) == response.headers.contains { $0.name == "Allow" })
     }
 
@@ -42,35 +42,35 @@ struct InternalRoutesTests {
         try await fixture.add(user: "42")
         let exposure = InternalRoutes.Exposure.network(servesMetrics: servesMetrics)
         for method in ["GET", "HEAD"] {
-            let response = try await Self.answer(method, path, credential, exposure, in: fixture)
-            #expect(VendAnswer(response).error == expected)
+            let response = try await Self.send(method, path, credential, exposure, in: fixture)
+            #expect(ParsedResponse(response).error == expected)
         }
     }
 
-    @Test("show only services why the worker is not ready")
+    @Test("show the reason why the worker is not ready only to services")
     func readinessOverNetwork() async throws {
         let fixture = try VendingFixture()
         let network = InternalRoutes.Exposure.network(servesMetrics: true)
-        let stranger = try await Self.answer("GET", "/readyz", nil, network, in: fixture)
-        #expect(stranger.status == 503)
-        #expect(stranger.body == Array("not ready\n".utf8))
-        let service = try await Self.answer("GET", "/readyz", VendingFixture.credential, network, in: fixture)
+        let unauthenticated = try await Self.send("GET", "/readyz", nil, network, in: fixture)
+        #expect(unauthenticated.status == 503)
+        #expect(unauthenticated.body == Array("not ready\n".utf8))
+        let service = try await Self.send("GET", "/readyz", VendingFixture.credential, network, in: fixture)
         #expect(service.status == 503)
         #expect(JSONValue.object(in: service.body)?["checks"] != nil)
-        let neighbor = try await Self.answer("GET", "/readyz", nil, in: fixture)
-        #expect(neighbor.body == service.body)
+        let local = try await Self.send("GET", "/readyz", nil, in: fixture)
+        #expect(local.body == service.body)
     }
 
-    private struct NoAnswer: Error {}
+    private struct MissingResponse: Error {}
 
-    private static func answer(
+    private static func send(
         _ method: String,
         _ path: String,
         _ credential: String?,
         _ exposure: InternalRoutes.Exposure = .thisMachine,
         in fixture: VendingFixture
     ) async throws -> ServerResponse {
-        let probes = MonitoringHandler(
+        let monitoring = MonitoringHandler(
             store: fixture.store,
             database: DatabaseReadiness(store: fixture.store, time: fixture.time),
             engine: fixture.engine,
@@ -86,9 +86,9 @@ struct InternalRoutesTests {
             path: path,
             headers: credential.map { [("Authorization", "Bearer \($0)")] } ?? []
         )
-        let router = InternalRoutes(desk: fixture.desk, probes: probes, exposure: exposure).router
+        let router = InternalRoutes(vending: fixture.handler, monitoring: monitoring, exposure: exposure).router
         if case .respond(let response)? = router.immediateReply(request) { return response }
-        guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }
+        guard case .respond(let response) = await router.answer(request) else { throw MissingResponse() }
         return response
     }
 }

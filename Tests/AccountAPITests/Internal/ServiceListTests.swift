@@ -27,7 +27,7 @@ struct ServiceListTests {
             Self.entry(),
             Self.entry(name: #""b.c-d_9""#, hash: "\"\(Self.other)\"", scopes: #"["email"]"#, users: #"["1","2"]"#)
         )
-        #expect(try ServiceList(reading: text.utf8).count == 2)
+        #expect(try ServiceList(parsing: text.utf8).count == 2)
     }
 
     @Test(
@@ -55,20 +55,20 @@ struct ServiceListTests {
         ]
     )
     func refused(text: String, place: String) {
-        let error = #expect(throws: ServicesFileError.self) { try ServiceList(reading: text.utf8) }
+        let error = #expect(throws: ServicesFileError.self) { try ServiceList(parsing: text.utf8) }
         #expect(error?.place == place)
     }
 
     @Test("may name at most a thousand services", arguments: [(1_000, true), (1_001, false)])
-    func most(count: Int, isTaken: Bool) {
+    func maxServices(count: Int, isAccepted: Bool) {
         let entries = (0..<count).map { number in
             let digits = String(number, radix: 16)
             let hash = String(repeating: "0", count: 64 - digits.count) + digits
             return Self.entry(name: "\"s\(number)\"", hash: "\"\(hash)\"")
         }
         let text = #"{"services":[\#(entries.joined(separator: ","))]}"#
-        let reading = Result { try ServiceList(reading: text.utf8).count }
-        #expect((try? reading.get()) == (isTaken ? count : nil))
+        let result = Result { try ServiceList(parsing: text.utf8).count }
+        #expect((try? result.get()) == (isAccepted ? count : nil))
     }
 
     @Test("accepts the entry of a new credential, which then identifies its service")
@@ -79,10 +79,10 @@ struct ServiceListTests {
         #expect(made.secret != next.secret)
         #expect(made.secret.count == "rwc_".count + 43)
         #expect(!made.entry.contains(made.secret.reveal()))
-        let directory = ServiceDirectory(try ServiceList(reading: Self.file(made.entry).utf8))
+        let directory = ServiceDirectory(try ServiceList(parsing: Self.file(made.entry).utf8))
         #expect(directory.service(presenting: made.secret.reveal())?.name == "mailer")
         #expect(directory.service(presenting: next.secret.reveal()) == nil)
-        directory.replace(try ServiceList(reading: Self.file(next.entry).utf8))
+        directory.replace(try ServiceList(parsing: Self.file(next.entry).utf8))
         #expect(directory.service(presenting: made.secret.reveal()) == nil)
         #expect(directory.service(presenting: next.secret.reveal())?.name == "mailer")
         #expect(ServiceCredential(forService: "a b", random: random) == nil)

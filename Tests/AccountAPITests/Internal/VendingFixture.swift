@@ -12,27 +12,7 @@ import TestSupport
 
 @testable import GoogleOAuth
 
-/// The audit's lines, kept or refused as a test decides.
-final class AuditLines: LineSink {
-    private let kept = Mutex<[String]>([])
-    private let refuses = Mutex(false)
-
-    var droppedLines: Int { 0 }
-    var texts: [String] { kept.withLock { $0 } }
-    /// The lines of the event `vend`.
-    var vends: [JSONValue] {
-        texts.compactMap { JSONValue.object(in: $0.utf8) }.filter { $0["event"]?.string == "vend" }
-    }
-
-    func refuse() { refuses.withLock { $0 = true } }
-
-    func write(_ line: JSONLine) -> Bool {
-        kept.withLock { $0.append(line.text) }
-        return !refuses.withLock { $0 }
-    }
-}
-
-/// A token endpoint that answers each refresh with the verdict that is set, or with a new token.
+/// A token endpoint that returns the verdict that a test has set, or a new token.
 final class VendEndpoint: AnsweringEndpoint {
     private struct State {
         var verdict: RefreshVerdict?
@@ -44,7 +24,7 @@ final class VendEndpoint: AnsweringEndpoint {
 
     var calls: Int { state.withLock { $0.calls } }
 
-    func answer(_ verdict: RefreshVerdict?) { state.withLock { $0.verdict = verdict } }
+    func setVerdict(_ verdict: RefreshVerdict?) { state.withLock { $0.verdict = verdict } }
     func narrow(to scope: String) { state.withLock { $0.scope = scope } }
 
     func refresh(
@@ -55,13 +35,13 @@ final class VendEndpoint: AnsweringEndpoint {
         state.withLock { state in
             state.calls += 1
             if let verdict = state.verdict { return ParsedRefreshResponse(verdict: verdict) }
-            let answer = TokenResponse(
+            let tokens = TokenResponse(
                 accessToken: Secret("access-\(state.calls)"),
                 lifetime: .seconds(3600),
                 type: "Bearer",
                 scope: state.scope
             )
-            return ParsedRefreshResponse(verdict: .granted(answer), status: 200)
+            return ParsedRefreshResponse(verdict: .granted(tokens), status: 200)
         }
     }
 
@@ -69,10 +49,10 @@ final class VendEndpoint: AnsweringEndpoint {
 }
 
 /// The grants that can be read immediately, as set by a test.
-final class PromptGrants: Sendable {
+final class ImmediateGrants: Sendable {
     private let grants = Mutex<[String: Grant]>([:])
 
-    func learn(_ grant: Grant?) {
+    func set(_ grant: Grant?) {
         guard let grant else { return }
         grants.withLock { $0[grant.userID] = grant }
     }
@@ -94,15 +74,15 @@ struct VendingFixture {
 
     let time = ManualTime(immediateUpTo: .milliseconds(5))
     let endpoint = VendEndpoint()
-    let audit = AuditLines()
+    let audit = CapturedLines()
     let store: InMemoryStore
     let vault: TokenVault
     let engine: RefreshEngine
     let counters: IntervalCounters
     let phase = ServingPhase()
-    private let prompt = PromptGrants()
+    private let immediateGrants = ImmediateGrants()
     let metrics: MetricsLog
-    let desk: TokenVendingHandler
+    let handler: TokenVendingHandler
     private let random = SeededRandom(seed: 11)
 
     init() throws {
@@ -121,15 +101,15 @@ struct VendingFixture {
             random: random,
             log: EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         )
-        desk = TokenVendingHandler(
+        handler = TokenVendingHandler(
             provider: TokenProvider(
                 store: store,
-                promptRead: { [prompt] in prompt.grant(ofUser: $0) },
+                promptRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) },
                 vault: vault,
                 engine: engine,
                 time: time
             ),
-            services: ServiceDirectory(try ServiceList(reading: Self.services.utf8)),
+            services: ServiceDirectory(try ServiceList(parsing: Self.services.utf8)),
             metrics: metrics,
             counters: counters.lifetime,
             diagnostics: diagnostics,
@@ -177,64 +157,46 @@ struct VendingFixture {
         }
     }
 
-    func ask(
+    func send(
         _ query: [ServerRequest.Field] = [],
         user: String = "u/1",
         authorization: [String] = ["Bearer \(VendingFixture.credential)"]
-    ) async -> VendAnswer {
+    ) async -> ParsedResponse {
         let request = ServerRequest(
             method: "GET",
             path: "/v1/grants/\(user)/token",
             query: query,
             headers: authorization.map { (name: "authorization", value: $0) }
         )
-        return VendAnswer(await desk.token(for: request, userID: user))
+        return ParsedResponse(await handler.token(for: request, userID: user))
     }
 
     /// Makes the grant, as it is stored now, immediately readable.
-    func readPromptly(user: String = "u/1") async throws {
-        prompt.learn(try await store.grant(ofUser: user))
+    func makeImmediatelyReadable(user: String = "u/1") async throws {
+        immediateGrants.set(try await store.grant(ofUser: user))
     }
 
-    func askPromptly(
+    func sendImmediate(
         _ query: [ServerRequest.Field] = [],
         user: String = "u/1",
         credential: String = VendingFixture.credential
-    ) -> VendAnswer? {
+    ) -> ParsedResponse? {
         let request = ServerRequest(
             method: "GET",
             path: "/v1/grants/\(user)/token",
             query: query,
             headers: [("Authorization", "Bearer \(credential)")]
         )
-        return desk.promptToken(for: request, userID: user).map(VendAnswer.init)
+        return handler.immediateToken(for: request, userID: user).map(ParsedResponse.init)
     }
 
-    func renew(_ body: String, user: String = "u/1") async -> VendAnswer {
+    func renew(_ body: String, user: String = "u/1") async -> ParsedResponse {
         let request = ServerRequest(
             method: "POST",
             path: "/v1/grants/\(user)/token/refresh",
             headers: [("Authorization", "Bearer \(Self.credential)")],
             body: Array(body.utf8)
         )
-        return VendAnswer(await desk.renewedToken(for: request, userID: user))
+        return ParsedResponse(await handler.renewedToken(for: request, userID: user))
     }
-}
-
-/// An answer of the internal routes with parsed JSON.
-struct VendAnswer: Sendable {
-    let status: Int
-    let headers: [ServerRequest.Field]
-    let body: JSONValue
-
-    init(_ response: ServerResponse) {
-        status = response.status
-        headers = response.headers
-        body = JSONValue.object(in: response.body) ?? .null
-    }
-
-    var token: String? { body["access_token"]?.string }
-    /// The status and the code, such as "409 disconnected".
-    var error: String { "\(status) \(body["error"]?.string ?? "")" }
-    func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }

@@ -1,15 +1,15 @@
 import Clocks
 import GoogleOAuth
-import RefreshEngine
 import Secrets
 import Store
 
 @testable import AccountAPI
+@testable import RefreshEngine
 
-/// One user's grant under random events, next to a simple model of the expected state.
+/// One user's grant under random events, compared with a simple model of the expected state.
 ///
-/// Routes and security events are the real ones. Refreshes are claimed in one step and answered in a later one, so that
-/// answers arrive late and in any order.
+/// The routes, the rules of refreshes and those of security events are the real ones. Refreshes are claimed in one step
+/// and answered in a later one, so that answers arrive late and in any order.
 final class GrantLifeModel {
     /// A violated expectation, with the steps that led to it.
     struct Violation: Error, CustomStringConvertible {
@@ -28,10 +28,10 @@ final class GrantLifeModel {
         let happenedAt: Timestamp
         let issuedAt: Timestamp
         /// The refresh token that the event names by its hash.
-        let named: String?
+        let namedToken: String?
     }
 
-    private struct Picture {
+    private struct Snapshot {
         let grant: Grant?
         let token: String?
         let events: Int
@@ -41,14 +41,14 @@ final class GrantLifeModel {
     private let random: SeededRandom
     private let rules = RefreshRules(maxRate: 100)
     private var steps: [String] = []
-    private var flights: [InFlightRefresh] = []
-    private var pending: [PendingEvent] = []
+    private var inFlight: [InFlightRefresh] = []
+    private var pendingEvents: [PendingEvent] = []
     private var user = "u0"
     private var account = "g-1"
     private var numbers = 0
     /// The refresh token that must be stored; `nil` if the model does not know it.
     private var expected: String?
-    /// `true` from the user's end of the grant until tokens are brought again.
+    /// `true` from the end of the grant by its user until the next connection.
     private var isEnded = false
     private var connectedAt: Timestamp?
 
@@ -59,54 +59,54 @@ final class GrantLifeModel {
 
     func run(_ count: Int) async throws {
         for _ in 0..<count {
-            // At least a second, so that the whole seconds of events tell any two steps apart.
+            // At least a second, so that the whole seconds of events distinguish any two steps.
             fixture.time.advance(by: .seconds(1 + pick(pick(2) == 0 ? 5 : 1200)))
-            let before = try await picture()
+            let before = try await snapshot()
             try await step(before)
-            try await checkStanding(before, try await picture())
+            try await checkState(before, try await snapshot())
         }
     }
 
     // MARK: Steps
 
-    private func step(_ before: Picture) async throws {
+    private func step(_ before: Snapshot) async throws {
         switch pick(16) {
         case 0...2: try await connect(withRefreshToken: pick(3) > 0, switching: pick(6) == 0, before)
         case 3: try await disconnect()
         case 4...7: try await claim(before)
         case 8...11: try await answer(before)
-        case 12: try await happen(before)
-        case 13, 14: try await deliver(before)
+        case 12: try await createEvent(before)
+        case 13, 14: try await deliverEvent(before)
         default: pick(8) == 0 ? try await deleteUser() : try await recall(before)
         }
     }
 
-    private func connect(withRefreshToken: Bool, switching: Bool, _ before: Picture) async throws {
+    private func connect(withRefreshToken: Bool, switching: Bool, _ before: Snapshot) async throws {
         numbers += 1
         if switching { account = account == "g-1" ? "g-2" : "g-1" }
         let (access, refresh) = ("ya29.\(numbers)", withRefreshToken ? "1//refresh-token-\(numbers)" : nil)
         note("connect \(account) \(refresh ?? "without a refresh token")")
-        fixture.google.know(access, FakeGoogle.Account(id: account, email: "\(account)@gmail.com"))
-        let answer = try await fixture.connect(access, refreshToken: refresh, user: user)
-        try expect(answer.status == 201, "the connection was refused: \(answer.status)")
-        let after = try await picture()
+        fixture.google.setAccount(access, FakeGoogle.Account(id: account, email: "\(account)@gmail.com"))
+        let response = try await fixture.connect(access, refreshToken: refresh, user: user)
+        try expect(response.status == 201, "the connection was refused: \(response.status)")
+        let after = try await snapshot()
         let keeps = before.grant.map { !switching && $0.reason != .userRequest } ?? false
         try expect(after.token == refresh ?? (keeps ? before.token : nil), "another refresh token is stored")
-        try expect(after.grant?.state == .active, "connected, and not active")
+        try expect(after.grant?.state == .active, "a new connection is not active")
         (expected, isEnded, connectedAt) = (after.token, false, fixture.time.now)
     }
 
     private func disconnect() async throws {
         note("the user disconnects")
-        let answer = try await fixture.ask("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: user))
-        try expect(answer.status == 200, "the disconnection was refused: \(answer.status)")
+        let response = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: user))
+        try expect(response.status == 200, "the disconnection was refused: \(response.status)")
         (expected, isEnded) = (nil, true)
     }
 
     private func deleteUser() async throws {
         note("the user is deleted")
-        let answer = try await fixture.ask("DELETE", "/v1/user/me", token: fixture.token(ofUser: user))
-        try expect(answer.status == 200, "the deletion was refused: \(answer.status)")
+        let response = try await fixture.send("DELETE", "/v1/user/me", token: fixture.token(ofUser: user))
+        try expect(response.status == 200, "the deletion was refused: \(response.status)")
         if let grant = try await fixture.grant(ofUser: user) {
             try expect(!grant.state.isConnected, "a deleted user's grant is connected")
         }
@@ -114,7 +114,7 @@ final class GrantLifeModel {
         (user, expected, isEnded, connectedAt) = ("u\(numbers)", nil, false, nil)
     }
 
-    private func claim(_ before: Picture) async throws {
+    private func claim(_ before: Snapshot) async throws {
         guard let id = before.grant?.id,
             let grant = try await fixture.store.claim([id], dueBy: nil, owner: "w", for: .seconds(45)).first,
             let lease = grant.lease
@@ -127,22 +127,22 @@ final class GrantLifeModel {
             generation: grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
-        flights.append(
+        inFlight.append(
             InFlightRefresh(attempt: attempt, sent: before.token, isRevocation: grant.revocationAskedAt != nil)
         )
     }
 
-    private func answer(_ before: Picture) async throws {
-        guard !flights.isEmpty else { return }
-        let flight = flights.remove(at: pick(flights.count))
+    private func answer(_ before: Snapshot) async throws {
+        guard !inFlight.isEmpty else { return }
+        let refresh = inFlight.remove(at: pick(inFlight.count))
         numbers += 1
         let rotated = pick(2) == 0 ? "1//refresh-token-\(numbers)" : nil
-        let answer = try answer(to: flight, rotated: rotated)
-        let result = RefreshResult(attempt: flight.attempt, answer: answer)
-        note("answer \(result.code) to \(flight.sent ?? "nothing"), rotated \(rotated ?? "not")")
+        let answer = try answer(to: refresh, rotated: rotated)
+        let result = RefreshResult(attempt: refresh.attempt, answer: answer)
+        note("answer \(result.code) to \(refresh.sent ?? "nothing"), rotated \(rotated ?? "not")")
         let (rules, now, unit) = (rules, fixture.time.now, random.nextUnit())
-        let outcome = try await fixture.store.transact { transaction -> (Bool, GrantState)? in
-            guard let grant = try transaction.grant(flight.attempt.grant) else { return nil }
+        let storedState = try await fixture.store.transact { transaction -> GrantState? in
+            guard let grant = try transaction.grant(refresh.attempt.grant) else { return nil }
             let context = DecisionContext(
                 result: result,
                 grant: grant,
@@ -152,28 +152,26 @@ final class GrantLifeModel {
                 unit: unit
             )
             let decision = rules.decide(context)
-            guard let decided = decision.grant else { return nil }
-            try transaction.update(decided)
-            for event in decision.events { try transaction.record(event) }
-            return (grant.state.isConnected, decided.state)
+            try transaction.store(decision, at: now)
+            return decision.grant?.state
         }
-        guard flight.attempt.grant == before.grant?.id else {
+        guard refresh.attempt.grant == before.grant?.id else {
             // The grant of a user who was deleted since the claim.
-            try expect(outcome.map { !$0.1.isConnected } ?? true, "an answer brought a deleted user's grant back")
+            try expect(storedState.map { !$0.isConnected } ?? true, "an answer revived a deleted user's grant")
             return
         }
-        let after = try await picture()
-        let isCurrent = flight.sent == before.token
+        let after = try await snapshot()
+        let isCurrent = refresh.sent == before.token
         if isCurrent, let rotated, after.token == rotated, expected != nil { expected = rotated }
         if !isCurrent, before.grant?.state.isConnected == true {
             try expect(after.grant?.state == before.grant?.state, "an answer to a former token changed the state")
         }
     }
 
-    private func answer(to flight: InFlightRefresh, rotated: String?) throws -> RefreshResult.Answer {
-        if flight.isRevocation { return .revocation(failure: pick(2) == 0 ? nil : .unavailable(code: "connect")) }
-        guard flight.sent != nil else { return .nothingToSend }
-        let id = flight.attempt.grant
+    private func answer(to refresh: InFlightRefresh, rotated: String?) throws -> RefreshResult.Answer {
+        if refresh.isRevocation { return .revocation(failure: pick(2) == 0 ? nil : .unavailable(code: "connect")) }
+        guard refresh.sent != nil else { return .nothingToSend }
+        let id = refresh.attempt.grant
         let successor = try rotated.map { try fixture.vault.seal(refreshToken: Secret($0), for: id) }
         switch pick(10) {
         case 0...3:
@@ -193,7 +191,7 @@ final class GrantLifeModel {
         }
     }
 
-    private func recall(_ before: Picture) async throws {
+    private func recall(_ before: Snapshot) async throws {
         guard let id = before.grant?.id else { return }
         note("recall")
         let now = fixture.time.now
@@ -207,8 +205,8 @@ final class GrantLifeModel {
 
     // MARK: Security events
 
-    /// Makes something happen at Google; its event is delivered in a later step.
-    private func happen(_ before: Picture) async throws {
+    /// Creates an event at Google, which is delivered in a later step.
+    private func createEvent(_ before: Snapshot) async throws {
         let now = fixture.time.now
         let token = before.token
         let kinds: [(SecurityEvent.Kind, String?)] = [
@@ -216,19 +214,19 @@ final class GrantLifeModel {
             (.tokenRevoked(.prefix(String((token ?? "1//none").prefix(16)))), nil),
             (.tokenRevoked(.doubleHash(Self.doubleHash(of: token ?? "none"))), token),
         ]
-        let (kind, named) = kinds[pick(kinds.count)]
+        let (kind, namedToken) = kinds[pick(kinds.count)]
         let event = SecurityEvent(kind, googleUserID: account)
         note("at Google: \(event.code)")
         let issuedAt = now + .seconds(pick(2) == 0 ? pick(20) : pick(900))
-        pending.append(
-            PendingEvent(event: event, account: account, happenedAt: now, issuedAt: issuedAt, named: named)
+        pendingEvents.append(
+            PendingEvent(event: event, account: account, happenedAt: now, issuedAt: issuedAt, namedToken: namedToken)
         )
     }
 
-    private func deliver(_ before: Picture) async throws {
+    private func deliverEvent(_ before: Snapshot) async throws {
         let now = fixture.time.now
-        guard let place = pending.firstIndex(where: { $0.issuedAt <= now }) else { return }
-        let event = pending.remove(at: place)
+        guard let index = pendingEvents.firstIndex(where: { $0.issuedAt <= now }) else { return }
+        let event = pendingEvents.remove(at: index)
         numbers += 1
         let token = SecurityEventToken(
             id: "jti-\(numbers)",
@@ -238,11 +236,11 @@ final class GrantLifeModel {
         )
         note("delivery of \(event.event.code), \(token.happenedAt == nil ? "without" : "with") its time")
         try await fixture.store.transact { transaction in
-            _ = try SecurityEventApplication(transaction: transaction, token: token, now: now).apply(event.event)
+            _ = try SecurityEventApplier(transaction: transaction, token: token, now: now).apply(event.event)
         }
-        let after = try await picture()
+        let after = try await snapshot()
         let isOlder = connectedAt.map { $0 > event.happenedAt } ?? false
-        if isOlder, event.named == nil || event.named != before.token {
+        if isOlder, event.namedToken == nil || event.namedToken != before.token {
             try expect(after.token == before.token, "an event from before the connection deleted the token")
             try expect(after.grant?.state == before.grant?.state, "an event from before the connection ended it")
         } else if after.token == nil, before.token != nil {
@@ -256,7 +254,7 @@ final class GrantLifeModel {
 
     // MARK: Expectations
 
-    private func checkStanding(_ before: Picture, _ after: Picture) async throws {
+    private func checkState(_ before: Snapshot, _ after: Snapshot) async throws {
         guard let grant = after.grant else { return }
         if let expected {
             try expect(after.token == expected, "\(after.token ?? "nothing") is stored, not \(expected)")
@@ -264,21 +262,21 @@ final class GrantLifeModel {
         try expect(!(isEnded && grant.state.isConnected), "connected again without new tokens")
         if grant.state.isConnected, after.token == nil {
             let end = grant.accessToken?.expiresAt ?? fixture.time.now
-            let isEndedSoon = grant.dueAt.map { $0 <= max(end, fixture.time.now) } ?? false
-            try expect(isEndedSoon, "connected without any usable token")
+            let isDueInTime = grant.dueAt.map { $0 <= max(end, fixture.time.now) } ?? false
+            try expect(isDueInTime, "connected without any usable token")
         }
         guard let former = before.grant, former.id == grant.id else { return }
-        try expect(grant.generation >= former.generation, "the generation went back")
+        try expect(grant.generation >= former.generation, "the generation decreased")
         if grant.state != former.state {
             let last = try await fixture.store.events(of: grant.id, atMost: 1).first
             try expect(after.events > before.events && last?.to == grant.state, "a change of state without an event")
         }
     }
 
-    private func picture() async throws -> Picture {
+    private func snapshot() async throws -> Snapshot {
         let grant = try await fixture.grant(ofUser: user)
-        guard let grant else { return Picture(grant: nil, token: nil, events: 0) }
-        return Picture(
+        guard let grant else { return Snapshot(grant: nil, token: nil, events: 0) }
+        return Snapshot(
             grant: grant,
             token: try fixture.vault.openRefreshToken(of: grant)?.reveal(),
             events: try await fixture.store.events(of: grant.id, atMost: 1000).count

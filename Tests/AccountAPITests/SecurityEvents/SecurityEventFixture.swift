@@ -13,19 +13,19 @@ import Testing
 
 @testable import GoogleOAuth
 
-/// A receiver over a store in memory, and an engine next to it; the posted text selects the token that it is read as.
+/// A receiver over a store in memory, with an engine; the fixture sets the token that a posted body is parsed as.
 final class SecurityEventFixture: Sendable {
     static let account = "117"
 
     let time = ManualTime(immediateUpTo: .milliseconds(5))
     let store: InMemoryStore
     let vault: TokenVault
-    let lines = EventLines()
-    let google = HeldGoogle()
+    let lines = CapturedLines()
+    let google = PausableEndpoint()
     let engine: RefreshEngine
     let counters: IntervalCounters
     private let log: EngineLog
-    private let posted = Mutex<Result<SecurityEventToken, SecurityEventRefusal>>(
+    private let verified = Mutex<Result<SecurityEventToken, SecurityEventRefusal>>(
         .failure(.unavailable(retryAfter: .seconds(10)))
     )
 
@@ -59,7 +59,7 @@ final class SecurityEventFixture: Sendable {
     var receiver: SecurityEventReceiver {
         let engine = engine
         return SecurityEventReceiver(
-            read: { [self] _ throws(SecurityEventRefusal) in try posted.withLock { $0 }.get() },
+            verify: { [self] _ throws(SecurityEventRefusal) in try verified.withLock { $0 }.get() },
             store: store,
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
             counters: counters.lifetime,
@@ -78,26 +78,26 @@ final class SecurityEventFixture: Sendable {
         happenedAt: Timestamp? = nil
     ) async -> ServerResponse {
         let token = SecurityEventToken(id: id, issuedAt: issuedAt ?? time.now, happenedAt: happenedAt, events: event)
-        posted.withLock { $0 = .success(token) }
-        return await answer()
+        verified.withLock { $0 = .success(token) }
+        return await send()
     }
 
     func refuse(_ refusal: SecurityEventRefusal) async -> ServerResponse {
-        posted.withLock { $0 = .failure(refusal) }
-        return await answer()
+        verified.withLock { $0 = .failure(refusal) }
+        return await send()
     }
 
-    private func answer() async -> ServerResponse {
-        await receiver.answer(ServerRequest(method: "POST", path: "/v1/google/security-events"))
+    private func send() async -> ServerResponse {
+        await receiver.response(to: ServerRequest(method: "POST", path: "/v1/google/security-events"))
     }
 
-    /// Stores a grant with its user, as if the app had brought it an hour ago.
+    /// Stores a grant with its user, connected an hour ago by default.
     func connect(
         _ number: Int64,
         account: String? = SecurityEventFixture.account,
         refreshToken: String? = nil,
         state: GrantState = .active,
-        ago age: Duration = .seconds(3600)
+        age: Duration = .seconds(3600)
     ) async throws {
         let id = GrantID(rawValue: number)
         let incoming = IncomingTokens(
@@ -167,84 +167,8 @@ final class SecurityEventFixture: Sendable {
         }
     }
 
-    func sessions(of user: String) async throws -> Int {
+    /// Ends the sessions of a user, and returns their number.
+    func endSessions(of user: String) async throws -> Int {
         try await store.transact { try $0.endSessions(ofUser: user) }
-    }
-}
-
-/// The lines of a metrics log, in memory.
-final class EventLines: LineSink {
-    private let lines = Mutex<[JSONValue]>([])
-
-    var droppedLines: Int { 0 }
-
-    func write(_ line: JSONLine) -> Bool {
-        guard let value = JSONValue.object(in: line.bytes) else { preconditionFailure("no JSON: \(line.text)") }
-        lines.withLock { $0.append(value) }
-        return true
-    }
-
-    func of(_ event: String) -> [JSONValue] {
-        lines.withLock { $0.filter { $0["event"]?.string == event } }
-    }
-
-    /// The kind, outcome, grants and sessions of each line about a security event.
-    var events: [String] {
-        of("security_event").map { line in
-            let counts = "\(line["grants"]?.integer ?? -1) \(line["sessions"]?.integer ?? -1)"
-            return "\(line["kind"]?.string ?? "") \(line["outcome"]?.string ?? "") \(counts)"
-        }
-    }
-}
-
-/// A token endpoint that grants every refresh until it is set to refuse, and answers only when the test allows it.
-actor HeldGoogle: AnsweringEndpoint {
-    private(set) var asked = 0
-    private var held: [CheckedContinuation<Void, Never>] = []
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-    private var holds = false
-    private var refuses = false
-
-    func hold() { holds = true }
-
-    func refuse() { refuses = true }
-
-    func release() {
-        holds = false
-        for caller in held { caller.resume() }
-        held = []
-    }
-
-    func waitUntilAsked() async {
-        if asked > 0 { return }
-        await withCheckedContinuation { waiting.append($0) }
-    }
-
-    func refresh(
-        _ token: Secret,
-        client: OAuthClientCredentials,
-        mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> ParsedRefreshResponse {
-        asked += 1
-        for caller in waiting { caller.resume() }
-        waiting = []
-        if holds { await withCheckedContinuation { held.append($0) } }
-        guard !refuses else { return ParsedRefreshResponse(verdict: .invalidGrant, status: 400) }
-        let tokens = TokenResponse(
-            accessToken: Secret("ya29.late"),
-            lifetime: .seconds(3599),
-            type: "Bearer",
-            scope: nil,
-            rotated: Secret("1//0e-late"),
-            refreshTokenLifetime: nil
-        )
-        return ParsedRefreshResponse(verdict: .granted(tokens), status: 200)
-    }
-
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
-
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
-        guard let info = UserInfo(.object(["sub": .string(SecurityEventFixture.account)])) else { throw .refused }
-        return info
     }
 }

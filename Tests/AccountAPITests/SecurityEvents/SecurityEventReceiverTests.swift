@@ -21,7 +21,7 @@ struct SecurityEventReceiverTests {
     }
 
     @Test(
-        "tokens-revoked ends all grants of the account, whatever their state, and no other",
+        "tokens-revoked ends all grants of the account in any state, and no grants of other accounts",
         arguments: [GrantState.active, .retrying, .suspended, .reauthRequired]
     )
     func tokensRevoked(state: GrantState) async throws {
@@ -40,8 +40,8 @@ struct SecurityEventReceiverTests {
             #expect(history.map(\.kind) == [.state, .connected])
         }
         for number: Int64 in [3, 4] { #expect(try await fixture.grant(number).state == .active) }
-        #expect(fixture.lines.events == ["tokens_revoked applied 2 0"])
-        #expect(fixture.lines.of("state").count == 2)
+        #expect(fixture.lines.securityEvents == ["tokens_revoked applied 2 0"])
+        #expect(fixture.lines.lines(of: "state").count == 2)
     }
 
     @Test("A token is recognised by its first 16 characters and by its double hash", arguments: [false, true])
@@ -56,10 +56,10 @@ struct SecurityEventReceiverTests {
         let grant = try await fixture.grant(1)
         #expect(grant.state == .disconnected && grant.reason == .tokenRevoked && grant.refreshToken == nil)
         #expect(try await fixture.grant(2).state == .active)
-        #expect(fixture.lines.events == ["token_revoked applied 1 0"])
+        #expect(fixture.lines.securityEvents == ["token_revoked applied 1 0"])
     }
 
-    @Test("A prefix that several tokens share ends none of them: each grant is probed")
+    @Test("A prefix of several tokens does not end their grants: each grant is probed")
     func ambiguousToken() async throws {
         for number: Int64 in [1, 2] { try await fixture.connect(number, refreshToken: "1//0e0123456789ab-\(number)") }
         try await fixture.connect(3)
@@ -69,18 +69,18 @@ struct SecurityEventReceiverTests {
             #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == fixture.time.now)
         }
         #expect(try await fixture.grant(3).dueAt != fixture.time.now)
-        #expect(fixture.lines.events == ["token_revoked ambiguous 2 0"])
+        #expect(fixture.lines.securityEvents == ["token_revoked ambiguous 2 0"])
     }
 
     @Test(
         "An unknown token or account changes nothing",
         arguments: [
-            (SecurityEvent(.tokenRevoked(.prefix("1//0e-none-such-"))), "token_revoked"),
+            (SecurityEvent(.tokenRevoked(.prefix("1//0e-unknown-to"))), "token_revoked"),
             (SecurityEvent(.tokenRevoked(.prefix("1//0e"))), "token_revoked"),
             (SecurityEvent(.tokenRevoked(.doubleHash("no hash"))), "token_revoked"),
-            (SecurityEvent(.tokensRevoked, googleUserID: "nobody"), "tokens_revoked"),
-            (SecurityEvent(.sessionsRevoked, googleUserID: "nobody"), "sessions_revoked"),
-            (SecurityEvent(.accountDisabled(reason: nil), googleUserID: "nobody"), "account_disabled"),
+            (SecurityEvent(.tokensRevoked, googleUserID: "unknown"), "tokens_revoked"),
+            (SecurityEvent(.sessionsRevoked, googleUserID: "unknown"), "sessions_revoked"),
+            (SecurityEvent(.accountDisabled(reason: nil), googleUserID: "unknown"), "account_disabled"),
         ]
     )
     func unmatched(event: SecurityEvent, kind: String) async throws {
@@ -89,8 +89,8 @@ struct SecurityEventReceiverTests {
         let before = try await fixture.grant(1)
         #expect(await fixture.post(event).status == 202)
         #expect(try await fixture.grant(1) == before)
-        #expect(try await fixture.sessions(of: "user-1") == 2)
-        #expect(fixture.lines.events == ["\(kind) unmatched 0 0"])
+        #expect(try await fixture.endSessions(of: "user-1") == 2)
+        #expect(fixture.lines.securityEvents == ["\(kind) unmatched 0 0"])
     }
 
     @Test("sessions-revoked ends the sessions of users that sign in with the account or connected it")
@@ -98,14 +98,14 @@ struct SecurityEventReceiverTests {
         try await fixture.connect(1)
         try await fixture.startSessions(2, of: "user-1")
         try await fixture.startSessions(3, of: "signed in", account: SecurityEventFixture.account)
-        try await fixture.startSessions(1, of: "stranger", account: "another")
+        try await fixture.startSessions(1, of: "other user", account: "another")
         let before = try await fixture.grant(1)
         await fixture.post(Self.about(.sessionsRevoked))
         #expect(try await fixture.grant(1) == before)
-        #expect(fixture.lines.events == ["sessions_revoked applied 0 5"])
-        #expect(try await fixture.sessions(of: "user-1") == 0)
-        #expect(try await fixture.sessions(of: "signed in") == 0)
-        #expect(try await fixture.sessions(of: "stranger") == 1)
+        #expect(fixture.lines.securityEvents == ["sessions_revoked applied 0 5"])
+        #expect(try await fixture.endSessions(of: "user-1") == 0)
+        #expect(try await fixture.endSessions(of: "signed in") == 0)
+        #expect(try await fixture.endSessions(of: "other user") == 1)
     }
 
     @Test("account-disabled suspends the grant and ends the sessions; account-enabled probes the grant immediately")
@@ -120,15 +120,15 @@ struct SecurityEventReceiverTests {
         fixture.time.advance(by: .seconds(3600))
         await fixture.post(Self.about(.accountEnabled), id: "later")
         #expect(try await fixture.grant(1).dueAt == fixture.time.now)
-        #expect(fixture.lines.events == ["account_disabled applied 1 1", "account_enabled applied 1 0"])
+        #expect(fixture.lines.securityEvents == ["account_disabled applied 1 1", "account_enabled applied 1 0"])
         _ = await fixture.engine.runLoopIteration()
-        await fixture.google.waitUntilAsked()
+        await fixture.google.waitForRequest()
         #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
         #expect(try await fixture.grant(1).state == .active)
     }
 
     @Test("account-disabled leaves ended grants unchanged")
-    func accountDisabledTooLate() async throws {
+    func accountDisabledAfterEnd() async throws {
         try await fixture.connect(1)
         await fixture.post(Self.about(.tokensRevoked))
         let over = try await fixture.grant(1)
@@ -147,38 +147,38 @@ struct SecurityEventReceiverTests {
         let event = Self.about(kind)
         #expect(await fixture.post(event).status == 202)
         #expect(try await fixture.grant(1) == before)
-        #expect(try await fixture.sessions(of: "user-1") == 1)
-        #expect(fixture.lines.events == ["\(event.code) recorded 0 0"])
+        #expect(try await fixture.endSessions(of: "user-1") == 1)
+        #expect(fixture.lines.securityEvents == ["\(event.code) recorded 0 0"])
     }
 
     @Test("A repeated token is accepted and changes nothing")
     func repeated() async throws {
         try await fixture.connect(1)
         await fixture.post(Self.about(.tokensRevoked))
-        try await fixture.connect(1, ago: .zero)
+        try await fixture.connect(1, age: .zero)
         let reconnected = try await fixture.grant(1)
         #expect(await fixture.post(Self.about(.tokensRevoked)).status == 202)
         #expect(try await fixture.grant(1) == reconnected)
-        #expect(fixture.lines.events == ["tokens_revoked applied 1 0", "token repeated 0 0"])
+        #expect(fixture.lines.securityEvents == ["tokens_revoked applied 1 0", "token repeated 0 0"])
         #expect(fixture.counters.lifetime.counts.securityEvents == ["tokens_revoked": 1])
     }
 
     @Test("An event from before the user's reconnect only probes the grant", arguments: [false, true])
-    func outdated(tellsWhenItHappened: Bool) async throws {
+    func outdated(hasTimeOfEvent: Bool) async throws {
         try await fixture.connect(1)
         fixture.time.advance(by: .seconds(5))
         let then = fixture.time.now
         fixture.time.advance(by: .seconds(60))
-        try await fixture.connect(1, ago: .zero)
+        try await fixture.connect(1, age: .zero)
         fixture.time.advance(by: .seconds(60))
         await fixture.post(
             Self.about(.tokensRevoked),
-            issuedAt: tellsWhenItHappened ? nil : then,
-            happenedAt: tellsWhenItHappened ? then : nil
+            issuedAt: hasTimeOfEvent ? nil : then,
+            happenedAt: hasTimeOfEvent ? then : nil
         )
         let grant = try await fixture.grant(1)
         #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == fixture.time.now)
-        #expect(fixture.lines.events == ["tokens_revoked outdated 1 0"])
+        #expect(fixture.lines.securityEvents == ["tokens_revoked outdated 1 0"])
         await fixture.post(Self.about(.tokensRevoked), id: "newer", happenedAt: fixture.time.now)
         #expect(try await fixture.grant(1).state == .disconnected)
     }
@@ -194,27 +194,27 @@ struct SecurityEventReceiverTests {
     func issuedSoonAfterReconnect(event: SecurityEvent) async throws {
         try await fixture.connect(1)
         fixture.time.advance(by: .seconds(5))
-        try await fixture.connect(1, refreshToken: "1//0e-after-the-disconnect", ago: .zero)
+        try await fixture.connect(1, refreshToken: "1//0e-after-the-disconnect", age: .zero)
         fixture.time.advance(by: .seconds(15))
         await fixture.post(event)
         let grant = try await fixture.grant(1)
         #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == fixture.time.now)
-        #expect(fixture.lines.events.first?.contains(" outdated 1 ") ?? false)
+        #expect(fixture.lines.securityEvents.first?.contains(" outdated 1 ") ?? false)
     }
 
     @Test(
         "Within 15 minutes after a connection an event without its own time is probed, and later it is trusted",
         arguments: [(15 * 60, true), (15 * 60 + 1, false)]
     )
-    func edgeOfTheWindow(seconds: Int, isChecked: Bool) async throws {
-        try await fixture.connect(1, ago: .seconds(seconds))
+    func limitOfDelay(seconds: Int, isProbed: Bool) async throws {
+        try await fixture.connect(1, age: .seconds(seconds))
         await fixture.post(Self.about(.tokensRevoked))
-        #expect(try await fixture.grant(1).state == (isChecked ? .active : .disconnected))
+        #expect(try await fixture.grant(1).state == (isProbed ? .active : .disconnected))
     }
 
     @Test("A clock that runs an hour behind Google's does not shorten the 15 minutes")
     func slowClock() async throws {
-        try await fixture.connect(1, ago: .seconds(20))
+        try await fixture.connect(1, age: .seconds(20))
         await fixture.post(Self.about(.tokensRevoked), issuedAt: fixture.time.now + .seconds(3600))
         #expect(try await fixture.grant(1).state == .active)
     }
@@ -239,11 +239,11 @@ struct SecurityEventReceiverTests {
 
     @Test("Google's answer decides about a grant that an event probes", arguments: [false, true])
     func googleDecides(isRevoked: Bool) async throws {
-        try await fixture.connect(1, ago: .seconds(20))
+        try await fixture.connect(1, age: .seconds(20))
         await fixture.post(Self.about(.tokensRevoked))
         if isRevoked { await fixture.google.refuse() }
         _ = await fixture.engine.runLoopIteration()
-        await fixture.google.waitUntilAsked()
+        await fixture.google.waitForRequest()
         #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
         let grant = try await fixture.grant(1)
         #expect(grant.state == (isRevoked ? .disconnected : .active))
@@ -251,7 +251,7 @@ struct SecurityEventReceiverTests {
     }
 
     @Test("A replayed token whose id was deleted has no effect")
-    func playedBack() async throws {
+    func replayedAfterDeletion() async throws {
         try await fixture.connect(1)
         try await fixture.startSessions(2, of: "user-1")
         fixture.time.advance(by: .seconds(5))
@@ -260,25 +260,25 @@ struct SecurityEventReceiverTests {
         let before = try await fixture.grant(1)
         #expect(await fixture.post(Self.about(.accountDisabled(reason: nil)), issuedAt: happenedAt).status == 202)
         #expect(try await fixture.grant(1) == before)
-        #expect(try await fixture.sessions(of: "user-1") == 2)
-        #expect(fixture.lines.events == ["account_disabled outdated 0 0"])
+        #expect(try await fixture.endSessions(of: "user-1") == 2)
+        #expect(fixture.lines.securityEvents == ["account_disabled outdated 0 0"])
     }
 
     @Test("An event in the second of the connection is trusted")
     func sameSecond() async throws {
         fixture.time.advance(by: .milliseconds(700))
-        try await fixture.connect(1, ago: .zero)
+        try await fixture.connect(1, age: .zero)
         let second = Timestamp(secondsSince1970: fixture.time.now.milliseconds / 1000)
         await fixture.post(Self.about(.tokensRevoked), happenedAt: second)
         #expect(try await fixture.grant(1).state == .disconnected)
     }
 
-    @Test("A hash identifies the stored token itself, however late the app brought it again")
-    func hashOfTokenBroughtAgain() async throws {
+    @Test("A hash identifies the stored token itself, even if the app sent the token again after the event")
+    func hashOfTokenSentAgain() async throws {
         let happenedAt = fixture.time.now
         fixture.time.advance(by: .seconds(60))
         let token = "1//0e0123456789abcdef"
-        try await fixture.connect(1, refreshToken: token, ago: .zero)
+        try await fixture.connect(1, refreshToken: token, age: .zero)
         let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
         await fixture.post(SecurityEvent(.tokenRevoked(.doubleHash(hash))), issuedAt: happenedAt)
         #expect(try await fixture.grant(1).state == .disconnected)
@@ -290,14 +290,14 @@ struct SecurityEventReceiverTests {
         fixture.time.advance(by: .seconds(3001))
         await fixture.google.hold()
         _ = await fixture.engine.runLoopIteration()
-        await fixture.google.waitUntilAsked()
+        await fixture.google.waitForRequest()
         await fixture.post(Self.about(.tokensRevoked))
         await fixture.google.release()
         #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
         let grant = try await fixture.grant(1)
         #expect(grant.state == .disconnected && grant.reason == .tokensRevoked)
         #expect(grant.refreshToken == nil && grant.accessToken == nil)
-        #expect(fixture.lines.of("refresh").map { $0["outcome"]?.string } == ["void"])
+        #expect(fixture.lines.lines(of: "refresh").map { $0["outcome"]?.string } == ["void"])
     }
 
     @Test("A refresh that was sent before its account was disabled keeps its tokens and leaves the grant suspended")
@@ -306,7 +306,7 @@ struct SecurityEventReceiverTests {
         fixture.time.advance(by: .seconds(3001))
         await fixture.google.hold()
         _ = await fixture.engine.runLoopIteration()
-        await fixture.google.waitUntilAsked()
+        await fixture.google.waitForRequest()
         await fixture.post(Self.about(.accountDisabled(reason: nil)))
         let suspended = try await fixture.grant(1)
         fixture.time.advance(by: .seconds(1))
@@ -325,7 +325,7 @@ struct SecurityEventReceiverTests {
         fixture.time.advance(by: .seconds(60))
         await fixture.post(Self.about(.accountEnabled), id: "enabled")
         _ = await fixture.engine.runLoopIteration()
-        await fixture.google.waitUntilAsked()
+        await fixture.google.waitForRequest()
         #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
         #expect(try await fixture.grant(1).state == .active)
     }
@@ -338,7 +338,7 @@ struct SecurityEventReceiverTests {
         await fixture.post(Self.about(.accountEnabled), id: "enabled")
         await fixture.google.hold()
         _ = await fixture.engine.runLoopIteration()
-        await fixture.google.waitUntilAsked()
+        await fixture.google.waitForRequest()
         fixture.time.advance(by: .seconds(1))
         await fixture.post(Self.about(.accountDisabled(reason: nil)), id: "again")
         await fixture.google.release()
@@ -353,17 +353,17 @@ struct SecurityEventReceiverTests {
         let response = await fixture.post(Self.about(.tokensRevoked), Self.about(.sessionsRevoked))
         #expect(response.status == 503)
         #expect(response.headers.contains { $0.name == "Retry-After" && $0.value == "5" })
-        #expect(fixture.lines.events.isEmpty)
+        #expect(fixture.lines.securityEvents.isEmpty)
     }
 
-    @Test("An invalid token gets 400 and the body of RFC 8935")
+    @Test("The response to an invalid token is 400 with the body of RFC 8935")
     func invalid() async throws {
         let response = await fixture.refuse(.invalid(.key, "not signed"))
         #expect(response.status == 400)
         #expect(response.headers.contains { $0.name == "Content-Type" && $0.value == "application/json" })
         let body = try #require(JSONValue.object(in: response.body))
         #expect(body == .object(["err": .string("invalid_key"), "description": .string("not signed")]))
-        #expect(fixture.lines.events.isEmpty)
+        #expect(fixture.lines.securityEvents.isEmpty)
     }
 
     @Test(
@@ -377,10 +377,10 @@ struct SecurityEventReceiverTests {
     }
 
     @Test("No log line contains the event's user or its id")
-    func quietLines() async throws {
+    func logsWithoutPersonalData() async throws {
         try await fixture.connect(1)
         await fixture.post(Self.about(.tokensRevoked), id: "jti-that-is-secret")
-        for line in fixture.lines.of("security_event") + fixture.lines.of("state") {
+        for line in fixture.lines.lines(of: "security_event") + fixture.lines.lines(of: "state") {
             #expect(
                 !"\(line)".contains("jti-that-is-secret") && !"\(line)".contains("\"\(SecurityEventFixture.account)\"")
             )

@@ -8,20 +8,6 @@ import Observability
 import RefreshEngine
 import Secrets
 import Store
-import Synchronization
-
-/// The lines of a metrics log, in memory.
-final class CapturedLines: LineSink {
-    private let lines = Mutex<[String]>([])
-
-    var droppedLines: Int { 0 }
-    var texts: [String] { lines.withLock { $0 } }
-
-    func write(_ line: JSONLine) -> Bool {
-        lines.withLock { $0.append(line.text) }
-        return true
-    }
-}
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test advances.
 struct AccountFixture {
@@ -37,7 +23,7 @@ struct AccountFixture {
     let vault: TokenVault
     let engine: RefreshEngine
     let signer: TokenSigner
-    let probes: MonitoringHandler
+    let monitoring: MonitoringHandler
     let routes: PublicRoutes
     let router: Router
     let lines = CapturedLines()
@@ -47,7 +33,7 @@ struct AccountFixture {
         signInsPerMinute: Int = 1000,
         writesPerMinute: Int = 1000,
         emailLinking: EmailLinking = .verified,
-        sessionRules: SessionRules = SessionRules(),
+        sessionSettings: SessionSettings = SessionSettings(),
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountFixture.nowhere
     ) throws {
@@ -68,13 +54,13 @@ struct AccountFixture {
             random: random,
             log: log
         )
-        let services = RouteDependencies(
+        let dependencies = RouteDependencies(
             store: store,
             engine: engine,
             google: google,
             vault: vault,
             signer: signer,
-            clientIDs: { ["456-other-of-ours.apps.googleusercontent.com", FakeGoogle.clientID] },
+            clientIDs: { ["456-second-app.apps.googleusercontent.com", FakeGoogle.clientID] },
             budgets: RequestBudgets(
                 failedSignInsPerMinute: failuresPerMinute,
                 signInsPerMinute: signInsPerMinute,
@@ -82,7 +68,7 @@ struct AccountFixture {
                 time: time
             ),
             emailLinking: emailLinking,
-            sessionRules: sessionRules,
+            sessionSettings: sessionSettings,
             time: time,
             random: random,
             log: log,
@@ -90,7 +76,7 @@ struct AccountFixture {
             googleDeadline: Self.googleDeadline
         )
         let securityEvents = SecurityEventReceiver(
-            read: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
+            verify: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
             store: store,
             metrics: metrics,
             counters: counters.lifetime,
@@ -98,7 +84,7 @@ struct AccountFixture {
             time: time,
             onChange: {}
         )
-        probes = MonitoringHandler(
+        monitoring = MonitoringHandler(
             store: store,
             database: DatabaseReadiness(store: store, time: time),
             engine: engine,
@@ -109,15 +95,15 @@ struct AccountFixture {
             stalledLoops: { [] },
             statusReport: { "{}" }
         )
-        routes = PublicRoutes(services, securityEvents: securityEvents, probes: probes)
+        routes = PublicRoutes(dependencies, securityEvents: securityEvents, monitoring: monitoring)
         router = routes.router
     }
 
     static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
 
-    // MARK: Asking
+    // MARK: Sending requests
 
-    func ask(
+    func send(
         _ method: String,
         _ path: String,
         token: String? = nil,
@@ -126,7 +112,7 @@ struct AccountFixture {
         headers: [ServerRequest.Field] = [],
         declaringLength: Bool = true,
         from address: String = "192.0.2.1"
-    ) async throws -> Answer {
+    ) async throws -> ParsedResponse {
         var headers = headers
         let body = Array((json ?? form ?? "").utf8)
         if declaringLength { headers.append(("Content-Length", "\(body.count)")) }
@@ -140,21 +126,21 @@ struct AccountFixture {
             body: body,
             peerAddress: address
         )
-        guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }
-        return Answer(response)
+        guard case .respond(let response) = await router.answer(request) else { throw MissingResponse() }
+        return ParsedResponse(response)
     }
 
-    struct NoAnswer: Error {}
+    struct MissingResponse: Error {}
 
-    /// Posts tokens of Google's as the app does.
+    /// Posts Google's tokens as the app does.
     func connect(
         _ accessToken: String,
         refreshToken: String? = nil,
         user: String = "42",
-        also fields: String = ""
-    ) async throws -> Answer {
+        fields: String = ""
+    ) async throws -> ParsedResponse {
         let refreshToken = refreshToken.map { #","refresh_token":"\#($0)""# } ?? ""
-        return try await ask(
+        return try await send(
             "POST",
             "/v1/auth/gmail-tokens",
             token: token(ofUser: user),
@@ -162,7 +148,7 @@ struct AccountFixture {
         )
     }
 
-    // MARK: Tokens of the app's own
+    // MARK: The app's own tokens
 
     /// Returns a token of PayPulse's login.
     func token(ofUser id: String, email: String? = "jane@example.com") -> String {
@@ -186,18 +172,18 @@ struct AccountFixture {
 
     /// Signs in with Google and returns both tokens.
     func signIn(_ googleToken: String = "ya29.jane") async throws -> (access: String, refresh: String) {
-        let answer = try await ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(googleToken)"}"#)
-        guard let access = answer["access_token"]?.string, let refresh = answer["refresh_token"]?.string else {
-            throw NoAnswer()
+        let response = try await send("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(googleToken)"}"#)
+        guard let access = response["access_token"]?.string, let refresh = response["refresh_token"]?.string else {
+            throw MissingResponse()
         }
         return (access, refresh)
     }
 
-    func refresh(_ token: String) async throws -> Answer {
-        try await ask("POST", "/api/auth/refresh", json: #"{"refresh_token":"\#(token)"}"#)
+    func refresh(_ token: String) async throws -> ParsedResponse {
+        try await send("POST", "/api/auth/refresh", json: #"{"refresh_token":"\#(token)"}"#)
     }
 
-    // MARK: What is stored
+    // MARK: Stored data
 
     func grant(ofUser user: String = "42") async throws -> Grant? { try await store.grant(ofUser: user) }
 
@@ -227,7 +213,7 @@ struct AccountFixture {
 
     func change(ofUser user: String = "42", _ body: @escaping @Sendable (inout Grant) -> Void) async throws {
         try await store.transact { transaction in
-            guard var grant = try transaction.grant(ofUser: user) else { throw NoAnswer() }
+            guard var grant = try transaction.grant(ofUser: user) else { throw MissingResponse() }
             body(&grant)
             try transaction.update(grant)
         }

@@ -6,11 +6,11 @@ import TestSupport
 @testable import AccountAPI
 @testable import GoogleOAuth
 
-/// Google in memory: describes each access token as a test has set it, and answers refreshes by a script.
+/// Google in memory: returns the owners of access tokens that a test has set, and handles refreshes by a script.
 final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
     static let clientID = "123-ours.apps.googleusercontent.com"
 
-    /// The answers about one access token.
+    /// The content of both look-ups of one access token.
     struct Account: Sendable {
         var id = "g-1"
         var email: String? = "jane@gmail.com"
@@ -24,23 +24,24 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         var lifetime: Int? = 1800
     }
 
-    enum Saying: Sendable {
+    enum LookupResult: Sendable {
         case account(Account)
         case failure(AccountLookupFailure)
-        /// Does not answer until the request is cancelled.
-        case nothing
+        /// The request waits until it is cancelled.
+        case noAnswer
     }
 
-    enum Reply: Sendable {
+    enum RefreshBehavior: Sendable {
         case grant
-        case answer(RefreshVerdict)
+        case verdict(RefreshVerdict)
+        /// The request waits until ``FakeGoogle/release(_:)``.
         case hold
     }
 
     private struct State {
-        var userInfo: [String: Saying] = [:]
-        var tokenInfo: [String: Saying] = [:]
-        var script: @Sendable (String) -> Reply = { _ in .grant }
+        var userInfo: [String: LookupResult] = [:]
+        var tokenInfo: [String: LookupResult] = [:]
+        var script: @Sendable (String) -> RefreshBehavior = { _ in .grant }
         var refreshed: [String] = []
         var revoked: [String] = []
         var lookups = 0
@@ -55,18 +56,18 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
     var refreshed: [String] { state.withLock { $0.refreshed } }
     var revoked: [String] { state.withLock { $0.revoked } }
 
-    func know(_ token: String, _ account: Account = Account()) {
-        say(token, userInfo: .account(account), tokenInfo: .account(account))
+    func setAccount(_ token: String, _ account: Account = Account()) {
+        setLookups(token, userInfo: .account(account), tokenInfo: .account(account))
     }
 
-    func say(_ token: String, userInfo: Saying, tokenInfo: Saying) {
+    func setLookups(_ token: String, userInfo: LookupResult, tokenInfo: LookupResult) {
         state.withLock {
             $0.userInfo[token] = userInfo
             $0.tokenInfo[token] = tokenInfo
         }
     }
 
-    func answerRefreshes(by script: @escaping @Sendable (_ token: String) -> Reply) {
+    func handleRefreshes(by script: @escaping @Sendable (_ token: String) -> RefreshBehavior) {
         state.withLock { $0.script = script }
     }
 
@@ -74,9 +75,9 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
         let token = accessToken.reveal()
-        // A token from a refresh belongs to the usual account, unless a test sets another one.
-        let usual: Saying? = token.hasPrefix("fresh-") ? .account(Account()) : nil
-        let account = try await account(state.withLock { $0.userInfo[token] } ?? usual)
+        // A token from a refresh belongs to the default account, unless a test sets another one.
+        let fallback: LookupResult? = token.hasPrefix("fresh-") ? .account(Account()) : nil
+        let account = try await account(state.withLock { $0.userInfo[token] } ?? fallback)
         var members: [String: JSONValue] = [
             "sub": .string(account.id), "email_verified": .bool(account.emailIsVerified),
         ]
@@ -99,24 +100,24 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         return info
     }
 
-    private func account(_ saying: Saying?) async throws(AccountLookupFailure) -> Account {
+    private func account(_ result: LookupResult?) async throws(AccountLookupFailure) -> Account {
         state.withLock { $0.lookups += 1 }
-        switch saying {
+        switch result {
         case .account(let account): return account
         case .failure(let failure): throw failure
         case nil: throw .refused
-        case .nothing:
-            let (silence, speaker) = AsyncStream<Void>.makeStream()
-            for await _ in silence {}
-            speaker.finish()
+        case .noAnswer:
+            let (stream, continuation) = AsyncStream<Void>.makeStream()
+            for await _ in stream {}
+            continuation.finish()
             throw .unavailable(code: "cancelled")
         }
     }
 
     // MARK: Refreshes
 
-    /// Waits until a refresh is held.
-    func waitUntilHolding() async {
+    /// Returns once a refresh is held.
+    func waitForHeldRefresh() async {
         await withCheckedContinuation { caller in
             let isHolding = state.withLock { state in
                 if state.held.isEmpty { state.holdWaiter = caller }
@@ -126,7 +127,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         }
     }
 
-    /// Answers the held refreshes; later ones are granted.
+    /// Completes the held refreshes; later ones are granted.
     func release(_ verdict: RefreshVerdict) {
         let held = state.withLock { state in
             state.script = { _ in .grant }
@@ -141,7 +142,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse {
-        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "withheld")) }
+        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "not_sent")) }
         let text = token.reveal()
         let script = state.withLock { state in
             state.refreshed.append(text)
@@ -149,7 +150,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         }
         switch script(text) {
         case .grant: return ParsedRefreshResponse(verdict: issue(for: text), status: 200)
-        case .answer(let verdict): return ParsedRefreshResponse(verdict: verdict, status: 400)
+        case .verdict(let verdict): return ParsedRefreshResponse(verdict: verdict, status: 400)
         case .hold:
             let verdict = await withCheckedContinuation { caller in
                 let waiter = state.withLock { state in
@@ -163,8 +164,8 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
     }
 
     /// Sets the owner of the access tokens that come from a refresh token.
-    func knowOwner(ofRefreshToken token: String, _ saying: Saying) {
-        state.withLock { $0.userInfo["owner of \(token)"] = saying }
+    func setOwner(ofRefreshToken token: String, _ result: LookupResult) {
+        state.withLock { $0.userInfo["owner of \(token)"] = result }
     }
 
     private func issue(for refreshToken: String) -> RefreshVerdict {

@@ -2,7 +2,7 @@ import Foundation
 
 /// The part of docs/openapi.yaml that the tests compare with the code.
 ///
-/// It is read line by line and relies on the layout of the file: two spaces a level, and each route's answers written
+/// It is read line by line and relies on the layout of the file: two spaces a level, and each route's responses written
 /// out.
 struct OpenAPIDescription {
     struct Operation: Hashable {

@@ -6,8 +6,8 @@ struct PhoneSimulationTests {
     @Test("An honest phone stays signed in as long as the server's session lives", arguments: 1...100)
     func honestPhone(seed: Int) async throws {
         let phone = try SimulatedPhone(seed: UInt64(seed))
-        if let complaint = try await phone.play(events: 200) {
-            Issue.record("\(complaint), with seed \(seed):\n\(phone.trace.suffix(60).joined(separator: "\n"))")
+        if let failureReport = try await phone.play(events: 200) {
+            Issue.record("\(failureReport), with seed \(seed):\n\(phone.trace.suffix(60).joined(separator: "\n"))")
         }
     }
 }

@@ -16,9 +16,9 @@ final class SimulatedClock: Sendable {
     func set(error: Int) { state.withLock { $0.error = error } }
 }
 
-/// The network of the simulated phone: requests and answers wait in it until the simulation decides about them.
+/// The network of the simulated phone: requests and responses wait in it until the simulation delivers or loses them.
 final class SimulatedNetwork: Sendable {
-    typealias Reply = Result<(Data, HTTPURLResponse), AccountError>
+    typealias Outcome = Result<(Data, HTTPURLResponse), AccountError>
 
     struct Request: Sendable {
         let path: String
@@ -32,10 +32,10 @@ final class SimulatedNetwork: Sendable {
         let process: Int
         let request: Request
         let sentAt: Int
-        /// The server's answer on its way back; nil while the request is on its way.
-        var answer: (status: Int, body: String)?
+        /// The server's response on its way back; nil while the request is on its way.
+        var response: (status: Int, body: String)?
         /// Resumes the client; nil for a request that its client no longer waits for.
-        var waiting: CheckedContinuation<Reply, Never>?
+        var waiting: CheckedContinuation<Outcome, Never>?
 
         /// An order that does not depend on the order in which the client's tasks ran.
         var order: (Int, String, Int) { (process, request.path, id) }
@@ -48,13 +48,15 @@ final class SimulatedNetwork: Sendable {
     }
 
     private let clock: SimulatedClock
+    private let events: SimulationEvents
     private let state = Mutex(State())
 
-    init(clock: SimulatedClock) {
+    init(clock: SimulatedClock, events: SimulationEvents) {
         self.clock = clock
+        self.events = events
     }
 
-    /// Everything on its way, in a reproducible order.
+    /// All requests and responses on their way, in a reproducible order.
     var items: [Item] { state.withLock { $0.items.values.sorted { $0.order < $1.order } } }
 
     /// The number of requests that a process waits for.
@@ -66,7 +68,7 @@ final class SimulatedNetwork: Sendable {
         Transport { request throws(AccountError) in try await self.send(request, from: process).get() }
     }
 
-    private func send(_ request: URLRequest, from process: Int) async -> Reply {
+    private func send(_ request: URLRequest, from process: Int) async -> Outcome {
         guard let url = request.url else { return .failure(.foreignAddress) }
         let sent = Request(
             path: url.path,
@@ -88,19 +90,20 @@ final class SimulatedNetwork: Sendable {
                 return false
             }
             if isCut { waiting.resume(returning: .failure(.unreachable(.networkConnectionLost))) }
+            events.record()
         }
     }
 
-    /// Puts the server's answer on its way back; a client that no longer waits never gets it.
-    func put(_ answer: (status: Int, body: String), for id: Int) {
+    /// Puts the server's response on its way back; a client that no longer waits never gets it.
+    func put(_ response: (status: Int, body: String), for id: Int) {
         state.withLock { state in
-            if state.items[id]?.waiting == nil { state.items[id] = nil } else { state.items[id]?.answer = answer }
+            if state.items[id]?.waiting == nil { state.items[id] = nil } else { state.items[id]?.response = response }
         }
     }
 
-    /// Delivers an answer to its client.
+    /// Delivers a response to its client.
     func deliver(_ id: Int) {
-        guard let item = take(id), let (status, body) = item.answer,
+        guard let item = take(id), let (status, body) = item.response,
             let response = HTTPURLResponse(
                 url: item.request.url,
                 statusCode: status,
@@ -111,7 +114,7 @@ final class SimulatedNetwork: Sendable {
         item.waiting?.resume(returning: .success((Data(body.utf8), response)))
     }
 
-    /// Loses a request or an answer; its client gets an error.
+    /// Loses a request or a response; its client gets an error.
     func lose(_ id: Int) { take(id)?.waiting?.resume(returning: .failure(.unreachable(.networkConnectionLost))) }
 
     /// Makes the client of a request time out, while the request continues to the server.
@@ -124,14 +127,14 @@ final class SimulatedNetwork: Sendable {
         waiting?.resume(returning: .failure(.unreachable(.timedOut)))
     }
 
-    /// Ends a process: its requests continue to the server, and it does not get answers.
+    /// Ends a process: its requests continue to the server, and it does not get responses.
     func cut(_ process: Int) {
         let ids = state.withLock { state in
             state.isCut.insert(process)
-            return state.items.values.filter { $0.process == process }.map { ($0.id, $0.answer != nil) }
+            return state.items.values.filter { $0.process == process }.map { ($0.id, $0.response != nil) }
         }
-        for (id, isAnswer) in ids {
-            if isAnswer { lose(id) } else { timeOut(id) }
+        for (id, isResponse) in ids {
+            if isResponse { lose(id) } else { timeOut(id) }
         }
     }
 

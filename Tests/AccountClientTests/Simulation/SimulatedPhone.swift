@@ -11,7 +11,7 @@ import Testing
 final class SimulatedPhone {
     /// The longest time that a request is on its way, in seconds.
     ///
-    /// Together with the greatest age of an answer that the client accepts, it is shorter than the server's grace: the
+    /// Together with the maximum age of a response that the client accepts, it is shorter than the server's grace: the
     /// server treats an older copy of a spent token as stolen.
     private static let longestRequest = 25
 
@@ -34,12 +34,13 @@ final class SimulatedPhone {
             self.store = store
         }
 
-        var underWay: Int { started - outcomes.list.withLock { $0.count } }
+        var callsInProgress: Int { started - outcomes.list.withLock { $0.count } }
     }
 
     private let random: SeededRandom
     private let url: URL
     private let clock = SimulatedClock()
+    private let events = SimulationEvents()
     private let network: SimulatedNetwork
     private let tokens = InMemoryTokenStore()
     private var server = SimulatedServer()
@@ -50,25 +51,25 @@ final class SimulatedPhone {
 
     init(seed: UInt64) throws {
         random = SeededRandom(seed: seed)
-        network = SimulatedNetwork(clock: clock)
+        network = SimulatedNetwork(clock: clock, events: events)
         url = try #require(URL(string: "https://backend.example"))
         let pair = server.signIn(at: 0)
         tokens.save(pair.access, for: .accessToken)
         tokens.save(pair.refresh, for: .refreshToken)
     }
 
-    /// Plays a number of events; returns a complaint of the phone's user, or nil.
+    /// Plays a number of events; returns a report if the user would be signed out, or nil.
     func play(events: Int) async throws -> String? {
         for _ in 0..<2 { try startProcess() }
         for _ in 0..<events {
-            try happen()
-            await settle()
-            try buryTheDead()
-            await settle()
-            if let complaint = complaint() { return complaint }
+            try playEvent()
+            await waitUntilIdle()
+            try replaceDeadProcesses()
+            await waitUntilIdle()
+            if let failureReport = failureReport() { return failureReport }
         }
         for process in processes { kill(process) }
-        await settle()
+        await waitUntilIdle()
         return try await restart()
     }
 
@@ -82,7 +83,7 @@ final class SimulatedPhone {
         await drain()
         let failures = app.outcomes.list.withLock { $0.compactMap(\.failure) }
         if !failures.isEmpty { return "a restart on a good network failed: \(failures)" }
-        if let complaint = complaint() { return complaint }
+        if let failureReport = failureReport() { return failureReport }
         server.endSession()
         start(app, 2)
         await drain()
@@ -90,17 +91,17 @@ final class SimulatedPhone {
     }
 
     private func drain() async {
-        await settle()
+        await waitUntilIdle()
         while let item = network.items.first {
-            if item.answer == nil { network.put(server.answer(item.request, at: clock.seconds), for: item.id) }
+            if item.response == nil { network.put(server.response(to: item.request, at: clock.seconds), for: item.id) }
             network.deliver(item.id)
-            await settle()
+            await waitUntilIdle()
         }
     }
 
-    private func complaint() -> String? {
-        if server.family.hasEnded { return "the server took an honest phone for a thief" }
-        if tokens.load(.refreshToken) == nil { return "the tokens are gone" }
+    private func failureReport() -> String? {
+        if server.family.hasEnded { return "the server ended the session of an honest phone as stolen" }
+        if tokens.load(.refreshToken) == nil { return "the tokens are lost" }
         for process in processes where process.outcomes.list.withLock({ $0.contains { $0.signedOut } }) {
             return "process \(process.number) was signed out"
         }
@@ -109,26 +110,26 @@ final class SimulatedPhone {
 
     // MARK: Events
 
-    private func happen() throws {
+    private func playEvent() throws {
         let items = network.items
-        let requests = items.filter { $0.answer == nil }
-        let answers = items.filter { $0.answer != nil }
+        let requests = items.filter { $0.response == nil }
+        let responses = items.filter { $0.response != nil }
         switch random.below(20) {
         case 0...4:
             let process = pick(processes)
-            if process.underWay < 5 { start(process, random.below(6)) }
+            if process.callsInProgress < 5 { start(process, random.below(6)) }
         case 5...8 where !requests.isEmpty:
             let item = pick(requests)
-            let answer = server.answer(item.request, at: clock.seconds)
-            note("server answers \(item.id) of \(item.process) \(item.request.path) with \(answer.status)")
-            network.put(answer, for: item.id)
-        case 9...12 where !answers.isEmpty:
-            let item = pick(answers)
-            note("process \(item.process) gets the answer \(item.id)")
+            let response = server.response(to: item.request, at: clock.seconds)
+            note("server responds to \(item.id) of \(item.process) \(item.request.path) with \(response.status)")
+            network.put(response, for: item.id)
+        case 9...12 where !responses.isEmpty:
+            let item = pick(responses)
+            note("process \(item.process) gets the response \(item.id)")
             network.deliver(item.id)
         case 13 where !items.isEmpty:
             let item = pick(items)
-            note("\(item.answer == nil ? "request" : "answer") \(item.id) of \(item.process) is lost")
+            note("\(item.response == nil ? "request" : "response") \(item.id) of \(item.process) is lost")
             network.lose(item.id)
         case 14 where !requests.isEmpty:
             let item = pick(requests)
@@ -139,9 +140,9 @@ final class SimulatedPhone {
             let faults = [
                 (401, "<html>Log in to this network</html>"), (429, "{}"), (500, ""), (502, "<html>"), (503, "{}"),
             ]
-            let answer = faults[random.below(faults.count)]
-            note("a proxy answers \(item.id) of \(item.process) with \(answer.0)")
-            network.put(answer, for: item.id)
+            let response = faults[random.below(faults.count)]
+            note("a proxy responds to \(item.id) of \(item.process) with \(response.0)")
+            network.put(response, for: item.id)
             network.deliver(item.id)
         case 16: kill(pick(processes))
         case 17:
@@ -159,7 +160,7 @@ final class SimulatedPhone {
 
     private func advance(by seconds: Int) {
         note("\(seconds) s pass")
-        for item in network.items where item.answer == nil {
+        for item in network.items where item.response == nil {
             if clock.seconds + seconds - item.sentAt >= Self.longestRequest { network.lose(item.id) }
         }
         clock.advance(by: seconds)
@@ -171,6 +172,7 @@ final class SimulatedPhone {
         note("process \(process.number) calls \(kind == 0 ? "forceRefresh" : kind == 1 ? "ifNeeded" : "status")")
         let client = process.client
         let outcomes = process.outcomes
+        let events = events
         Task {
             let result = await Task {
                 switch kind {
@@ -180,6 +182,7 @@ final class SimulatedPhone {
                 }
             }.result
             outcomes.list.withLock { $0.append(result) }
+            events.record()
         }
     }
 
@@ -192,7 +195,8 @@ final class SimulatedPhone {
             baseURL: url,
             tokens: store,
             transport: network.transport(of: processesStarted),
-            now: { clock.phoneNow }
+            now: { clock.phoneNow },
+            onRefreshChange: { [events] in events.record() }
         )
         let process = Process(processesStarted, client, store)
         note("process \(processesStarted) starts")
@@ -207,31 +211,32 @@ final class SimulatedPhone {
         network.cut(process.number)
     }
 
-    private func buryTheDead() throws {
+    private func replaceDeadProcesses() throws {
         for process in processes where !process.isDead && process.store.isDead { kill(process) }
         let dead = processes.count { $0.isDead }
         processes.removeAll { $0.isDead }
         for _ in 0..<dead { try startProcess() }
     }
 
-    /// Returns when every call in progress waits for the network.
-    private func settle() async {
-        var former: [Int] = []
+    /// Returns once every call in progress waits for the network.
+    ///
+    /// Each step of a call ends with an event, so a state without an event since its first read is the current one.
+    private func waitUntilIdle() async {
         while true {
-            var counts: [Int] = []
-            var isStill = true
-            for process in processes {
-                let waiting = await process.client.waitingCalls
-                let refreshes = await process.client.isRefreshing ? 1 : 0
-                let requests = network.waiting(in: process.number)
-                let calls = process.underWay
-                if requests + waiting != calls + refreshes { isStill = false }
-                counts += [waiting, refreshes, requests, calls]
-            }
-            if isStill, counts == former { return }
-            former = counts
-            await Task.yield()
+            let count = events.count
+            if await isIdle(), events.count == count { return }
+            await events.wait(after: count)
         }
+    }
+
+    private func isIdle() async -> Bool {
+        for process in processes {
+            let waiting = await process.client.waitingCalls
+            let refreshes = await process.client.isRefreshing ? 1 : 0
+            let requests = network.waiting(in: process.number)
+            if requests + waiting != process.callsInProgress + refreshes { return false }
+        }
+        return true
     }
 
     private func pick<Element>(_ elements: [Element]) -> Element { elements[random.below(elements.count)] }

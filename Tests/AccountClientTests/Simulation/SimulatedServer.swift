@@ -11,7 +11,7 @@ struct SimulatedServer {
 
     mutating func endSession() { family.end() }
 
-    mutating func answer(_ request: SimulatedNetwork.Request, at now: Int) -> (status: Int, body: String) {
+    mutating func response(to request: SimulatedNetwork.Request, at now: Int) -> (status: Int, body: String) {
         guard request.path == "/api/auth/refresh" else {
             let isGood = !family.hasEnded && request.bearer.flatMap { accessEnds[$0] }.map { now < $0 } ?? false
             return isGood ? (200, "{}") : (401, #"{"detail":"Not authenticated"}"#)

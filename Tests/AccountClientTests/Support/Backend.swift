@@ -7,89 +7,89 @@ import Testing
 
 /// A backend of one user over a real socket: it issues, rotates and refuses tokens, and records the requests.
 final class Backend: Sendable {
-    /// A request as the tests see it.
-    struct Asked: Sendable {
+    /// A received request.
+    struct Request: Sendable {
         /// Method and path, such as `POST /api/auth/refresh`.
         let line: String
         let bearer: String?
         let body: String
     }
 
-    /// Answers a request in place of the backend; nil leaves it to the backend.
-    typealias Override = @Sendable (Asked) -> [ScriptedServer.Step]?
+    /// Handles a request in place of the backend; nil leaves it to the backend.
+    typealias Override = @Sendable (Request) -> [ScriptedServer.Step]?
 
     private struct State {
         var issued = 0
         var accessToken: String?
         var family: SessionFamily?
-        var asked: [Asked] = []
+        var requests: [Request] = []
         var seconds = 0
-        var losesAnswers = false
+        var losesResponses = false
     }
 
-    private final class Book: Sendable {
+    private final class SharedState: Sendable {
         let state = Mutex(State())
     }
 
     static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     let url: URL
-    private let book: Book
+    private let shared: SharedState
     private let server: ScriptedServer
 
     init(override: @escaping Override = { _ in nil }) throws {
-        let book = Book()
-        self.book = book
+        let shared = SharedState()
+        self.shared = shared
         server = try ScriptedServer { received in
-            let asked = Self.asked(received)
-            book.state.withLock { $0.asked.append(asked) }
-            if let steps = override(asked) { return steps }
-            return book.state.withLock { state in
-                let answer = Self.answer(asked, &state)
-                return state.losesAnswers ? [.close] : answer
+            let request = Self.request(received)
+            shared.state.withLock { $0.requests.append(request) }
+            if let steps = override(request) { return steps }
+            return shared.state.withLock { state in
+                let steps = Self.steps(for: request, &state)
+                return state.losesResponses ? [.close] : steps
             }
         }
         url = try #require(URL(string: "http://127.0.0.1:\(server.port)"))
     }
 
-    /// The server ends with this object: a test that still calls it must hold it.
+    /// The server ends with this object: a test that still calls it must keep a reference.
     deinit { server.stop() }
 
-    var asked: [Asked] { book.state.withLock { $0.asked } }
-    var refreshes: Int { asked.count { $0.line == "POST /api/auth/refresh" } }
+    var requests: [Request] { shared.state.withLock { $0.requests } }
+    var refreshes: Int { requests.count { $0.line == "POST /api/auth/refresh" } }
 
     func waitForRequests(_ count: Int) async { await server.waitForRequests(count) }
 
     /// Signs a user in on both sides, without a request.
     func signIn(into store: some TokenStore, secondsLeft: Int = 1800) throws {
-        let (access, refresh) = book.state.withLock { Self.issue(&$0, secondsLeft: secondsLeft) }
+        let (access, refresh) = shared.state.withLock { Self.issue(&$0, secondsLeft: secondsLeft) }
         try store.save(access, for: .accessToken)
         try store.save(refresh, for: .refreshToken)
     }
 
     /// Refuses the access token from now on, as when it has expired or its key was changed.
-    func refuseAccessToken() { book.state.withLock { $0.accessToken = nil } }
+    func refuseAccessToken() { shared.state.withLock { $0.accessToken = nil } }
 
     /// Ends the session: neither token is accepted any longer.
     func endSession() {
-        book.state.withLock {
+        shared.state.withLock {
             $0.accessToken = nil
             $0.family = nil
         }
     }
 
-    /// Performs each request, and closes the connection instead of answering.
-    func loseAnswers(_ loses: Bool) { book.state.withLock { $0.losesAnswers = loses } }
+    /// Performs each request, and closes the connection instead of responding.
+    func loseResponses(_ loses: Bool) { shared.state.withLock { $0.losesResponses = loses } }
 
     /// Advances the server's clock and that of the clients.
-    func advance(bySeconds seconds: Int) { book.state.withLock { $0.seconds += seconds } }
+    func advance(bySeconds seconds: Int) { shared.state.withLock { $0.seconds += seconds } }
 
     func client(_ store: any TokenStore) throws -> AccountClient {
-        let book = book
+        let shared = shared
         return try AccountClient(
             baseURL: url,
             tokens: store,
-            now: { Self.now + TimeInterval(book.state.withLock { $0.seconds }) }
+            now: { Self.now + TimeInterval(shared.state.withLock { $0.seconds }) }
         )
     }
 
@@ -117,41 +117,41 @@ final class Backend: Sendable {
     }
 
     /// Returns the tokens for a refresh token by the server's rules; nil for a refusal.
-    private static func refresh(_ asked: Asked, _ state: inout State) -> (access: String, refresh: String)? {
-        let number = asked.body.components(separatedBy: "refresh-").last.flatMap { Int($0.prefix { $0.isNumber }) }
+    private static func refresh(_ request: Request, _ state: inout State) -> (access: String, refresh: String)? {
+        let number = request.body.components(separatedBy: "refresh-").last.flatMap { Int($0.prefix { $0.isNumber }) }
         let present = state.family?.present(number ?? 0, successor: state.issued + 1, at: state.seconds)
         guard let present else { return nil }
         state.issued = max(state.issued, present)
         return pair(present, &state)
     }
 
-    private static func asked(_ received: ScriptedServer.Received) -> Asked {
+    private static func request(_ received: ScriptedServer.Received) -> Request {
         let lines = received.head.components(separatedBy: "\r\n")
         let prefix = "authorization: bearer "
         let bearer = lines.first { $0.lowercased().hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
-        return Asked(
+        return Request(
             line: lines[0].replacingOccurrences(of: " HTTP/1.1", with: ""),
             bearer: bearer,
             body: String(decoding: received.body, as: UTF8.self)
         )
     }
 
-    private static func answer(_ asked: Asked, _ state: inout State) -> [ScriptedServer.Step] {
-        switch asked.line {
+    private static func steps(for request: Request, _ state: inout State) -> [ScriptedServer.Step] {
+        switch request.line {
         case "POST /api/auth/mobile/google":
             return tokens(issue(&state))
         case "POST /api/auth/refresh":
-            guard let pair = refresh(asked, &state) else { return refusal }
+            guard let pair = refresh(request, &state) else { return refusal }
             return tokens(pair)
         case "POST /api/auth/logout":
             state.accessToken = nil
             state.family = nil
             return TestSupport.answer(#"{"message":"Successfully logged out"}"#)
         default:
-            guard let accessToken = state.accessToken, asked.bearer == accessToken else {
+            guard let accessToken = state.accessToken, request.bearer == accessToken else {
                 return TestSupport.answer(#"{"detail":"Not authenticated"}"#, status: "401 Unauthorized")
             }
-            return TestSupport.answer(#"{"path":"\#(asked.line)"}"#)
+            return TestSupport.answer(#"{"path":"\#(request.line)"}"#)
         }
     }
 

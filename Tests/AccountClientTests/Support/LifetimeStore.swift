@@ -2,30 +2,30 @@ import AccountClient
 
 /// A token store that signals the end of its client, and with it the end of the client's work.
 private final class LifetimeStore: TokenStore {
-    private let kept: any TokenStore
-    private let gone: AsyncStream<Never>.Continuation
+    private let wrapped: any TokenStore
+    private let continuation: AsyncStream<Never>.Continuation
 
-    init(_ kept: any TokenStore, _ gone: AsyncStream<Never>.Continuation) {
-        self.kept = kept
-        self.gone = gone
+    init(_ wrapped: any TokenStore, _ continuation: AsyncStream<Never>.Continuation) {
+        self.wrapped = wrapped
+        self.continuation = continuation
     }
 
-    deinit { gone.finish() }
+    deinit { continuation.finish() }
 
-    func load(_ key: TokenKey) throws -> String? { try kept.load(key) }
-    func save(_ token: String, for key: TokenKey) throws { try kept.save(token, for: key) }
-    func remove(_ key: TokenKey) throws { try kept.remove(key) }
+    func load(_ key: TokenKey) throws -> String? { try wrapped.load(key) }
+    func save(_ token: String, for key: TokenKey) throws { try wrapped.save(token, for: key) }
+    func remove(_ key: TokenKey) throws { try wrapped.remove(key) }
 }
 
 extension Backend {
-    /// Lends a client, and returns when every answer that it still waited for has been processed.
+    /// Runs the body with a client, and returns once the client has processed every response that it waited for.
     func withClient(_ store: any TokenStore, _ body: (AccountClient) async throws -> Void) async throws {
-        let (end, gone) = AsyncStream.makeStream(of: Never.self)
-        try await lend(try client(LifetimeStore(store, gone)), body)
+        let (end, continuation) = AsyncStream.makeStream(of: Never.self)
+        try await run(with: try client(LifetimeStore(store, continuation)), body)
         for await _ in end {}
     }
 
-    private func lend(_ client: consuming AccountClient, _ body: (AccountClient) async throws -> Void) async throws {
+    private func run(with client: consuming AccountClient, _ body: (AccountClient) async throws -> Void) async throws {
         try await body(client)
     }
 }

@@ -10,12 +10,12 @@ final class MortalTokenStore: TokenStore {
         var writesLeft: Int?
     }
 
-    private let kept: any TokenStore
+    private let wrapped: any TokenStore
     private let state = Mutex(State())
 
     /// Makes a view of a store; with `writes`, the process dies instead of making another write after that number.
-    init(_ kept: any TokenStore, dyingAfter writes: Int? = nil) {
-        self.kept = kept
+    init(_ wrapped: any TokenStore, dyingAfter writes: Int? = nil) {
+        self.wrapped = wrapped
         state.withLock { $0.writesLeft = writes }
     }
 
@@ -27,22 +27,22 @@ final class MortalTokenStore: TokenStore {
 
     func load(_ key: TokenKey) throws -> String? {
         guard !isDead else { throw Killed() }
-        return try kept.load(key)
+        return try wrapped.load(key)
     }
 
     func save(_ token: String, for key: TokenKey) throws {
-        try live()
-        try kept.save(token, for: key)
+        try countWrite()
+        try wrapped.save(token, for: key)
     }
 
     func remove(_ key: TokenKey) throws {
-        try live()
-        try kept.remove(key)
+        try countWrite()
+        try wrapped.remove(key)
     }
 
-    func exclusively<Value>(_ body: () throws -> Value) throws -> Value { try kept.exclusively(body) }
+    func exclusively<Value>(_ body: () throws -> Value) throws -> Value { try wrapped.exclusively(body) }
 
-    private func live() throws {
+    private func countWrite() throws {
         try state.withLock { state in
             if let left = state.writesLeft {
                 if left == 0 { state.isDead = true }

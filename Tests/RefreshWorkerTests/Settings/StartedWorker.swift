@@ -113,9 +113,9 @@ struct StartedWorker {
             let microseconds = budget.flatMap { stored("interval", in: $0, as: Int64.self) } ?? 0
             return ["one every \(microseconds / 1_000_000) s"]
         case .linkByEmail: return [dependencies.emailLinking.rawValue]
-        case .sessionGrace: return ["\(dependencies.sessionRules.grace)"]
+        case .sessionGrace: return ["\(dependencies.sessionSettings.grace)"]
         case .acceptFormerRefreshTokensUntil:
-            return [dependencies.sessionRules.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
+            return [dependencies.sessionSettings.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
         case .securityEventsEndpoint:
             return [stored("configurationEndpoint", in: reader.keys, as: Endpoint.self)?.url ?? "none"]
         case .noticeURL:

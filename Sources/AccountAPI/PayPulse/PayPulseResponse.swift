@@ -3,8 +3,8 @@ internal import JSON
 internal import Observability
 internal import Store
 
-/// The success answers of the PayPulse family: a message for people, the status, and data.
-enum PayPulseAnswer {
+/// The success responses of the PayPulse family: a message for people, the status, and data.
+enum PayPulseResponse {
     static func success(
         status: Int = 200,
         _ message: String,
@@ -31,7 +31,7 @@ enum PayPulseAnswer {
         success("User profile retrieved successfully") { data in
             data.field("name", user.name ?? "")
             data.field("email", user.email ?? "")
-            // PayPulse's own function returns the date of its table, and the app shows it unchanged.
+            // PayPulse's own function returned the date alone, and the app shows it unchanged.
             data.field("created_on", user.createdAt.iso8601Date)
             data.field("gmail_account_connected", grant?.state.isConnected ?? false)
             guard let grant else { return data.null("gmail_connection") }

@@ -3,45 +3,35 @@ import GoogleOAuth
 import Observability
 import Store
 
-/// The result of one event.
-struct AppliedSecurityEvent: Sendable {
-    let kind: String
-    var outcome: SecurityEventEvent.Outcome
-    var grants = 0
-    var sessions = 0
-    /// State changes of grants, for the logs.
-    var changes: [GrantEvent] = []
-}
-
-/// Applies the events of one token inside a transaction, so that either all of them are stored or none.
-struct SecurityEventApplication {
+/// Applies the events of one token inside a transaction, so that all of them are stored, or none.
+struct SecurityEventApplier {
     /// The time until a grant of a disabled account is probed.
     private static let probeAfter = Duration.seconds(86_400)
-    /// The limit of grants that are probed for one event that may mean any of them.
-    private static let mostProbes = 16
+    /// The limit of grants that are probed for one ambiguous event.
+    private static let maxProbes = 16
 
     let transaction: any StoreTransaction
     let token: SecurityEventToken
     let now: Timestamp
 
     func apply(_ event: SecurityEvent) throws -> AppliedSecurityEvent {
-        var booked = AppliedSecurityEvent(kind: event.code, outcome: .recorded)
-        guard !SecurityEventRules.isForTheRecord(event.kind) else { return booked }
+        var applied = AppliedSecurityEvent(kind: event.code, outcome: .recorded)
+        guard !SecurityEventRules.isOnlyRecorded(event.kind) else { return applied }
         // The ids of such old tokens have been deleted, so this token may be a replay.
         guard token.happenedAt ?? token.issuedAt >= now - Retention.securityEvents else {
-            booked.outcome = .outdated
-            return booked
+            applied.outcome = .outdated
+            return applied
         }
-        let grants = try grants(meantBy: event)
-        let users = try users(meantBy: event, grants: grants)
+        let grants = try grants(namedBy: event)
+        let users = try users(namedBy: event, grants: grants)
         guard !grants.isEmpty || !users.isEmpty else {
-            booked.outcome = .unmatched
-            return booked
+            applied.outcome = .unmatched
+            return applied
         }
-        booked.outcome = .applied
+        applied.outcome = .applied
         let isAmbiguous = event.namesToken && grants.count > 1
-        if isAmbiguous { booked.outcome = .ambiguous }
-        for grant in grants.prefix(isAmbiguous ? Self.mostProbes : .max) {
+        if isAmbiguous { applied.outcome = .ambiguous }
+        for grant in grants.prefix(isAmbiguous ? Self.maxProbes : .max) {
             let mayBeOlder = SecurityEventRules.mayPrecede(
                 lastConnection: try transaction.lastConnection(of: grant.id) ?? grant.createdAt,
                 token,
@@ -49,15 +39,15 @@ struct SecurityEventApplication {
             )
             let action = SecurityEventRules.action(for: event.kind, mayBeOlder: mayBeOlder, on: grant)
             guard let events = try apply(isAmbiguous ? .probe : action, to: grant) else { continue }
-            booked.grants += 1
-            booked.changes += events
-            if action == .probe, event.kind != .accountEnabled, !isAmbiguous { booked.outcome = .outdated }
+            applied.grants += 1
+            applied.changes += events
+            if action == .probe, event.kind != .accountEnabled, !isAmbiguous { applied.outcome = .outdated }
         }
-        for user in users { booked.sessions += try transaction.endSessions(ofUser: user) }
-        return booked
+        for user in users { applied.sessions += try transaction.endSessions(ofUser: user) }
+        return applied
     }
 
-    private func grants(meantBy event: SecurityEvent) throws -> [Grant] {
+    private func grants(namedBy event: SecurityEvent) throws -> [Grant] {
         switch event.kind {
         case .tokenRevoked(let name):
             let mark =
@@ -79,7 +69,7 @@ struct SecurityEventApplication {
         case .disconnect(let reason): events = grant.disconnectByEvent(reason: reason, at: now)
         case .suspend(let reason): events = grant.suspend(reason: reason, probeAt: now + Self.probeAfter, at: now)
         case .probe: grant.probeNow(at: now)
-        case .leave: return nil
+        case .ignore: return nil
         }
         guard grant != stored else { return nil }
         try transaction.update(grant)
@@ -89,7 +79,7 @@ struct SecurityEventApplication {
 
     /// Returns the users that sign in with the account, and those that have connected it, if the event ends their
     /// sessions.
-    private func users(meantBy event: SecurityEvent, grants: [Grant]) throws -> Set<String> {
+    private func users(namedBy event: SecurityEvent, grants: [Grant]) throws -> Set<String> {
         guard SecurityEventRules.endsSessions(event.kind), let account = event.googleUserID else { return [] }
         let signedIn = try transaction.user(withGoogleUserID: account).map { [$0.id] } ?? []
         return Set(signedIn + grants.map(\.userID))

@@ -8,10 +8,10 @@ import Testing
 @testable import AccountAPI
 
 @Suite("Authentication")
-struct AuthenticationTests {
+struct AuthenticatorTests {
     private static let path = "/v1/user/me"
 
-    /// Headers of a request, and the expected answer of the profile route.
+    /// Headers of a request, and the expected response of the profile route.
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var expected: String
@@ -57,8 +57,8 @@ struct AuthenticationTests {
                 return [("Authorization", "Bearer \(fixture.sign(by: old) { $0.field("sub", "42") })")]
             },
             Case("signed with another secret", "401 INVALID_TOKEN") { fixture in
-                let stranger = try TokenSigner(secrets: [Secret("a stranger's secret of thirty-two bytes")])
-                return [("Authorization", "Bearer \(fixture.sign(by: stranger) { $0.field("sub", "42") })")]
+                let foreignSigner = try TokenSigner(secrets: [Secret("another issuer's secret of thirty-two bytes")])
+                return [("Authorization", "Bearer \(fixture.sign(by: foreignSigner) { $0.field("sub", "42") })")]
             },
             Case("without a signature", "401 INVALID_TOKEN") { fixture in
                 let parts = fixture.token(ofUser: "42").split(separator: ".")
@@ -72,7 +72,7 @@ struct AuthenticationTests {
                 let token = fixture.sign(lifetime: .seconds(-1)) { $0.field("sub", "42") }
                 return [("Authorization", "Bearer \(token.dropLast(4))AAAA")]
             },
-            Case("without an end", "401 INVALID_TOKEN") { fixture in
+            Case("without an expiry", "401 INVALID_TOKEN") { fixture in
                 var claims = JSONLine()
                 claims.field("sub", "42")
                 return [("Authorization", "Bearer \(fixture.signer.sign(claims).reveal())")]
@@ -88,7 +88,7 @@ struct AuthenticationTests {
                 claims.field("sub", "42")
                 claims.field("user_id", "43")
             },
-            Case("both, which differ in how they are written alone", "401 INVALID_TOKEN") { claims in
+            Case("both, which differ only in their Unicode encoding", "401 INVALID_TOKEN") { claims in
                 claims.field("sub", "caf\u{e9}")
                 claims.field("user_id", "cafe\u{301}")
             },
@@ -98,7 +98,7 @@ struct AuthenticationTests {
             Case("a user of 255 bytes", "200") { $0.field("sub", String(repeating: "u", count: 255)) },
             Case("a user of 256 bytes", "401 INVALID_TOKEN") { $0.field("sub", String(repeating: "u", count: 256)) },
             Case("a user that is a list", "401 INVALID_TOKEN") { $0.array("sub") { $0.element("42") } },
-            Case("a fraction for a user", "401 INVALID_TOKEN") { $0.field("sub", 4.2) },
+            Case("a fraction as the user", "401 INVALID_TOKEN") { $0.field("sub", 4.2) },
             Case("an access token", "200") { claims in
                 claims.field("sub", "42")
                 claims.field("type", "access")
@@ -107,46 +107,46 @@ struct AuthenticationTests {
                 claims.field("sub", "42")
                 claims.field("type", "refresh")
             },
-            Case("a token of no known type", "401 INVALID_TOKEN") { claims in
+            Case("a token whose type is null", "401 INVALID_TOKEN") { claims in
                 claims.field("sub", "42")
                 claims.null("type")
             },
-            Case("a session that there is not", "401 INVALID_TOKEN") { claims in
+            Case("an unknown session", "401 INVALID_TOKEN") { claims in
                 claims.field("sub", "42")
                 claims.field("sid", "000102030405060708090a0b0c0d0e0f")
             },
-            Case("a session without a name", "401 INVALID_TOKEN") { claims in
+            Case("a session with an empty id", "401 INVALID_TOKEN") { claims in
                 claims.field("sub", "42")
                 claims.field("sid", "")
             },
             Case("an inactive user", "401 INVALID_CREDENTIALS") { $0.field("sub", "inactive") },
         ]
     )
-    func presenting(_ example: Case) async throws {
+    func credentials(_ example: Case) async throws {
         let fixture = try AccountFixture()
         let inactive = User(id: "inactive", createdAt: fixture.time.now, isActive: false)
         try await fixture.store.transact { try $0.insert(inactive) }
-        let answer = try await fixture.ask("GET", Self.path, headers: try example.headers(fixture))
-        #expect(answer.payPulse == example.expected)
-        #expect((answer.header("WWW-Authenticate") == "Bearer") == (answer.status == 401))
-        #expect(answer.header("Cache-Control") == "no-store")
-        #expect(answer.header("X-Content-Type-Options") == "nosniff")
+        let response = try await fixture.send("GET", Self.path, headers: try example.headers(fixture))
+        #expect(response.payPulse == example.expected)
+        #expect((response.header("WWW-Authenticate") == "Bearer") == (response.status == 401))
+        #expect(response.header("Cache-Control") == "no-store")
+        #expect(response.header("X-Content-Type-Options") == "nosniff")
 
-        let other = try await fixture.ask("GET", "/api/auth/me", headers: try example.headers(fixture))
-        let isIn = example.expected == "200"
-        #expect(other.comprehension == (isIn ? "200" : "401 Could not validate credentials"))
-        #expect((other.header("WWW-Authenticate") == "Bearer") == !isIn)
+        let other = try await fixture.send("GET", "/api/auth/me", headers: try example.headers(fixture))
+        let isAccepted = example.expected == "200"
+        #expect(other.comprehension == (isAccepted ? "200" : "401 Could not validate credentials"))
+        #expect((other.header("WWW-Authenticate") == "Bearer") == !isAccepted)
     }
 
     @Test("an unknown user is created from the claims")
     func creation() async throws {
         let fixture = try AccountFixture()
-        let answer = try await fixture.ask(
+        let response = try await fixture.send(
             "GET",
             Self.path,
             token: fixture.token(ofUser: "42", email: "jane@example.com")
         )
-        #expect(answer.status == 200)
+        #expect(response.status == 200)
         let user = try #require(try await fixture.store.user("42"))
         #expect(user.email == "jane@example.com")
         #expect(user.name == nil)
@@ -159,29 +159,29 @@ struct AuthenticationTests {
     )
     func unverifiedAddress(claim: Bool?, isLinked: Bool) async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let token = fixture.sign { claims in
             claims.field("sub", "42")
             claims.field("email", "jane@gmail.com")
             if let claim { claims.field("email_verified", claim) }
         }
-        _ = try await fixture.ask("GET", Self.path, token: token)
+        _ = try await fixture.send("GET", Self.path, token: token)
         let tokens = try await fixture.signIn()
-        let answer = try await fixture.ask("GET", "/api/auth/me", token: tokens.access)
-        #expect((answer["id"] == .string("42")) == isLinked)
+        let response = try await fixture.send("GET", "/api/auth/me", token: tokens.access)
+        #expect((response["id"] == .string("42")) == isLinked)
     }
 
     @Test("fields that an import did not know are taken from the claims")
     func completion() async throws {
         let fixture = try AccountFixture()
         try await fixture.importGrant()
-        let answer = try await fixture.ask(
+        let response = try await fixture.send(
             "GET",
             Self.path,
             token: fixture.token(ofUser: "42", email: "jane@example.com")
         )
-        #expect(answer.data?["email"] == .string("jane@example.com"))
-        let other = try await fixture.ask(
+        #expect(response.data?["email"] == .string("jane@example.com"))
+        let other = try await fixture.send(
             "GET",
             Self.path,
             token: fixture.token(ofUser: "42", email: "other@example.com")
@@ -192,7 +192,7 @@ struct AuthenticationTests {
     @Test("a session of another user is refused")
     func foreignSession() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let tokens = try await fixture.signIn()
         let claims = try fixture.signer.claims(of: tokens.access, at: fixture.time.now)
         let sid = try #require(claims["sid"]?.string)
@@ -200,10 +200,10 @@ struct AuthenticationTests {
             line.field("sub", "42")
             line.field("sid", sid)
         }
-        #expect(try await fixture.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
+        #expect(try await fixture.send("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
         #expect(try await fixture.store.user("42") == nil)
         // A session that was never stored does not admit a known user either.
-        #expect(try await fixture.ask("GET", Self.path, token: fixture.token(ofUser: "42")).status == 200)
-        #expect(try await fixture.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
+        #expect(try await fixture.send("GET", Self.path, token: fixture.token(ofUser: "42")).status == 200)
+        #expect(try await fixture.send("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
     }
 }

@@ -6,19 +6,19 @@ import Store
 import Testing
 
 @Suite("An immediate token", .timeLimit(.minutes(10)))
-struct PromptTokenTests {
-    @Test("A valid token is answered as by the slow path, and audited once")
+struct ImmediateTokenTests {
+    @Test("A valid token gets the same response as by the slow path, and is audited once")
     func served() async throws {
         let fixture = try VendingFixture()
         let id = try await fixture.add()
-        try await fixture.readPromptly()
-        let answer = try #require(fixture.askPromptly([("scope", VendingFixture.gmail)]))
-        #expect(answer.status == 200 && answer.token == "stored")
+        try await fixture.makeImmediatelyReadable()
+        let response = try #require(fixture.sendImmediate([("scope", VendingFixture.gmail)]))
+        #expect(response.status == 200 && response.token == "stored")
         #expect(fixture.audit.vends.map { $0["grant"]?.string } == [id.description])
         #expect(fixture.counters.lifetime.counts.vends == ["served": 1])
-        let other = await fixture.ask([("scope", VendingFixture.gmail)])
-        #expect(other.body == answer.body)
-        #expect(other.headers.map(\.value) == answer.headers.map(\.value))
+        let other = await fixture.send([("scope", VendingFixture.gmail)])
+        #expect(other.body == response.body)
+        #expect(other.headers.map(\.value) == response.headers.map(\.value))
         #expect(fixture.audit.vends.count == 2 && fixture.audit.vends[0] == fixture.audit.vends[1])
     }
 
@@ -26,9 +26,9 @@ struct PromptTokenTests {
     func withoutAudit() async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        try await fixture.readPromptly()
+        try await fixture.makeImmediatelyReadable()
         fixture.audit.refuse()
-        #expect(fixture.askPromptly()?.error == "503 audit_unavailable")
+        #expect(fixture.sendImmediate()?.error == "503 audit_unavailable")
     }
 
     @Test(
@@ -47,9 +47,9 @@ struct PromptTokenTests {
     func left(query: [ServerRequest.Field], credential: String, age: Int) async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        try await fixture.readPromptly()
+        try await fixture.makeImmediatelyReadable()
         fixture.time.advance(by: .seconds(age))
-        #expect(fixture.askPromptly(query, credential: credential) == nil)
+        #expect(fixture.sendImmediate(query, credential: credential) == nil)
         #expect(fixture.audit.vends.isEmpty && fixture.counters.lifetime.counts.vends.isEmpty)
     }
 
@@ -57,11 +57,11 @@ struct PromptTokenTests {
     func unread() async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        #expect(fixture.askPromptly() == nil)
+        #expect(fixture.sendImmediate() == nil)
         let now = fixture.time.now
         try await fixture.change { $0.disconnect(reason: .invalidGrant, at: now) }
-        try await fixture.readPromptly()
-        #expect(fixture.askPromptly() == nil)
+        try await fixture.makeImmediatelyReadable()
+        #expect(fixture.sendImmediate() == nil)
         #expect(fixture.audit.vends.isEmpty)
     }
 }

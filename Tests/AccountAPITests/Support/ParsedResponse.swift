@@ -1,8 +1,8 @@
 import HTTPServer
 import JSON
 
-/// An answer with parsed JSON.
-struct Answer: Sendable {
+/// A response of a route, with parsed JSON.
+struct ParsedResponse: Sendable {
     let status: Int
     let headers: [ServerRequest.Field]
     let body: JSONValue?
@@ -18,6 +18,12 @@ struct Answer: Sendable {
     subscript(name: String) -> JSONValue? { body?[name] }
 
     var data: JSONValue? { body?["data"] }
+
+    /// The access token of a response to a service.
+    var token: String? { body?["access_token"]?.string }
+
+    /// The status and the code of an error of the internal routes, such as "409 disconnected".
+    var error: String { "\(status) \(body?["error"]?.string ?? "")" }
 
     /// The status and the code of a PayPulse error, such as "401 INVALID_TOKEN"; for a success the status alone.
     var payPulse: String {

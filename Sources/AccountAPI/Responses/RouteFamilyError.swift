@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import Observability
 
-/// An error answer in the envelope of one family of routes.
+/// An error response in the envelope of one family of routes.
 protocol RouteFamilyError: SendableMetatype {
     /// Translates an error into the family's; `nil` for an internal error.
     init?(_ error: any Error)
@@ -12,24 +12,25 @@ protocol RouteFamilyError: SendableMetatype {
 }
 
 extension RouteDependencies {
-    /// Returns a route whose handler may throw: its error is answered in the family's form, or logged if it is
-    /// internal.
-    func route<Failure: RouteFamilyError>(
+    /// Returns a route whose handler may throw: its error gets a response in the family's form.
+    ///
+    /// An internal error is logged.
+    func route<FamilyError: RouteFamilyError>(
         _ method: String,
         _ pattern: String,
-        failingAs family: Failure.Type,
+        failingAs family: FamilyError.Type,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
         Route(method, pattern) { [diagnostics] request, _ in
             do {
                 return .respond(try await handler(request).secured)
             } catch {
-                if let known = Failure(error) {
-                    let wait = (error as? TooManyRequests).map { [$0.retryAfter.retryAfter] } ?? []
-                    return .respond(known.response(headers: wait).secured)
+                if let familyError = FamilyError(error) {
+                    let headers = (error as? TooManyRequests).map { [$0.retryAfter.retryAfter] } ?? []
+                    return .respond(familyError.response(headers: headers).secured)
                 }
                 diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
-                return .respond(Failure.internalError.response(headers: []).secured)
+                return .respond(FamilyError.internalError.response(headers: []).secured)
             }
         }
     }

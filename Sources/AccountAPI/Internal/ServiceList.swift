@@ -2,25 +2,27 @@ import JSON
 private import Secrets
 private import Store
 
-/// A problem of a services file and its place.
-package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The place in the file, such as `services[2].scopes`.
-    package let place: String
-    package let problem: String
+/// The services of a services file, by the SHA-256 of their credentials.
+package struct ServiceList: Hashable, Sendable {
+    let services: [[UInt8]: Service]
 
-    package var description: String { place.isEmpty ? problem : "\(place): \(problem)" }
+    package var count: Int { services.count }
+
+    init(services: [[UInt8]: Service]) {
+        self.services = services
+    }
 }
 
 extension ServiceList {
     /// The limit of services in one file.
-    private static let mostServices = 1_000
-    private static let mostValues = 10_000
-    private static let longestValue = 1024
+    private static let maxServices = 1_000
+    private static let maxValues = 10_000
+    private static let maxValueLength = 1024
 
     /// Parses a services file strictly, so that a spelling mistake never gives a service more access than intended.
     ///
     ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]}]}
-    package init(reading text: some Collection<UInt8>) throws(ServicesFileError) {
+    package init(parsing text: some Collection<UInt8>) throws(ServicesFileError) {
         let document: JSONValue
         do throws(JSONError) {
             document = try JSONValue.parse(text)
@@ -31,8 +33,8 @@ extension ServiceList {
         guard let entries = members["services"]?.array else {
             throw ServicesFileError(place: "services", problem: "must be an array of services")
         }
-        guard (1...Self.mostServices).contains(entries.count) else {
-            throw ServicesFileError(place: "services", problem: "must have 1 to \(Self.mostServices) services")
+        guard (1...Self.maxServices).contains(entries.count) else {
+            throw ServicesFileError(place: "services", problem: "must have 1 to \(Self.maxServices) services")
         }
         var services: [[UInt8]: Service] = [:]
         var names: [String: Int] = [:]
@@ -92,14 +94,14 @@ extension ServiceList {
         at place: String,
         _ read: (String) -> String?
     ) throws(ServicesFileError) -> Service.Allowance {
-        guard let values = value?.array, (1...mostValues).contains(values.count) else {
-            let problem = "must be [\"*\"] for all, or an array of 1 to \(mostValues) texts"
+        guard let values = value?.array, (1...maxValues).contains(values.count) else {
+            let problem = "must be [\"*\"] for all, or an array of 1 to \(maxValues) texts"
             throw ServicesFileError(place: place, problem: problem)
         }
         if values == [.string("*")] { return .everything }
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
-            guard let text = value.string, text.utf8.count <= longestValue, text != "*", let name = read(text) else {
+            guard let text = value.string, text.utf8.count <= maxValueLength, text != "*", let name = read(text) else {
                 let problem = value.string == "*" ? "must be the only entry to mean all" : "is not a name"
                 throw ServicesFileError(place: "\(place)[\(index)]", problem: problem)
             }
@@ -107,4 +109,13 @@ extension ServiceList {
         }
         return .only(names)
     }
+}
+
+/// A problem of a services file and its place.
+package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The place in the file, such as `services[2].scopes`.
+    package let place: String
+    package let problem: String
+
+    package var description: String { place.isEmpty ? problem : "\(place): \(problem)" }
 }

@@ -5,11 +5,11 @@ import Store
 import Testing
 
 @Suite("Requests that could cost a write", .timeLimit(.minutes(10)))
-struct WriteTests {
+struct WriteAvoidanceTests {
     @Test("A refused or repeated refresh token does not need a transaction")
     func refresh() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let first = try await fixture.signIn()
         let claims = try fixture.signer.claims(of: first.refresh, at: fixture.time.now)
         let (user, session) = (try #require(claims["sub"]?.string), try #require(claims["sid"]?.string))
@@ -21,12 +21,12 @@ struct WriteTests {
             }
         }
         let second = try #require(try await fixture.refresh(first.refresh)["refresh_token"]?.string)
-        // The first repetition is recorded: the current token may come back by a late answer.
+        // The first repetition is recorded: a late response may restore the current token.
         #expect(try await fixture.refresh(first.refresh)["refresh_token"]?.string == second)
         let before = fixture.store.transactions
         for fake in [
             "nonsense", first.access, token(of: user, session: "000102030405060708090a0b0c0d0e0f"),
-            token(of: "somebody else", session: session),
+            token(of: "another user", session: session),
         ] {
             #expect(try await fixture.refresh(fake).status == 401)
         }
@@ -39,13 +39,13 @@ struct WriteTests {
     @Test("A session that has expired or ended is refused without a transaction")
     func endedSession() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let tokens = try await fixture.signIn()
-        #expect(try await fixture.ask("POST", "/api/auth/logout", token: tokens.access).status == 200)
+        #expect(try await fixture.send("POST", "/api/auth/logout", token: tokens.access).status == 200)
         let before = fixture.store.transactions
         #expect(try await fixture.refresh(tokens.refresh).status == 401)
         for token in [tokens.access, tokens.refresh] {
-            #expect(try await fixture.ask("POST", "/api/auth/logout", token: token).status == 200)
+            #expect(try await fixture.send("POST", "/api/auth/logout", token: token).status == 200)
         }
         #expect(fixture.store.transactions == before)
     }
@@ -53,14 +53,14 @@ struct WriteTests {
     @Test("A disconnection with nothing left to end does not need a transaction")
     func disconnect() async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
         let user = fixture.token(ofUser: "42")
-        #expect(try await fixture.ask("DELETE", "/v1/auth/gmail-tokens", token: user).status == 200)
+        #expect(try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: user).status == 200)
         let before = fixture.store.transactions
         for token in [user, fixture.token(ofUser: "never connected")] {
-            let answer = try await fixture.ask("DELETE", "/v1/auth/gmail-tokens", token: token)
-            #expect(answer.status == 200 && answer["data"]?["gmail_account_connected"] == .bool(false))
+            let response = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: token)
+            #expect(response.status == 200 && response["data"]?["gmail_account_connected"] == .bool(false))
         }
         #expect(fixture.store.transactions == before)
     }
@@ -74,13 +74,13 @@ struct WriteTests {
     )
     func budget(method: String, path: String) async throws {
         let fixture = try AccountFixture(writesPerMinute: 2)
-        for _ in 0..<2 { #expect(try await fixture.ask(method, path, token: "fake", json: "{}").status != 429) }
-        let refused = try await fixture.ask(method, path, token: "fake", json: "{}")
+        for _ in 0..<2 { #expect(try await fixture.send(method, path, token: "fake", json: "{}").status != 429) }
+        let refused = try await fixture.send(method, path, token: "fake", json: "{}")
         #expect(refused.status == 429 && refused.header("Retry-After") != nil)
-        #expect(try await fixture.ask(method, path, token: "fake", json: "{}", from: "192.0.2.2").status != 429)
-        fixture.google.know("ya29.jane")
+        #expect(try await fixture.send(method, path, token: "fake", json: "{}", from: "192.0.2.2").status != 429)
+        fixture.google.setAccount("ya29.jane")
         #expect(try await fixture.connect("ya29.jane").status == 201, "sign-ins use the budget of writes")
         fixture.time.advance(by: .seconds(60))
-        #expect(try await fixture.ask(method, path, token: "fake", json: "{}").status != 429)
+        #expect(try await fixture.send(method, path, token: "fake", json: "{}").status != 429)
     }
 }

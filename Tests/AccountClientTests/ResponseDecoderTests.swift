@@ -3,8 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The backend's answers", .timeLimit(.minutes(10)))
-struct AnswerTests {
+@Suite("The backend's responses", .timeLimit(.minutes(10)))
+struct ResponseDecoderTests {
     private let store = InMemoryTokenStore()
 
     private func client(answering body: String, status: String = "200 OK") throws -> (AccountClient, Backend) {
@@ -28,7 +28,7 @@ struct AnswerTests {
                 """
         )
         let user = try await client.fetchCurrentUser()
-        #expect(backend.asked.map(\.line) == ["GET /api/auth/me"])
+        #expect(backend.requests.map(\.line) == ["GET /api/auth/me"])
         #expect(user.id == "7")
         #expect(user.email == "a@example.com")
         #expect(user.name == "Ann")
@@ -48,12 +48,12 @@ struct AnswerTests {
     )
     func unreadableUser(body: String) async throws {
         let (client, backend) = try client(answering: body)
-        await #expect(throws: AccountError.unreadableAnswer(status: 200)) { try await client.fetchCurrentUser() }
-        #expect(backend.asked.count == 1)
+        await #expect(throws: AccountError.unreadableResponse(status: 200)) { try await client.fetchCurrentUser() }
+        #expect(backend.requests.count == 1)
     }
 
     @Test(
-        "An error is parsed in both of the backend's forms, and in none",
+        "An error is parsed in both of the backend's forms, and in any other",
         arguments: [
             (#"{"detail":"Inactive user"}"#, nil, "Inactive user"),
             (#"{"error":{"code":"USER_NOT_FOUND","message":"User not found"}}"#, "USER_NOT_FOUND", "User not found"),
@@ -65,11 +65,11 @@ struct AnswerTests {
         await #expect(throws: AccountError.refused(status: 404, code: code, message: message)) {
             try await client.profile()
         }
-        #expect(backend.asked.map(\.line) == ["GET /v1/user/me"])
+        #expect(backend.requests.map(\.line) == ["GET /v1/user/me"])
     }
 
     @Test("No text contains a token, even if the server repeats it")
-    func silence() async throws {
+    func withoutSecrets() async throws {
         let (client, backend) = try client(
             answering: #"{"error":{"code":"X google-access","message":"bad google-access"}}"#,
             status: "400 Bad Request"
@@ -92,6 +92,6 @@ struct AnswerTests {
         for secret in ["google-access", "google-refresh", "refresh-1", "access-1", "e30."] {
             #expect(!text.contains(secret))
         }
-        #expect(backend.asked.count == 2)
+        #expect(backend.requests.count == 2)
     }
 }

@@ -6,11 +6,11 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("Refusing tokens from the app")
-struct StoringRefusalTests {
+@Suite("Refused tokens of the app")
+struct GmailConnectorRefusalTests {
     private static let path = "/v1/auth/gmail-tokens"
 
-    /// A body and the expected answer.
+    /// A body and the expected response.
     struct BadBody: CustomTestStringConvertible, Sendable {
         var body: String
         var expected: String
@@ -66,10 +66,10 @@ struct StoringRefusalTests {
     )
     func badBodies(_ example: BadBody) async throws {
         let fixture = try AccountFixture()
-        fixture.google.know("ya29.jane")
-        let answer = try await fixture.ask("POST", Self.path, token: fixture.token(ofUser: "42"), json: example.body)
-        #expect(answer.payPulse == example.expected)
-        #expect(answer["error"]?["message"]?.string?.contains(example.names) ?? false || example.names.isEmpty)
+        fixture.google.setAccount("ya29.jane")
+        let response = try await fixture.send("POST", Self.path, token: fixture.token(ofUser: "42"), json: example.body)
+        #expect(response.payPulse == example.expected)
+        #expect(response["error"]?["message"]?.string?.contains(example.names) ?? false || example.names.isEmpty)
         #expect(fixture.google.lookups == 0)
         #expect(try await fixture.store.user("42") == nil)
     }
@@ -81,41 +81,46 @@ struct StoringRefusalTests {
     func undeclared(path: String) async throws {
         let fixture = try AccountFixture()
         let token = fixture.token(ofUser: "42")
-        #expect(try await fixture.ask("POST", path, token: token, declaringLength: false).status == 411)
+        #expect(try await fixture.send("POST", path, token: token, declaringLength: false).status == 411)
     }
 
     @Test("a body of another media type", arguments: ["text/plain", "multipart/form-data; boundary=x", ""])
     func otherMediaType(_ type: String) async throws {
         let fixture = try AccountFixture()
-        let answer = try await fixture.ask(
+        let response = try await fixture.send(
             "POST",
             Self.path,
             token: fixture.token(ofUser: "42"),
             headers: type.isEmpty ? [] : [("Content-Type", type)]
         )
-        #expect(answer.payPulse == "415 INVALID_JSON")
+        #expect(response.payPulse == "415 INVALID_JSON")
     }
 
     @Test("a repeated field of a form is refused")
     func repeatedField() async throws {
         let fixture = try AccountFixture()
-        let answer = try await fixture.ask(
+        let response = try await fixture.send(
             "POST",
             Self.path,
             token: fixture.token(ofUser: "42"),
             form: "access_token=ya29.jane&access_token=ya29.john"
         )
-        #expect(answer.payPulse == "400 INVALID_JSON")
+        #expect(response.payPulse == "400 INVALID_JSON")
     }
 
-    /// Google's answers about a token, and the outcome in both families.
-    struct Doubt: CustomTestStringConvertible, Sendable {
+    /// The look-ups of a token at Google, and the outcome in both families.
+    struct UntrustedToken: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        var userInfo: FakeGoogle.Saying
-        var tokenInfo: FakeGoogle.Saying
+        var userInfo: FakeGoogle.LookupResult
+        var tokenInfo: FakeGoogle.LookupResult
         var isRefusal: Bool
 
-        init(_ name: String, _ userInfo: FakeGoogle.Saying, _ tokenInfo: FakeGoogle.Saying, isRefusal: Bool = true) {
+        init(
+            _ name: String,
+            _ userInfo: FakeGoogle.LookupResult,
+            _ tokenInfo: FakeGoogle.LookupResult,
+            isRefusal: Bool = true
+        ) {
             testDescription = name
             self.userInfo = userInfo
             self.tokenInfo = tokenInfo
@@ -131,61 +136,73 @@ struct StoringRefusalTests {
         "an untrusted token is refused, and nothing is stored",
         .timeLimit(.minutes(10)),
         arguments: [
-            Doubt("another app's audience", .init(audience: "789-theirs.apps.googleusercontent.com")),
-            Doubt("another app's party", .init(authorizedParty: "789-theirs.apps.googleusercontent.com")),
-            Doubt("an unverified address", .init(emailIsVerified: false)),
-            Doubt("no address", .init(email: nil)),
-            Doubt("another subject", .init(subject: "g-2")),
-            Doubt("no life left", .init(lifetime: 0)),
-            Doubt("refused by userinfo", .failure(.refused), .account(.init())),
-            Doubt("refused by tokeninfo", .account(.init()), .failure(.refused)),
-            Doubt("refused by one, the other silent", .failure(.refused), .nothing),
-            Doubt("userinfo is away", .failure(.unavailable(code: "http_503")), .account(.init()), isRefusal: false),
-            Doubt("tokeninfo is away", .account(.init()), .failure(.unavailable(code: "dns")), isRefusal: false),
+            UntrustedToken("another app's audience", .init(audience: "789-another-app.apps.googleusercontent.com")),
+            UntrustedToken("another app's party", .init(authorizedParty: "789-another-app.apps.googleusercontent.com")),
+            UntrustedToken("an unverified address", .init(emailIsVerified: false)),
+            UntrustedToken("no address", .init(email: nil)),
+            UntrustedToken("another subject", .init(subject: "g-2")),
+            UntrustedToken("no life left", .init(lifetime: 0)),
+            UntrustedToken("refused by userinfo", .failure(.refused), .account(.init())),
+            UntrustedToken("refused by tokeninfo", .account(.init()), .failure(.refused)),
+            UntrustedToken("refused by one, the other without an answer", .failure(.refused), .noAnswer),
+            UntrustedToken(
+                "userinfo is unavailable",
+                .failure(.unavailable(code: "http_503")),
+                .account(.init()),
+                isRefusal: false
+            ),
+            UntrustedToken(
+                "tokeninfo is unavailable",
+                .account(.init()),
+                .failure(.unavailable(code: "dns")),
+                isRefusal: false
+            ),
         ]
     )
-    func doubts(_ doubt: Doubt) async throws {
+    func untrustedToken(_ example: UntrustedToken) async throws {
         let fixture = try AccountFixture()
-        fixture.google.say("ya29.jane", userInfo: doubt.userInfo, tokenInfo: doubt.tokenInfo)
-        let answer = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
-        #expect(answer.payPulse == (doubt.isRefusal ? "400 INVALID_CREDENTIALS" : "502 DEPENDENCY_FAILURE"))
+        fixture.google.setLookups("ya29.jane", userInfo: example.userInfo, tokenInfo: example.tokenInfo)
+        let response = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        #expect(response.payPulse == (example.isRefusal ? "400 INVALID_CREDENTIALS" : "502 DEPENDENCY_FAILURE"))
         #expect(try await fixture.grant() == nil)
         #expect(try await fixture.store.user("42") == nil)
 
-        let signIn = try await fixture.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        let signIn = try await fixture.send("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
         #expect(
             signIn.comprehension
-                == (doubt.isRefusal ? "400 Invalid Google access token" : "502 Google cannot be reached; try again")
+                == (example.isRefusal ? "400 Invalid Google access token" : "502 Google cannot be reached; try again")
         )
     }
 
-    @Test("Google does not answer before the deadline", .timeLimit(.minutes(10)))
+    @Test("without an answer of Google the request fails at the deadline", .timeLimit(.minutes(10)))
     func deadline() async throws {
         let fixture = try AccountFixture()
-        fixture.google.say("ya29.jane", userInfo: .nothing, tokenInfo: .nothing)
-        async let answer = fixture.connect("ya29.jane")
+        fixture.google.setLookups("ya29.jane", userInfo: .noAnswer, tokenInfo: .noAnswer)
+        async let response = fixture.connect("ya29.jane")
         await fixture.time.sleepers(atLeast: 1)
         fixture.time.advance(by: AccountFixture.googleDeadline)
-        #expect(try await answer.payPulse == "502 DEPENDENCY_FAILURE")
+        #expect(try await response.payPulse == "502 DEPENDENCY_FAILURE")
         #expect(fixture.google.lookups == 2)
     }
 
     @Test("an address with too many sign-ins must wait")
     func budget() async throws {
         let fixture = try AccountFixture(signInsPerMinute: 2)
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let signIn = #"{"access_token":"ya29.jane"}"#
         #expect(try await fixture.connect("ya29.jane").status == 201)
-        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: signIn).status == 200)
+        #expect(try await fixture.send("POST", "/api/auth/mobile/google", json: signIn).status == 200)
         let refused = try await fixture.connect("ya29.jane")
         #expect(refused.payPulse == "429 DEPENDENCY_FAILURE")
         #expect(refused.header("Retry-After").flatMap { Int($0) } ?? 0 > 0)
-        let other = try await fixture.ask("POST", "/api/auth/mobile/google", json: signIn)
+        let other = try await fixture.send("POST", "/api/auth/mobile/google", json: signIn)
         #expect(other.comprehension == "429 Too many requests; try again later")
         #expect(other.header("Retry-After") != nil)
         // The limit does not apply to another address, or to routes that do not call Google.
-        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200)
-        #expect(try await fixture.ask("GET", "/v1/user/me", token: fixture.token(ofUser: "42")).status == 200)
+        #expect(
+            try await fixture.send("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200
+        )
+        #expect(try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42")).status == 200)
         fixture.time.advance(by: .seconds(60))
         #expect(try await fixture.connect("ya29.jane").status == 201)
     }
@@ -193,9 +210,9 @@ struct StoringRefusalTests {
     @Test("an address with too many failures must wait, and successful sign-ins do not count")
     func failures() async throws {
         let fixture = try AccountFixture(failuresPerMinute: 2)
-        fixture.google.know("ya29.jane")
+        fixture.google.setAccount("ya29.jane")
         let signIn = { (token: String) in
-            try await fixture.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(token)"}"#).status
+            try await fixture.send("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(token)"}"#).status
         }
         for _ in 1...20 { #expect(try await signIn("ya29.jane") == 200) }
         #expect(try await signIn("ya29.guessed") == 400)
@@ -210,9 +227,13 @@ struct StoringRefusalTests {
     @Test("an outage of Google does not count as a failure of the address")
     func outage() async throws {
         let fixture = try AccountFixture(failuresPerMinute: 1)
-        fixture.google.know("ya29.jane")
-        fixture.google.say("ya29.away", userInfo: .failure(.unavailable(code: "http_503")), tokenInfo: .nothing)
-        for _ in 1...5 { #expect(try await fixture.connect("ya29.away").status == 502) }
+        fixture.google.setAccount("ya29.jane")
+        fixture.google.setLookups(
+            "ya29.unavailable",
+            userInfo: .failure(.unavailable(code: "http_503")),
+            tokenInfo: .noAnswer
+        )
+        for _ in 1...5 { #expect(try await fixture.connect("ya29.unavailable").status == 502) }
         #expect(try await fixture.connect("ya29.jane").status == 201)
     }
 }

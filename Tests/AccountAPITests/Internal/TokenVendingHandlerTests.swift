@@ -7,21 +7,21 @@ import Store
 import Testing
 
 @Suite("A token for a service", .timeLimit(.minutes(10)))
-struct TokenDeskTests {
-    @Test("A valid token is served with all fields of the contract, and audited by the grant's id")
+struct TokenVendingHandlerTests {
+    @Test("A valid token is returned with all fields of the contract, and audited by the grant's id")
     func served() async throws {
         let fixture = try VendingFixture()
         let id = try await fixture.add()
         fixture.time.advance(by: .milliseconds(600_500))
-        let answer = await fixture.ask([("min_ttl", "60"), ("scope", VendingFixture.gmail)])
-        #expect(answer.status == 200)
-        #expect(answer.header("Cache-Control") == "no-store")
+        let response = await fixture.send([("min_ttl", "60"), ("scope", VendingFixture.gmail)])
+        #expect(response.status == 200)
+        #expect(response.header("Cache-Control") == "no-store")
         let expected: [String: JSONValue] = [
             "access_token": .string("stored"), "token_type": .string("Bearer"), "expires_in": .number("2999"),
             "expires_at": .string("2027-01-15T09:00:00Z"),
             "granted_scopes": .array([.string("openid"), .string(VendingFixture.gmail)]), "warning": .null,
         ]
-        #expect(answer.body == .object(expected))
+        #expect(response.body == .object(expected))
         #expect(fixture.endpoint.calls == 0)
         let line = try #require(fixture.audit.vends.first)
         #expect(line["service"]?.string == "full" && line["outcome"]?.string == "served")
@@ -36,8 +36,8 @@ struct TokenDeskTests {
         try await fixture.add(lifetime: .seconds(59))
         // Four fifths of 59 s is less than the default of 60 s.
         fixture.time.advance(by: .seconds(12))
-        #expect(await fixture.ask().token == "access-1")
-        #expect(await fixture.ask().token == "access-1")
+        #expect(await fixture.send().token == "access-1")
+        #expect(await fixture.send().token == "access-1")
         #expect(fixture.audit.vends.map { $0["outcome"]?.string } == ["refreshed", "served"])
     }
 
@@ -48,10 +48,10 @@ struct TokenDeskTests {
         let now = fixture.time.now
         let reason = GrantReason(rawValue: "http_503")
         try await fixture.change { $0.retry(reason: reason, dueAt: now + .seconds(5), at: now) }
-        let answer = await fixture.ask()
-        #expect(answer.token == "stored" && answer.body["warning"]?.string == "http_503")
-        try await fixture.readPromptly()
-        #expect(fixture.askPromptly()?.body["warning"]?.string == "http_503")
+        let response = await fixture.send()
+        #expect(response.token == "stored" && response["warning"]?.string == "http_503")
+        try await fixture.makeImmediatelyReadable()
+        #expect(fixture.sendImmediate()?["warning"]?.string == "http_503")
         #expect(fixture.audit.vends.map { $0["outcome"]?.string } == ["warning", "warning"])
         #expect(fixture.endpoint.calls == 0)
     }
@@ -62,12 +62,12 @@ struct TokenDeskTests {
     func unreachable() async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        fixture.endpoint.answer(.noAnswer(code: "timeout"))
+        fixture.endpoint.setVerdict(.noAnswer(code: "timeout"))
         fixture.time.advance(by: .seconds(3500))
-        let old = await fixture.ask([("min_ttl", "300")])
-        #expect(old.token == "stored" && old.body["warning"]?.string == "timeout")
+        let old = await fixture.send([("min_ttl", "300")])
+        #expect(old.token == "stored" && old["warning"]?.string == "timeout")
         fixture.time.advance(by: .seconds(100))
-        let none = await fixture.ask()
+        let none = await fixture.send()
         #expect(none.error == "503 unavailable" && none.header("Retry-After") == "5")
         #expect(fixture.audit.vends.map { $0["outcome"]?.string } == ["warning", "unavailable"])
     }
@@ -75,7 +75,7 @@ struct TokenDeskTests {
     @Test(
         "Without exactly one known credential a request is refused, and neither read nor audited",
         arguments: [
-            [], [""], ["Bearer"], ["Bearer "], ["Bearer nobody"], ["Basic \(VendingFixture.credential)"],
+            [], [""], ["Bearer"], ["Bearer "], ["Bearer unknown"], ["Basic \(VendingFixture.credential)"],
             [VendingFixture.credential], ["Bearer \(VendingFixture.credential) \(VendingFixture.credential)"],
             ["Bearer \(VendingFixture.credential),Bearer"],
             ["Bearer \(VendingFixture.credential)", "Bearer \(VendingFixture.credential)"],
@@ -85,9 +85,9 @@ struct TokenDeskTests {
     func unauthorized(authorization: [String]) async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        let answer = await fixture.ask([("min_ttl", "wrong")], authorization: authorization)
-        #expect(answer.error == "401 unauthorized")
-        #expect(answer.header("WWW-Authenticate") == "Bearer")
+        let response = await fixture.send([("min_ttl", "wrong")], authorization: authorization)
+        #expect(response.error == "401 unauthorized")
+        #expect(response.header("WWW-Authenticate") == "Bearer")
         #expect(fixture.audit.vends.isEmpty)
         #expect(fixture.counters.lifetime.counts.vends == ["unauthorized": 1])
     }
@@ -102,7 +102,7 @@ struct TokenDeskTests {
     func scheme(authorization: String) async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        #expect(await fixture.ask(authorization: [authorization]).status == 200)
+        #expect(await fixture.send(authorization: [authorization]).status == 200)
     }
 
     @Test(
@@ -117,7 +117,7 @@ struct TokenDeskTests {
     func invalid(query: [ServerRequest.Field]) async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        #expect(await fixture.ask(query).error == "400 invalid_request")
+        #expect(await fixture.send(query).error == "400 invalid_request")
         #expect(fixture.audit.vends.map { $0["outcome"]?.string } == ["invalid_request"])
     }
 
@@ -125,7 +125,7 @@ struct TokenDeskTests {
     func ends(minimum: String) async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
-        #expect(await fixture.ask([("min_ttl", minimum)]).token == "stored")
+        #expect(await fixture.send([("min_ttl", minimum)]).token == "stored")
     }
 
     /// The requests of a service that may have one scope of one user.
@@ -137,19 +137,19 @@ struct TokenDeskTests {
             ("u/1", [], "403 forbidden"), ("u/1", [""], "403 forbidden"), ("u/1", ["openid"], "403 forbidden"),
             ("u/1", [VendingFixture.gmail, "openid"], "403 forbidden"),
             ("u/2", [VendingFixture.gmail], "403 forbidden"),
-            ("nobody", [VendingFixture.gmail], "403 forbidden"),
+            ("unknown", [VendingFixture.gmail], "403 forbidden"),
         ]
     )
     func limited(user: String, scopes: [String], expected: String) async throws {
         let fixture = try VendingFixture()
         try await fixture.add(user: "u/1")
         try await fixture.add(user: "u/2")
-        let answer = await fixture.ask(
+        let response = await fixture.send(
             scopes.map { (name: "scope", value: $0) },
             user: user,
             authorization: ["Bearer \(VendingFixture.limitedCredential)"]
         )
-        #expect(answer.error == expected)
+        #expect(response.error == expected)
         #expect(fixture.audit.vends.count == 1)
         #expect(fixture.audit.vends.allSatisfy { $0["service"]?.string == "limited" })
     }
@@ -158,11 +158,11 @@ struct TokenDeskTests {
     func missingScopes() async throws {
         let fixture = try VendingFixture()
         try await fixture.add(scope: "openid https://www.googleapis.com/auth/userinfo.email")
-        #expect(await fixture.ask([("scope", "openid email")]).status == 200)
-        let answer = await fixture.ask([("scope", "openid profile"), ("scope", VendingFixture.gmail)])
-        #expect(answer.error == "403 missing_scopes")
-        #expect(answer.body["missing"] == .array([.string("profile"), .string(VendingFixture.gmail)]))
-        #expect(answer.token == nil)
+        #expect(await fixture.send([("scope", "openid email")]).status == 200)
+        let response = await fixture.send([("scope", "openid profile"), ("scope", VendingFixture.gmail)])
+        #expect(response.error == "403 missing_scopes")
+        #expect(response["missing"] == .array([.string("profile"), .string(VendingFixture.gmail)]))
+        #expect(response.token == nil)
     }
 
     @Test("A scope that the refresh itself has lost is missing too")
@@ -170,20 +170,20 @@ struct TokenDeskTests {
         let fixture = try VendingFixture()
         try await fixture.add(accessToken: nil)
         fixture.endpoint.narrow(to: "openid")
-        let answer = await fixture.ask([("scope", VendingFixture.gmail)])
-        #expect(answer.error == "403 missing_scopes" && answer.token == nil)
+        let response = await fixture.send([("scope", VendingFixture.gmail)])
+        #expect(response.error == "403 missing_scopes" && response.token == nil)
     }
 
     @Test("A user without a grant and a deleted user are unknown")
     func notFound() async throws {
         let fixture = try VendingFixture()
-        #expect(await fixture.ask().error == "404 not_found")
+        #expect(await fixture.send().error == "404 not_found")
         try await fixture.add()
         try await fixture.store.transact { transaction in
             _ = try AccountDeletion.delete(user: "u/1", in: transaction, at: fixture.time.now, until: fixture.time.now)
         }
-        let answer = await fixture.ask()
-        #expect(answer.error == "404 not_found")
+        let response = await fixture.send()
+        #expect(response.error == "404 not_found")
         #expect(await fixture.renew(#"{"access_token":"stored"}"#).error == "404 not_found")
     }
 
@@ -195,10 +195,10 @@ struct TokenDeskTests {
         let now = fixture.time.now
         try await fixture.change { $0.disconnect(reason: .invalidGrant, at: now) }
         fixture.time.advance(by: .seconds(60))
-        for answer in [await fixture.ask(), await fixture.renew(#"{"access_token":"stored"}"#)] {
-            #expect(answer.error == "409 disconnected")
-            #expect(answer.body["reason"]?.string == "invalid_grant")
-            #expect(answer.body["since"]?.string == "2027-01-15T08:01:00Z")
+        for response in [await fixture.send(), await fixture.renew(#"{"access_token":"stored"}"#)] {
+            #expect(response.error == "409 disconnected")
+            #expect(response["reason"]?.string == "invalid_grant")
+            #expect(response["since"]?.string == "2027-01-15T08:01:00Z")
         }
         #expect(fixture.endpoint.calls == 0)
     }
@@ -207,22 +207,22 @@ struct TokenDeskTests {
     func noRefreshToken() async throws {
         let fixture = try VendingFixture()
         try await fixture.add(refreshToken: nil)
-        #expect(await fixture.ask([("min_ttl", "3600")]).token == "stored")
+        #expect(await fixture.send([("min_ttl", "3600")]).token == "stored")
         fixture.time.advance(by: .seconds(3601))
-        let answer = await fixture.ask()
-        #expect(answer.error == "409 reauth_required")
-        #expect(answer.body["reason"]?.string == "no_refresh_token")
-        #expect(answer.body["since"]?.string == "2027-01-15T09:00:00Z")
+        let response = await fixture.send()
+        #expect(response.error == "409 reauth_required")
+        #expect(response["reason"]?.string == "no_refresh_token")
+        #expect(response["since"]?.string == "2027-01-15T09:00:00Z")
     }
 
-    @Test("A token is not answered if its audit may be lost")
+    @Test("A token is not returned if its audit may be lost")
     func auditUnavailable() async throws {
         let fixture = try VendingFixture()
         try await fixture.add()
         fixture.audit.refuse()
-        let answer = await fixture.ask()
-        #expect(answer.error == "503 audit_unavailable" && answer.token == nil)
-        #expect(answer.header("Retry-After") == "5")
+        let response = await fixture.send()
+        #expect(response.error == "503 audit_unavailable" && response.token == nil)
+        #expect(response.header("Retry-After") == "5")
         #expect(fixture.counters.lifetime.counts.vends == ["audit_unavailable": 1])
     }
 
@@ -235,7 +235,7 @@ struct TokenDeskTests {
         #expect(await fixture.renew(#"{"access_token":"stored"}"#).token == "access-1")
         fixture.time.advance(by: .milliseconds(2_500))
         let again = await fixture.renew(#"{"access_token":"access-1"}"#)
-        #expect(again.error == "503 unavailable" && again.body["reason"]?.string == "just_tried")
+        #expect(again.error == "503 unavailable" && again["reason"]?.string == "just_tried")
         #expect(again.header("Retry-After") == "8")
         #expect(fixture.endpoint.calls == 1)
         #expect(fixture.audit.vends.map { $0["outcome"]?.string } == ["refreshed", "served", "unavailable"])
@@ -257,7 +257,7 @@ struct TokenDeskTests {
     func secrecy() async throws {
         let fixture = try VendingFixture()
         try await fixture.add(user: "jane@example.com")
-        _ = await fixture.ask(user: "jane@example.com")
+        _ = await fixture.send(user: "jane@example.com")
         _ = await fixture.renew(#"{"access_token":"stored"}"#, user: "jane@example.com")
         let text = fixture.audit.texts.joined(separator: "\n")
         #expect(fixture.audit.vends.count == 2)

@@ -8,8 +8,8 @@ import Store
 import Testing
 
 @Suite("Health, readiness, status and metrics", .timeLimit(.minutes(10)))
-struct ProbesTests {
-    private func probes(
+struct MonitoringHandlerTests {
+    private func monitoring(
         _ fixture: VendingFixture,
         stalled: [String] = [],
         report: @escaping @Sendable () async throws -> String = { "{}" }
@@ -29,11 +29,11 @@ struct ProbesTests {
         )
     }
 
-    @Test("The process is healthy while its loops turn")
+    @Test("The process is healthy while its loops run")
     func health() async throws {
         let fixture = try VendingFixture()
-        #expect(await probes(fixture).health().status == 200)
-        let stalled = await probes(fixture, stalled: ["scan", "http"]).health()
+        #expect(await monitoring(fixture).health().status == 200)
+        let stalled = await monitoring(fixture, stalled: ["scan", "http"]).health()
         #expect(stalled.status == 503)
         #expect(String(decoding: stalled.body, as: UTF8.self) == "stalled: scan, http\n")
     }
@@ -45,23 +45,23 @@ struct ProbesTests {
     func readiness(phase: ServingPhase.Phase, status: Int) async throws {
         let fixture = try VendingFixture()
         fixture.phase.enter(phase)
-        let answer = VendAnswer(await probes(fixture).readiness())
-        #expect(answer.status == status)
-        #expect(answer.body["ready"]?.bool == (status == 200))
-        #expect(answer.body["checks"]?["phase"]?.string == phase.rawValue)
-        #expect(answer.body["checks"]?["database"]?.string == "ok")
+        let response = ParsedResponse(await monitoring(fixture).readiness())
+        #expect(response.status == status)
+        #expect(response["ready"]?.bool == (status == 200))
+        #expect(response["checks"]?["phase"]?.string == phase.rawValue)
+        #expect(response["checks"]?["database"]?.string == "ok")
     }
 
     @Test("An outage of Google is shown in the body and does not make the worker unready")
     func outage() async throws {
         let fixture = try VendingFixture()
         try await fixture.add(accessToken: nil)
-        fixture.endpoint.answer(.clientFault(code: "invalid_client"))
-        _ = await fixture.ask()
+        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        _ = await fixture.send()
         fixture.phase.enter(.serving)
-        let answer = VendAnswer(await probes(fixture).readiness())
-        #expect(answer.status == 200)
-        let client = try #require(answer.body["clients"]?.array?.first)
+        let response = ParsedResponse(await monitoring(fixture).readiness())
+        #expect(response.status == 200)
+        let client = try #require(response["clients"]?.array?.first)
         #expect(client["client_id"]?.string == "client" && client["breaker"]?.string == "open")
     }
 
@@ -70,39 +70,39 @@ struct ProbesTests {
         let fixture = try VendingFixture()
         fixture.phase.enter(.serving)
         await fixture.store.close()
-        let answer = VendAnswer(await probes(fixture).readiness())
-        #expect(answer.status == 503)
-        #expect(answer.body["checks"]?["database"]?.string == "closed")
-        let metrics = await probes(fixture).prometheus()
+        let response = ParsedResponse(await monitoring(fixture).readiness())
+        #expect(response.status == 503)
+        #expect(response["checks"]?["database"]?.string == "closed")
+        let metrics = await monitoring(fixture).prometheus()
         #expect(metrics.status == 200)
         #expect(String(decoding: metrics.body, as: UTF8.self).contains("refresh_worker_store_up 0\n"))
-        #expect(await fixture.ask().error == "503 store_unavailable")
+        #expect(await fixture.send().error == "503 store_unavailable")
     }
 
-    @Test("Readiness shows the last check without waiting for the database, and only for a short time")
-    func knowledge() async throws {
+    @Test("Readiness shows the last check without waiting for the database, and only while it is recent")
+    func lastCheck() async throws {
         let fixture = try VendingFixture()
-        let watch = DatabaseReadiness(store: fixture.store, time: fixture.time)
-        #expect(watch.trouble == "not_checked" && watch.sinceLastSuccess == nil)
-        await watch.check()
-        #expect(watch.trouble == nil && watch.sinceLastSuccess == .zero)
+        let readiness = DatabaseReadiness(store: fixture.store, time: fixture.time)
+        #expect(readiness.problem == "not_checked" && readiness.sinceLastSuccess == nil)
+        await readiness.check()
+        #expect(readiness.problem == nil && readiness.sinceLastSuccess == .zero)
         await fixture.store.close()
-        #expect(watch.trouble == nil)
-        // A check that hangs counts as failed once its time is over.
-        fixture.time.advance(by: DatabaseReadiness.interval + DatabaseReadiness.patience)
-        #expect(watch.trouble == nil)
+        #expect(readiness.problem == nil)
+        // A check that stalls counts as failed once its time is over.
+        fixture.time.advance(by: DatabaseReadiness.interval + DatabaseReadiness.timeout)
+        #expect(readiness.problem == nil)
         fixture.time.advance(by: .milliseconds(1))
-        #expect(watch.trouble == "no_answer" && watch.sinceLastSuccess == .milliseconds(5_001))
-        await watch.check()
-        #expect(watch.trouble == "closed" && watch.sinceLastSuccess == .milliseconds(5_001))
+        #expect(readiness.problem == "no_answer" && readiness.sinceLastSuccess == .milliseconds(5_001))
+        await readiness.check()
+        #expect(readiness.problem == "closed" && readiness.sinceLastSuccess == .milliseconds(5_001))
     }
 
     @Test("The status is the report, or 503 without one")
     func status() async throws {
         let fixture = try VendingFixture()
-        let report = await probes(fixture) { #"{"grants":7}"# }.status()
+        let report = await monitoring(fixture) { #"{"grants":7}"# }.status()
         #expect(report.status == 200 && String(decoding: report.body, as: UTF8.self) == #"{"grants":7}"#)
-        let none = await probes(fixture) { throw StoreError(.busy, "busy") }.status()
+        let none = await monitoring(fixture) { throw StoreError(.busy, "busy") }.status()
         #expect(none.status == 503)
         #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
     }
@@ -112,10 +112,10 @@ struct ProbesTests {
         let fixture = try VendingFixture()
         try await fixture.add(user: "u/1", accessToken: nil)
         try await fixture.add(user: "u/2")
-        _ = await fixture.ask()
-        let answer = await probes(fixture).prometheus()
-        #expect(answer.headers.first?.value == "text/plain; version=0.0.4; charset=utf-8")
-        let text = String(decoding: answer.body, as: UTF8.self)
+        _ = await fixture.send()
+        let response = await monitoring(fixture).prometheus()
+        #expect(response.headers.first?.value == "text/plain; version=0.0.4; charset=utf-8")
+        let text = String(decoding: response.body, as: UTF8.self)
         for line in [
             #"refresh_worker_vends_total{outcome="refreshed"} 1"#,
             #"refresh_worker_refreshes_total{outcome="refreshed"} 1"#,
@@ -137,6 +137,6 @@ struct ProbesTests {
         #expect(try await cache.grantStatistics().grants == 0)
         fixture.time.advance(by: .milliseconds(1))
         #expect(try await cache.grantStatistics().grants == 1)
-        #expect(await cache.glimpse()?.grants == 1)
+        #expect(await cache.latestStatistics()?.grants == 1)
     }
 }

@@ -7,8 +7,8 @@ import Testing
 @testable import AccountAPI
 
 @Suite("Refresh tokens of a former backend")
-struct FormerTokenTests {
-    enum Shape: CaseIterable {
+struct FormerRefreshTokenTests {
+    enum TokenFormat: CaseIterable {
         case comprehensionEngine, payPulse
     }
 
@@ -17,7 +17,7 @@ struct FormerTokenTests {
     private static func fixture(acceptFor days: Int? = 30) async throws -> AccountFixture {
         let time = ManualTime()
         let end = days.map { time.now + .seconds($0 * 86_400) }
-        let fixture = try AccountFixture(sessionRules: SessionRules(acceptFormerTokensUntil: end))
+        let fixture = try AccountFixture(sessionSettings: SessionSettings(acceptFormerTokensUntil: end))
         try await fixture.store.transact { transaction in
             try transaction.insert(User(id: "42", createdAt: time.now, email: "jane@example.com"))
             var inactive = User(id: "43", createdAt: time.now)
@@ -30,7 +30,7 @@ struct FormerTokenTests {
     /// Returns a token as the former backends sign it: without `jti` and without a session.
     private static func token(
         _ fixture: AccountFixture,
-        _ shape: Shape = .comprehensionEngine,
+        _ shape: TokenFormat = .comprehensionEngine,
         user: String = "42",
         type: String = "refresh",
         days: Int = 30,
@@ -44,14 +44,14 @@ struct FormerTokenTests {
         return (signer ?? fixture.signer).sign(claims).reveal()
     }
 
-    @Test("a former refresh token begins a session of its user", arguments: Shape.allCases)
-    func accepted(shape: Shape) async throws {
+    @Test("a former refresh token begins a session of its user", arguments: TokenFormat.allCases)
+    func accepted(shape: TokenFormat) async throws {
         let fixture = try await Self.fixture()
-        let answer = try await fixture.refresh(Self.token(fixture, shape))
-        #expect(answer.status == 200)
-        let access = try #require(answer["access_token"]?.string)
-        let refresh = try #require(answer["refresh_token"]?.string)
-        #expect(try await fixture.ask("GET", "/api/auth/me", token: access)["id"] == .string("42"))
+        let response = try await fixture.refresh(Self.token(fixture, shape))
+        #expect(response.status == 200)
+        let access = try #require(response["access_token"]?.string)
+        let refresh = try #require(response["refresh_token"]?.string)
+        #expect(try await fixture.send("GET", "/api/auth/me", token: access)["id"] == .string("42"))
         #expect(try await fixture.refresh(refresh).status == 200)
     }
 
@@ -61,10 +61,10 @@ struct FormerTokenTests {
         #expect(try await off.refresh(Self.token(off)).comprehension == Self.refusal)
 
         let fixture = try await Self.fixture()
-        let stranger = try TokenSigner(secrets: [Secret("a stranger's secret of thirty-two bytes")])
+        let foreignSigner = try TokenSigner(secrets: [Secret("another issuer's secret of thirty-two bytes")])
         let tokens = [
             Self.token(fixture, user: "unknown"), Self.token(fixture, user: "43"), Self.token(fixture, type: "access"),
-            Self.token(fixture, days: -1), Self.token(fixture, by: stranger),
+            Self.token(fixture, days: -1), Self.token(fixture, by: foreignSigner),
         ]
         for token in tokens { #expect(try await fixture.refresh(token).comprehension == Self.refusal) }
         let late = Self.token(fixture, days: 90)
@@ -75,22 +75,22 @@ struct FormerTokenTests {
     @Test("it is not accepted as an access token")
     func noAccess() async throws {
         let fixture = try await Self.fixture()
-        #expect(try await fixture.ask("GET", "/api/auth/me", token: Self.token(fixture)).status == 401)
+        #expect(try await fixture.send("GET", "/api/auth/me", token: Self.token(fixture)).status == 401)
     }
 
     @Test("simultaneous requests with one former token get the tokens of one session")
     func concurrent() async throws {
         let fixture = try await Self.fixture()
         let token = Self.token(fixture)
-        let answers = try await withThrowingTaskGroup(of: [String: JSONValue]?.self) { group in
+        let responses = try await withThrowingTaskGroup(of: [String: JSONValue]?.self) { group in
             for _ in 0..<8 { group.addTask { try await fixture.refresh(token).body?.object } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(answers[0]?["refresh_token"] != nil)
-        #expect(answers.allSatisfy { $0 == answers[0] })
+        #expect(responses[0]?["refresh_token"] != nil)
+        #expect(responses.allSatisfy { $0 == responses[0] })
     }
 
-    @Test("a request whose answer was lost can be repeated, and reuse ends the session permanently")
+    @Test("a request whose response was lost can be repeated, and reuse ends the session permanently")
     func family() async throws {
         let fixture = try await Self.fixture()
         let token = Self.token(fixture)
@@ -106,7 +106,7 @@ struct FormerTokenTests {
     }
 
     @Test(
-        "an answer that is lost on the token's last day does not sign the user out, and an expired token cannot begin a session"
+        "a response that is lost on the token's last day does not sign the user out, and an expired token cannot begin a session"
     )
     func lastDay() async throws {
         let fixture = try await Self.fixture(acceptFor: 60)
@@ -124,7 +124,7 @@ struct FormerTokenTests {
         let token = Self.token(fixture)
         let body = #"{"refresh_token":"\#(token)"}"#
         let successor = hasBegun ? try await fixture.refresh(token)["refresh_token"]?.string : nil
-        #expect(try await fixture.ask("POST", "/api/auth/logout", json: body).status == 200)
+        #expect(try await fixture.send("POST", "/api/auth/logout", json: body).status == 200)
         #expect(try await fixture.refresh(token).comprehension == Self.refusal)
         if let successor { #expect(try await fixture.refresh(successor).comprehension == Self.refusal) }
     }
@@ -135,7 +135,7 @@ struct FormerTokenTests {
         let token = Self.token(fixture, days: 365)
         #expect(try await fixture.refresh(token).status == 200)
         #expect(
-            try await fixture.ask("POST", "/api/auth/logout", json: #"{"refresh_token":"\#(token)"}"#).status == 200
+            try await fixture.send("POST", "/api/auth/logout", json: #"{"refresh_token":"\#(token)"}"#).status == 200
         )
         for _ in 0..<12 {
             fixture.time.advance(by: .seconds(30 * 86_400))

@@ -4,16 +4,16 @@ internal import RefreshEngine
 internal import Secrets
 internal import Store
 
-/// Stores the tokens that an app brings, with a decision that is valid for the data stored at that instant.
-struct GmailConnection: Sendable {
-    /// The number of times the stored grant may change under the decision before the app is asked to try again.
-    private static let mostRounds = 16
-    /// Longer than any access token lives, so that a refresh is made.
-    private static let moreThanAnyLife: Duration = .seconds(365 * 86_400)
+/// Connects a user's Gmail: stores the app's tokens by a decision that is valid for the data stored at that instant.
+struct GmailConnector: Sendable {
+    /// The number of decisions before the request fails: each is void if the stored grant changes before the commit.
+    private static let maxAttempts = 16
+    /// Longer than any access token's lifetime, so that a refresh is made.
+    private static let longerThanAnyLifetime: Duration = .seconds(365 * 86_400)
     /// The lifetime of Google's access tokens, for tokens of unknown lifetime.
-    private static let usualLifetime: Duration = .seconds(3600)
+    private static let defaultLifetime: Duration = .seconds(3600)
 
-    let services: RouteDependencies
+    let dependencies: RouteDependencies
     let tokens: GmailTokens
     let identity: GoogleIdentity
     let caller: AuthenticatedCaller
@@ -23,7 +23,7 @@ struct GmailConnection: Sendable {
         var grant: Grant
     }
 
-    private enum Attempt: Sendable {
+    private enum CommitResult: Sendable {
         case stored(Grant, [GrantEvent])
         /// The stored grant differs from the expected one: decide again.
         case changed
@@ -35,51 +35,51 @@ struct GmailConnection: Sendable {
     }
 
     func store() async throws -> Outcome {
-        for _ in 0..<Self.mostRounds {
-            let (stored, verdict) = try await decide()
-            let refreshToken = try await ownRefreshToken(verdict, over: stored)
-            let now = services.time.now
+        for _ in 0..<Self.maxAttempts {
+            let (stored, decision) = try await decide()
+            let refreshToken = try await acceptedRefreshToken(decision, over: stored)
+            let now = dependencies.time.now
             guard
                 case .stored(let grant, let events) = try await commit(
-                    try plan(verdict, over: stored, bringing: refreshToken, at: now),
+                    try plan(decision, over: stored, refreshToken: refreshToken, at: now),
                     at: now
                 )
             else { continue }
-            for event in events { services.log.state(event) }
-            await services.engine.storeChanged()
-            return Outcome(relation: verdict.relation, grant: grant)
+            for event in events { dependencies.log.state(event) }
+            await dependencies.engine.storeChanged()
+            return Outcome(relation: decision.relation, grant: grant)
         }
         throw StoreError(.busy, "the user's grant changed too often while it was being stored")
     }
 
     // MARK: Deciding
 
-    private func decide() async throws -> (stored: Grant?, verdict: ConnectionRules.Verdict) {
-        var learnt = ConnectionRules.LearnedAccount.notAsked
+    private func decide() async throws -> (stored: Grant?, decision: ConnectionRules.Decision) {
+        var lookup = ConnectionRules.OwnerLookup.notLookedUp
         while true {
-            let stored = try await services.store.grant(ofUser: caller.userID)
-            switch ConnectionRules.step(stored: stored, learnt: learnt, brought: identity.owner) {
-            case .decided(let verdict): return (stored, verdict)
-            case .learnOwner: learnt = try await learnOwner()
+            let stored = try await dependencies.store.grant(ofUser: caller.userID)
+            switch ConnectionRules.step(stored: stored, lookup: lookup, incoming: identity.owner) {
+            case .decided(let decision): return (stored, decision)
+            case .lookUpOwner: lookup = try await lookUpOwner()
             }
         }
     }
 
     /// Returns the owner of the stored grant, from a refresh and userinfo.
-    private func learnOwner() async throws -> ConnectionRules.LearnedAccount {
+    private func lookUpOwner() async throws -> ConnectionRules.OwnerLookup {
         let token: VendedToken
         do {
-            token = try await services.engine.freshToken(of: caller.userID, minimumLife: Self.moreThanAnyLife)
+            token = try await dependencies.engine.freshToken(of: caller.userID, minimumLife: Self.longerThanAnyLifetime)
         } catch VendingFailure.refused, VendingFailure.unreadable {
-            return .unknowable
+            return .unavailable
         } catch VendingFailure.unknownUser {
-            return .notAsked
+            return .notLookedUp
         }
         do throws(AccountLookupFailure) {
-            let owner = try await services.google.userInfo(accessToken: token.accessToken)
+            let owner = try await dependencies.google.userInfo(accessToken: token.accessToken)
             return .owner(Grant.Owner(googleUserID: owner.googleUserID, email: owner.email))
         } catch .refused {
-            return .unknowable
+            return .unavailable
         } catch .unavailable(let code) {
             throw IdentityFailure.unavailable(code: code)
         }
@@ -87,28 +87,29 @@ struct GmailConnection: Sendable {
 
     /// Returns the new refresh token, unless it is known to belong to another account.
     ///
-    /// Otherwise an app that sends a token from before a switch would give one account the other's mail.
-    private func ownRefreshToken(_ verdict: ConnectionRules.Verdict, over stored: Grant?) async throws -> Secret? {
+    /// Otherwise an app that sends a token from before a switch would give one account access to the other's mail.
+    private func acceptedRefreshToken(_ decision: ConnectionRules.Decision, over stored: Grant?) async throws -> Secret?
+    {
         guard let token = tokens.refreshToken else { return nil }
-        if let stored, verdict.relation.isSwitch, !stored.hasForeignToken,
-            !services.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
+        if let stored, decision.relation.isSwitch, !stored.hasForeignToken,
+            !dependencies.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
         {
             return nil
         }
         let mark = TokenMarks(of: token).digest
-        let holders = try await services.store.transact { try $0.grants(withRefreshTokenMark: mark) }
-        return ConnectionRules.belongToOthers(holders, than: identity.owner) ? nil : token
+        let holders = try await dependencies.store.transact { try $0.grants(withRefreshTokenMark: mark) }
+        return ConnectionRules.areOfOtherAccount(holders, than: identity.owner) ? nil : token
     }
 
     private func plan(
-        _ verdict: ConnectionRules.Verdict,
+        _ decision: ConnectionRules.Decision,
         over stored: Grant?,
-        bringing refreshToken: Secret?,
+        refreshToken: Secret?,
         at now: Timestamp
     ) throws(SealError) -> Plan {
         guard let stored else {
-            let id = GrantID.random(from: services.random)
-            let incoming = try incoming(for: id, bringing: refreshToken, at: now)
+            let id = GrantID.random(from: dependencies.random)
+            let incoming = try incomingTokens(for: id, refreshToken: refreshToken, at: now)
             let dueAt = DueTimes.due(
                 accessToken: incoming.accessToken,
                 hasRefreshToken: incoming.refreshToken != nil,
@@ -127,29 +128,29 @@ struct GmailConnection: Sendable {
         return .replacement(
             Reconnection(
                 stored: stored,
-                incoming: try incoming(for: stored.id, bringing: refreshToken, at: now),
-                replacesRefreshToken: services.vault.isOther(
+                incoming: try incomingTokens(for: stored.id, refreshToken: refreshToken, at: now),
+                replacesRefreshToken: dependencies.vault.isOther(
                     refreshToken: refreshToken,
                     ofClient: identity.clientID,
                     than: stored
                 ),
-                switchesAccount: !verdict.keepsStored
+                switchesAccount: !decision.keepsStored
             )
         )
     }
 
     /// Returns the sealed tokens for a grant; Google's scope and lifetime take precedence over the app's.
-    private func incoming(
+    private func incomingTokens(
         for id: GrantID,
-        bringing refreshToken: Secret?,
+        refreshToken: Secret?,
         at now: Timestamp
     ) throws(SealError) -> IncomingTokens {
-        let vault = services.vault
+        let vault = dependencies.vault
         var incoming = IncomingTokens(clientID: identity.clientID, owner: identity.owner, scope: scope)
         incoming.accessToken = Grant.AccessToken(
             sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
             obtainedAt: now,
-            expiresAt: now + (identity.lifetime ?? tokens.lifetime ?? Self.usualLifetime)
+            expiresAt: now + (identity.lifetime ?? tokens.lifetime ?? Self.defaultLifetime)
         )
         if let token = refreshToken {
             incoming.refreshToken = try vault.seal(
@@ -165,29 +166,29 @@ struct GmailConnection: Sendable {
 
     // MARK: Storing
 
-    private func commit(_ plan: Plan, at now: Timestamp) async throws -> Attempt {
-        try services.vault.checkMaySeal()
+    private func commit(_ plan: Plan, at now: Timestamp) async throws -> CommitResult {
+        try dependencies.vault.checkMaySeal()
         let (caller, identity, token) = (caller, identity, tokens.accessToken)
-        return try await services.store.transact { transaction in
+        return try await dependencies.store.transact { transaction in
             try ProofOfIdentity.check(token, of: identity, in: transaction, at: now)
-            let arrival: (grant: Grant, events: [GrantEvent], isNew: Bool)
+            let change: (grant: Grant, events: [GrantEvent], isNew: Bool)
             switch (plan, try transaction.grant(ofUser: caller.userID)) {
             case (.new(let grant, let events), nil):
-                arrival = (grant, events, true)
-            case (.replacement(let replacement), var grant?) where replacement.isBased(on: grant):
-                let events = replacement.apply(to: &grant, at: now) { DueTimes.due($0, at: now) }
-                arrival = (grant, events, false)
+                change = (grant, events, true)
+            case (.replacement(let reconnection), var grant?) where reconnection.isBased(on: grant):
+                let events = reconnection.apply(to: &grant, at: now) { DueTimes.due($0, at: now) }
+                change = (grant, events, false)
             default:
                 return .changed
             }
-            var user = try caller.settle(in: transaction, at: now)
+            var user = try caller.storeUser(in: transaction, at: now)
             if user.name?.isEmpty ?? true, let name = identity.name {
                 user.name = name
                 try transaction.update(user)
             }
-            if arrival.isNew { try transaction.insert(arrival.grant) } else { try transaction.update(arrival.grant) }
-            for event in arrival.events { try transaction.record(event) }
-            return .stored(arrival.grant, arrival.events)
+            if change.isNew { try transaction.insert(change.grant) } else { try transaction.update(change.grant) }
+            for event in change.events { try transaction.record(event) }
+            return .stored(change.grant, change.events)
         }
     }
 }

@@ -2,7 +2,7 @@ internal import HTTPServer
 internal import JSON
 
 extension ServerResponse {
-    /// Returns an answer whose body is the object that `body` writes.
+    /// Returns a response whose body is the object that `body` writes.
     static func object(status: Int = 200, headers: [ServerRequest.Field] = [], _ body: (inout JSONLine) -> Void) -> Self
     {
         var line = JSONLine()
@@ -13,7 +13,7 @@ extension ServerResponse {
     /// The header that forbids caching.
     static let noStore: ServerRequest.Field = ("Cache-Control", "no-store")
 
-    /// The answer with headers that forbid caching and content sniffing.
+    /// The response with headers that forbid caching and content sniffing.
     var secured: ServerResponse {
         var response = self
         response.headers += [Self.noStore, ("X-Content-Type-Options", "nosniff")]
@@ -22,8 +22,16 @@ extension ServerResponse {
 }
 
 extension JSONLine {
-    /// Writes a text, or `null` if it is not known.
+    /// Writes a text, or `null` for `nil`.
     mutating func optional(_ key: String, _ value: String?) {
         if let value { field(key, value) } else { null(key) }
+    }
+}
+
+extension Duration {
+    /// The duration as a `Retry-After` header, rounded up so that a client that waits is not refused again.
+    var retryAfter: ServerRequest.Field {
+        let (seconds, attoseconds) = components
+        return ("Retry-After", "\(max(1, attoseconds > 0 ? seconds + 1 : seconds))")
     }
 }

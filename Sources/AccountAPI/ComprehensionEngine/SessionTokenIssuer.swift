@@ -3,16 +3,8 @@ internal import JSON
 internal import Secrets
 internal import Store
 
-/// The two tokens of an app that has signed in.
-struct SessionTokenPair: Sendable {
-    let accessToken: Secret
-    let refreshToken: Secret
-    /// The remaining lifetime of the access token.
-    let accessLifetime: Duration
-}
-
-/// Makes the tokens of a session.
-struct SessionTokens: Sendable {
+/// Issues the tokens of a session.
+struct SessionTokenIssuer: Sendable {
     static let accessLifetime: Duration = .seconds(1800)
     static let refreshLifetime: Duration = .seconds(30 * 86_400)
 
@@ -56,8 +48,8 @@ struct SessionTokens: Sendable {
 }
 
 extension JSONLine {
-    fileprivate mutating func lifetime(from now: Timestamp, _ span: Duration) {
+    fileprivate mutating func lifetime(from now: Timestamp, _ lifetime: Duration) {
         field("iat", now.milliseconds / 1000)
-        field("exp", (now + span).milliseconds / 1000)
+        field("exp", (now + lifetime).milliseconds / 1000)
     }
 }

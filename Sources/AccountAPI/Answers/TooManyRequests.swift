@@ -1,4 +1,0 @@
-/// An address has sent more requests than it may.
-struct TooManyRequests: Error, Hashable, Sendable {
-    let retryAfter: Duration
-}
