@@ -46,7 +46,7 @@ package struct Pacer: Sendable {
     }
 
     /// Puts back requests that were taken and not sent.
-    package mutating func putBack(_ count: Int, at now: BootInstant) {
+    package mutating func refund(_ count: Int, at now: BootInstant) {
         tokens = min(tokens + Double(count), Self.capacity(pace: pace(at: now)))
     }
 

@@ -88,7 +88,10 @@ struct SecretReadingTests {
     func unreadable() throws {
         let folder = try TemporaryFolder()
         let missing = #expect(throws: SecretReadError.self) { try Secret.read(file: folder.file("none")) }
-        #expect("\(try #require(missing))" == "\(folder.file("none")) cannot be read: open failed: No such file or directory")
+        #expect(
+            "\(try #require(missing))"
+                == "\(folder.file("none")) cannot be read: open failed: No such file or directory"
+        )
         let directory = #expect(throws: SecretReadError.self) { try Secret.read(file: folder.path) }
         #expect("\(try #require(directory))" == "\(folder.path) cannot be read: read failed: Is a directory")
     }

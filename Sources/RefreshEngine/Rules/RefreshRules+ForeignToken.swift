@@ -16,7 +16,8 @@ extension RefreshRules {
     func decideClientOrForeignToken(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
         let since = stored.grant.reason == .invalidGrantUnconfirmed ? nil : stored.grant.suspectedSince
         // A worker with a wrong secret would otherwise end grants that the other workers refresh.
-        guard stored.result.clientSecret == stored.health.provenClientSecret || stored.health.provenSuccessAt == nil else {
+        guard stored.result.clientSecret == stored.health.provenClientSecret || stored.health.provenSuccessAt == nil
+        else {
             var decision = decideFirstRefusal(code, stored)
             decision.alarm = Alarm(
                 kind: .clientSecretsDiffer,

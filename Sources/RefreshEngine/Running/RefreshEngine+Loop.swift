@@ -91,7 +91,7 @@ extension RefreshEngine {
             switch state.nextStep(of: &round, under: conditions) {
             case .claim(let ids, let client, let takenAt):
                 let outcome = await claimAndSend(ids, dueBy: time.now).outcome
-                state.putBack(outcome.lost, of: client, takenAt: takenAt)
+                state.refund(outcome.lost, of: client, takenAt: takenAt)
             case .askForProbe(let client):
                 await probe(client)
             case .end(let wait):

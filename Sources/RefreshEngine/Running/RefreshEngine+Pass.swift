@@ -58,7 +58,7 @@ extension RefreshEngine {
             let allowed = await waitForAllowance(of: client, wanting: remaining.count, until: end)
             guard allowed > 0 else { return ended + remaining.map { _ in .abandoned } }
             let (completions, outcome) = await claimAndSend(Array(remaining.prefix(allowed)), dueBy: dueBy)
-            state.putBack(outcome.lost, of: client, takenAt: time.sinceBoot)
+            state.refund(outcome.lost, of: client, takenAt: time.sinceBoot)
             for completion in completions { ended.append(await completion.value) }
             remaining = remaining.dropFirst(allowed)
         }

@@ -27,10 +27,10 @@ extension RefreshEngineState {
     }
 
     /// Returns requests to a client's pacer that were taken and not sent.
-    mutating func putBack(_ count: Int, of client: String, takenAt instant: BootInstant) {
+    mutating func refund(_ count: Int, of client: String, takenAt instant: BootInstant) {
         guard count > 0 else { return }
         let instant = sharedInstant(at: instant)
-        gates[client]?.pacer.putBack(count, at: instant)
+        gates[client]?.pacer.refund(count, at: instant)
     }
 
     /// The number of refreshes that may be in flight now.

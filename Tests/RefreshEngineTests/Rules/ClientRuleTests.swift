@@ -204,7 +204,10 @@ struct ForeignTokenTests {
         #expect(!fixture.health.breaker.isOpen)
     }
 
-    @Test("A success with another client secret than the refused worker's never ends a grant", arguments: [true, false])
+    @Test(
+        "A success with another client secret than the refused worker's never ends a grant",
+        arguments: [true, false]
+    )
     func otherClientSecret(isProven: Bool) throws {
         let right = ClientSecretFingerprint(of: Secret("right"), clientID: "client")
         let wrong = ClientSecretFingerprint(of: Secret("wrong"), clientID: "client")

@@ -20,7 +20,10 @@ struct SteadyStateTests {
             #expect(account.longestGap == .zero, "account \(number)")
             #expect(account.maximumInFlight == 1)
             // At once, at its first home instant 300 to 3,300 s later, and then every 3,000 s, apart from the grain.
-            #expect((15...16).contains(account.requestTimes.count), "account \(number): \(account.requestTimes.count) calls")
+            #expect(
+                (15...16).contains(account.requestTimes.count),
+                "account \(number): \(account.requestTimes.count) calls"
+            )
             let waits = zip(account.requestTimes.dropFirst(), account.requestTimes).map { $0 - $1 }
             #expect(waits[0] >= .seconds(299) && waits[0] <= .seconds(3421), "account \(number)")
             #expect(waits.dropFirst().allSatisfy { abs($0.inSeconds - 3000) <= 121 }, "account \(number)")

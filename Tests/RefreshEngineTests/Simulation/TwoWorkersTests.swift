@@ -14,7 +14,10 @@ struct TwoWorkersTests {
         await fixture.run(engines, for: .seconds(4 * 3600), grain: .seconds(60))
         for (number, account) in fixture.google.accounts {
             #expect(account.maximumInFlight == 1 && account.longestGap == .zero, "account \(number)")
-            #expect((5...6).contains(account.requestTimes.count), "account \(number): \(account.requestTimes.count) calls")
+            #expect(
+                (5...6).contains(account.requestTimes.count),
+                "account \(number): \(account.requestTimes.count) calls"
+            )
             let waits = zip(account.requestTimes.dropFirst(), account.requestTimes).map { $0 - $1 }
             #expect(waits.dropFirst().allSatisfy { abs($0.inSeconds - 3000) <= 61 }, "account \(number)")
         }

@@ -66,14 +66,14 @@ struct DispatchStateTests {
     }
 
     @Test("Requests that were allowed and not sent are put back into the pace")
-    func putBack() {
+    func refund() {
         var fixture = StateFixture(maxRate: 50)
         fixture.queue(1...30)
         guard case .claim(let ids, let client, let takenAt) = fixture.firstStep() else {
             Issue.record("nothing to claim")
             return
         }
-        fixture.state.putBack(ids.count, of: client, takenAt: takenAt)
+        fixture.state.refund(ids.count, of: client, takenAt: takenAt)
         #expect(fixture.firstStep().claimed?.count == 10)
     }
 

@@ -197,8 +197,8 @@ struct DoctorTests {
             let found = Doctor(context: try fixture.context(flags)).fileDiagnoses()
             let diagnosis = try #require(found.first { $0.subject == "client secret" })
             #expect(diagnosis.severity == .warning)
-            #expect(diagnosis.words.contains("'1-a.apps.googleusercontent.com'"))
-            #expect(!diagnosis.words.contains("2-b") && !diagnosis.words.contains("hush"))
+            #expect(diagnosis.text.contains("'1-a.apps.googleusercontent.com'"))
+            #expect(!diagnosis.text.contains("2-b") && !diagnosis.text.contains("hush"))
         }
     }
 

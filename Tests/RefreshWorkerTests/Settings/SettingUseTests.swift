@@ -103,7 +103,7 @@ struct SettingUseTests {
                 #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.secret.reveal() == "second")
             }
             try await StartedWorker.with(one, in: fixture) { started in
-                #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.reveal() == "second")
+                #expect(await started.worker.engine.dispatcher.clientSecrets[removed]?.secret.reveal() == "second")
             }
         }
     }
