@@ -60,8 +60,9 @@ package struct Breaker: Hashable, Sendable {
     /// The number of endpoint failures in a row that may be an outage, whose grants are retried at its end.
     package static let failuresInOutage = 5
 
-    /// The shortest duration of an outage: shorter series of failures may be random. At an error rate of a half, five
-    /// in a row are common.
+    /// The shortest duration of an outage: shorter series of failures may be random.
+    ///
+    /// At an error rate of a half, five in a row are common.
     package static let shortestOutage: Duration = .seconds(10)
 
     /// The shortest time between two immediate retries of all failed grants.

@@ -26,7 +26,7 @@ struct MetricsLogTests {
 
     @Test("writes the result of a run in the form on which scripts rely")
     func runOnce() {
-        let event = MetricsSamples.all.compactMap { $0 as? RunOnceEvent }.first
+        let event = MetricsSamples.all.compactMap { $0 as? PassEvent }.first
         if let event { log.record(event) }
         let expected = """
             {"event":"run_once","due":28,"refreshed":1,"retrying":2,"held":3,"suspended":4,"reauth_required":5,\

@@ -59,7 +59,7 @@ enum MetricsSamples {
         ),
         summary(counts, .init(active: 5, retrying: 4, suspended: 3, reauthRequired: 2, disconnected: 1)),
         summary(noCounts, nil),
-        RunOnceEvent(
+        PassEvent(
             due: 28,
             refreshed: 1,
             retrying: 2,

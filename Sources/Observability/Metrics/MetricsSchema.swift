@@ -10,7 +10,7 @@ package enum MetricsSchema {
     /// The events, in the order of the document.
     package static let events: [any MetricsEvent.Type] = [
         RefreshEvent.self, VendEvent.self, StateEvent.self, BreakerEvent.self, PacerEvent.self, AlarmEvent.self,
-        SecurityEventEvent.self, SummaryEvent.self, RunOnceEvent.self, StartedEvent.self, StoppingEvent.self,
+        SecurityEventEvent.self, SummaryEvent.self, PassEvent.self, StartedEvent.self, StoppingEvent.self,
         StoppedEvent.self, ClockStepEvent.self, NoticeEvent.self,
     ]
 }

@@ -163,13 +163,13 @@ extension Doctor {
     }
 
     static func check(_ subject: String, keyRing: KeyRingSummary, keysInUse: [KeyID: Int]) -> Diagnosis {
-        let lacking = keyRing.lacking(of: keysInUse)
-        guard lacking.isEmpty else {
-            let tokens = lacking.reduce(0) { $0 + (keysInUse[$1] ?? 0) }
+        let missing = keyRing.missingKeys(of: keysInUse)
+        guard missing.isEmpty else {
+            let tokens = missing.reduce(0) { $0 + (keysInUse[$1] ?? 0) }
             return .fault(
                 subject,
                 """
-                \(KeyListing.tokens(tokens)) sealed with \(lacking.map(\.description).joined(separator: ", ")), which the \
+                \(KeyListing.tokens(tokens)) sealed with \(missing.map(\.description).joined(separator: ", ")), which the \
                 ring lacks, cannot be opened: restore the key ring from a backup, or have those users sign in again
                 """
             )

@@ -23,7 +23,7 @@ struct KeyListing: Equatable, Sendable {
     }
 
     static func warnings(keys: KeyRingSummary, keysInUse: [KeyID: Int]) -> [String] {
-        keys.lacking(of: keysInUse).map { id in
+        keys.missingKeys(of: keysInUse).map { id in
             """
             warning: \(tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened: \
             restore the key's line from a backup of the key ring, or have those users sign in again

@@ -55,7 +55,7 @@ struct KeyRingSummary: Equatable, Sendable {
     var firstPending: KeyID? { entries.first { $0.role == .pending }?.id }
 
     /// Keys that seal stored tokens but are missing in the ring: those tokens cannot be opened.
-    func lacking(of keysInUse: [KeyID: Int]) -> [KeyID] {
+    func missingKeys(of keysInUse: [KeyID: Int]) -> [KeyID] {
         keysInUse.keys.filter { role(of: $0) == nil }.sorted()
     }
 }

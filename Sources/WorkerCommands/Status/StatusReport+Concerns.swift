@@ -31,11 +31,11 @@ extension StatusReport {
 
     private var keyConcerns: [String] {
         guard let keyRing else { return ["the key ring cannot be read: run: refresh-worker doctor"] }
-        let lacking = keyRing.lacking(of: keysInUse).map { id in
+        let missing = keyRing.missingKeys(of: keysInUse).map { id in
             "\(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened"
         }
-        guard let pending = keyRing.firstPending else { return lacking }
-        return lacking + ["the rotation to key \(pending) is not finished: run: refresh-worker keys rotate"]
+        guard let pending = keyRing.firstPending else { return missing }
+        return missing + ["the rotation to key \(pending) is not finished: run: refresh-worker keys rotate"]
     }
 
     private var grantConcerns: [String] {

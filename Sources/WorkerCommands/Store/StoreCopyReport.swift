@@ -75,12 +75,12 @@ extension CommandFailure {
                 .cannotCreate,
                 "\(target) contains data already and was not changed: name an empty database with --to"
             )
-        case .differs(let kind, let ours, let theirs):
+        case .differs(let kind, let sourceDigest, let copyDigest):
             self.init(
                 .badData,
                 """
-                the \(kind.plural) of \(target) are not those of \(source) (\(theirs.count) records, SHA-256 \
-                \(theirs); \(ours.count) records, SHA-256 \(ours)): it was begun as a copy of something else, or a \
+                the \(kind.plural) of \(target) are not those of \(source) (\(copyDigest.count) records, SHA-256 \
+                \(copyDigest); \(sourceDigest.count) records, SHA-256 \(sourceDigest)): it was begun as a copy of something else, or a \
                 worker has used one of them since
                 \(target) cannot be used by a worker in this state. To copy again, empty it first: \(Self.emptying(target))
                 """

@@ -15,7 +15,7 @@ extension CommandSpecification {
         ],
         settings: [.config, .caFile],
         exitCodes: [.usage],
-        subcommands: [register, standing, verify]
+        subcommands: [register, status, verify]
     )
 
     private static let access = [
@@ -62,7 +62,7 @@ extension CommandSpecification {
         make: { .manageGoogleEvents(order(.register(url: $0.options["url"] ?? ""), $0)) }
     )
 
-    private static let standing = CommandSpecification(
+    private static let status = CommandSpecification(
         words: ["google-events", "status"],
         summary: "show where Google posts events, which ones, and whether the stream is enabled",
         discussion: ["While a stream is disabled, events are neither sent nor kept; register enables it."],
@@ -89,7 +89,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "state",
                 kind: .text(as: "TEXT", AllowedText(lengthLimit: 128, signs: "-_.:")),
-                summary: "a text that the event carries. Default: \(usualState)"
+                summary: "a text that the event carries. Default: \(defaultState)"
             )
         ] + access,
         settings: [.config, .caFile, .logLevel],
@@ -101,10 +101,10 @@ extension CommandSpecification {
         ],
         exitCodes: endings,
         problems: { missing(["service-account-file"], in: $0) },
-        make: { .manageGoogleEvents(order(.verify(state: $0.options["state"] ?? usualState), $0)) }
+        make: { .manageGoogleEvents(order(.verify(state: $0.options["state"] ?? defaultState), $0)) }
     )
 
-    private static let usualState = "refresh-worker"
+    private static let defaultState = "refresh-worker"
 
     private static func missing(_ names: [String], in arguments: CommandArguments) -> [String] {
         names.filter { !arguments.has($0) }.map { "--\($0) is needed" }

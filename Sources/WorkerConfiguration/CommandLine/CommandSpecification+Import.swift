@@ -97,9 +97,11 @@ extension CommandSpecification {
     @Sendable
     private static func importProblems(_ arguments: CommandArguments) -> [String] {
         guard arguments.has("from") else {
-            let stray = secretsOptions.filter { arguments.has($0) }.map { "--\($0) has a meaning only with --from" }
+            let unexpected = secretsOptions.filter { arguments.has($0) }.map {
+                "--\($0) has a meaning only with --from"
+            }
             let missing = arguments.operands.isEmpty ? ["'grants import' takes FILE or --from; neither was given"] : []
-            return stray + missing
+            return unexpected + missing
         }
         var problems: [String] = []
         if !arguments.operands.isEmpty { problems.append("'grants import' takes either FILE or --from, not both") }

@@ -80,7 +80,7 @@ extension CommandContext {
         report(unstored, in: worker.spill)
         if let error = await moved.value { throw error }
         let summary = try outcome.get()
-        let event = RunOnceEvent(summary, unstored, took: time.sinceBoot - started)
+        let event = PassEvent(summary, unstored, took: time.sinceBoot - started)
         if case .file = configuration.metricsLog { metrics.record(event) }
         _ = await worker.writer.flush()
         // The last line of standard output, even if the metrics log is elsewhere.
@@ -117,7 +117,7 @@ extension CommandContext {
     }
 }
 
-extension RunOnceEvent {
+extension PassEvent {
     fileprivate init(_ summary: PassSummary, _ unstored: UnstoredResults, took duration: Duration) {
         self.init(
             due: summary.due,

@@ -12,7 +12,7 @@ import Store
 struct OperatorFixture: Sendable {
     let root: String
     /// The clock of the commands too: if they read the machine's, the reports of workers would expire by chance.
-    let time = ManualTime(immediateUpTo: .milliseconds(5))
+    let time = ManualTime(now: SystemTime().now, immediateUpTo: .milliseconds(5))
     let diagnostics: DiagnosticLog
 
     static func with<Result>(_ body: (OperatorFixture) async throws -> Result) async throws -> Result {

@@ -84,10 +84,10 @@ struct StartedWorker {
         case .clientSecretFile:
             let secret = await worker.engine.dispatcher.clientSecrets[configuration.clientIDs[0]]
             return [secret?.secret.reveal() ?? "none"]
-        case .tokenEndpoint: return await endpoints("refreshes")
+        case .tokenEndpoint: return await endpoints("refreshPattern")
         case .userinfoEndpoint: return await endpoints("userinfo")
-        case .tokeninfoEndpoint: return await endpoints("inquiries")
-        case .revocationEndpoint: return await endpoints("revocations")
+        case .tokeninfoEndpoint: return await endpoints("tokeninfoPattern")
+        case .revocationEndpoint: return await endpoints("revocationPattern")
         case .caFile:
             return [stored("configuration", in: worker.http, as: HTTPClient.Configuration.self)?.caFile ?? "none"]
         case .metricsLog: return [try names(ending: ".jsonl")]

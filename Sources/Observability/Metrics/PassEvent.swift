@@ -2,7 +2,7 @@ package import Clocks
 package import JSON
 
 /// The result of a pass, which tries each due grant once: the last line on standard output.
-package struct RunOnceEvent: MetricsEvent {
+package struct PassEvent: MetricsEvent {
     package static let name = "run_once"
 
     package static let fields: [MetricsField] = [
