@@ -158,7 +158,7 @@ def scenario(fixture):
     is_alive("three lost answers in a row")
 
     assert "logged out" in run("log-out"), "the log-out succeeds"
-    assert "Nobody is signed in" in run("call", expect=1), "the app stays signed out"
+    assert "No user is signed in" in run("call", expect=1), "the app stays signed out"
     assert fixture.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 0, "the log-out ends the session"
     assert not network.failures, "the worker answers each request"
     network.shutdown()
