@@ -158,7 +158,7 @@ def copies(fixture):
     assert "both databases have the same content: SHA-256" in first, "both databases have the same checksum"
     digest = first.split("SHA-256 ")[1].split()[0]
     again = fixture.run("store", "copy", "--from", fixture.database, "--to", file, expect=73)
-    assert "holds data already" in again.stderr, "a database with data is not overwritten"
+    assert "contains data already" in again.stderr, "a database with data is not overwritten"
     moved(fixture, file)
     fixture.server.execute("CREATE DATABASE second")
     second = fixture.database.replace("/postgres?", "/second?")
