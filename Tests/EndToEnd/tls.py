@@ -50,7 +50,7 @@ class TLSListener(Listener):
         self.context = authority.context()
 
     def connection(self):
-        return http.client.HTTPSConnection("localhost", self.fixture, timeout=60, context=self.context)
+        return http.client.HTTPSConnection("localhost", self.address, timeout=60, context=self.context)
 
     def certificate_name(self):
         """The name in the certificate of a new connection."""

@@ -54,11 +54,11 @@ class Phone(TLSListener):
 
     def __init__(self, port, authority, address):
         super().__init__(port, authority)
-        self.address = address
+        self.source = (address, 0)
 
     def connection(self):
         return http.client.HTTPSConnection(
-            "localhost", self.fixture, timeout=60, context=self.context, source_address=(self.address, 0)
+            "localhost", self.address, timeout=60, context=self.context, source_address=self.source
         )
 
 
