@@ -15,13 +15,13 @@ enum Seed {
                BenchmarkSeed exercise --database FILE --keys FILE --grants N [--ahead S]
                BenchmarkSeed heap     --entries N
 
-        fill writes N grants as a worker would have left them that did its work until so many seconds (--outage) before
-        --start, in milliseconds since 1970; without it, before now. With --within only those are written that are due
-        within so many seconds after the start.
-        verify opens every stored access token and compares it with what the endpoint's log says was issued.
-        exercise claims the N grants that are due first and commits a made-up refresh of each, as if it were so many
-        seconds (--ahead) later, and says what that took.
-        heap pushes, moves and pops N deadlines, and says how long that took.
+        fill writes N grants as a worker leaves them that stopped --outage seconds before --start, which is in
+        milliseconds since 1970 and is now by default. With --within, only grants due within that many seconds after the
+        start are written.
+        verify opens every stored access token and compares it with the last one in the endpoint's log for its grant.
+        exercise claims the N grants that are due first, --ahead seconds from now, commits a made-up refresh of each,
+        and prints the time that it took.
+        heap pushes, moves and pops N deadlines, and prints the time that it took.
         FILE may be postgres://… for verify and exercise.
 
         """
@@ -60,11 +60,11 @@ enum Seed {
     private static func verify(_ options: Options) async throws {
         let store = try await open(options)
         let log = try IssueLog(path: try options.required("issued", options.text))
-        let findings = try await Verify(store: store, vault: try vault(options), log: log).run()
+        let outcome = try await Verify(store: store, vault: try vault(options), log: log).run()
         await store.close()
-        print(findings.json)
-        guard findings.wrong == 0 else {
-            throw SeedError(message: "Stored tokens were never issued for their grants, as for \(findings.examples)")
+        print(outcome.json)
+        guard outcome.wrong == 0 else {
+            throw SeedError(message: "Stored tokens were never issued for their grants, as for \(outcome.examples)")
         }
     }
 
@@ -109,7 +109,7 @@ struct Options {
         var rest = words
         while let word = rest.popFirst() {
             guard word.hasPrefix("--"), let value = rest.popFirst() else {
-                throw SeedError(message: "\(word) is no option, or has no value.\n\(Seed.help)")
+                throw SeedError(message: "\(word) is not an option, or does not have a value.\n\(Seed.help)")
             }
             values[String(word.dropFirst(2))] = value
         }

@@ -70,8 +70,8 @@ def hold(store, site, folder, start, seconds):
     return {"seconds": seconds, "refreshes": answers, "per_second": answers / seconds, "begun_late": max(0, late),
             "cpu_per_1000": worker.cpu_seconds * 1000 / answers, "peak_megabytes": worker.peak_megabytes,
             "resident_megabytes": resident, "file_cache_megabytes": cached, "overdue_at_end": overdue,
-            "lateness_ms": {name: daemon.quantile(lateness, share)
-                            for name, share in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1)]}}
+            "lateness_ms": {name: daemon.quantile(lateness, fraction)
+                            for name, fraction in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1)]}}
 
 
 def catch_up(store, site, folder):

@@ -12,17 +12,17 @@ OPERATIONS = [("push_ns", "push"), ("move_ns", "move"), ("pop_ns", "pop")]
 def measure(scale, folder):
     cpp = folder / "priority_queue"
     programs.call("c++", "-O2", "-std=c++17", "-o", cpp, paths.BENCHMARKS / "peers" / "priority_queue.cpp")
-    racers = {
+    heaps = {
         "refresh-worker's DeadlineHeap": [paths.SEED, "heap", "--entries"],
         "std::priority_queue (C++)": [cpp],
         "container/heap (Go)": [programs.build_go("container_heap")],
     }
     rows = []
     for count in scale.pick([1_000_000, 10_000_000], [20_000]):
-        runs = {name: [] for name in racers}
+        runs = {name: [] for name in heaps}
         for _ in range(scale.pick(3, 1)):
-            for name, words in racers.items():
-                runs[name].append(race(words, count))
+            for name, words in heaps.items():
+                runs[name].append(run_heap(words, count))
         sums = {run["sum"] for of in runs.values() for run in of}
         if len(sums) != 1:
             raise SystemExit(f"the three did not pop the same deadlines: {runs}")
@@ -33,7 +33,7 @@ def measure(scale, folder):
     return {"rows": rows}
 
 
-def race(words, count):
+def run_heap(words, count):
     cost = measuring.run([*words, count])
     if cost.exit_code != 0:
         raise SystemExit(f"{words[0]} {count} ended with {cost.exit_code}")
@@ -45,14 +45,15 @@ def tables(figures):
             for row in figures["rows"]]
     return (
         "All entries are pushed, then a million moved to other deadlines, then the first million popped; the median of "
-        "three rounds. Each structure finds an entry by its key: ours and Go's keep its place, and what C++ has cannot "
-        "move an entry, so it pushes another and passes over the old one. All three pop the same deadlines.\n\n"
-        + report.table(["heap", "entries", *(f"{name} ns" for _, name in OPERATIONS), "bytes an entry"], rows)
+        "three rounds. Each structure finds an entry by its key. The heaps of the worker and of Go record the entry's "
+        "position. The queue of C++ cannot move an entry: it pushes another one and skips the old one. All three "
+        "pop the same deadlines.\n\n"
+        + report.table(["heap", "entries", *(f"{name} ns" for _, name in OPERATIONS), "bytes per entry"], rows)
     )
 
 
 def charts(figures):
-    return {"heap": chart.bars("The heap of deadlines", "nanoseconds an operation", [
+    return {"heap": chart.bars("The heap of deadlines", "nanoseconds per operation", [
         (f"{row['name'].replace(chr(39) + 's DeadlineHeap', '')}, {row['entries'] // 1_000_000} M, {name}", row[key])
         for row in figures["rows"] for key, name in OPERATIONS])}
 

@@ -18,7 +18,7 @@ def measure(scale, folder):
     shim = folder / "sigsuspend.so"
     programs.call("cc", "-shared", "-fPIC", "-O1", "-o", shim, paths.BENCHMARKS / "harness" / "instructions.c")
     go = programs.build_go("x_oauth2")
-    found = []
+    rows = []
     with endpoint.Endpoint(folder / "endpoint") as site:
         # On a busy machine, Valgrind may take longer for 64 handshakes at once than the worker's connect deadline.
         for version in scale.pick(["h2", "h1"], ["h2"]):
@@ -35,8 +35,8 @@ def measure(scale, folder):
                 short, long = of(counts[0]), of(counts[1])
                 each = (long - short) / (counts[1] - counts[0])
                 scale.say(f"{name} {version}: {each:,.0f} instructions each")
-                found.append({"name": name, "version": version, "instructions": each})
-    return {"counts": counts, "contenders": found}
+                rows.append({"name": name, "version": version, "instructions": each})
+    return {"counts": counts, "contenders": rows}
 
 
 def instructions(site, folder, shim, command, version, count):
@@ -67,7 +67,8 @@ def instructions(site, folder, shim, command, version, count):
 def tables(figures):
     rows = [[f"{one['name']}, {one['version']}", f"{one['instructions']:,.0f}"] for one in figures["contenders"]]
     return ("Counted by Valgrind's Callgrind, in user space: the difference of two runs of "
-            f"{figures['counts'][0]} and {figures['counts'][1]} refreshes. What the kernel does is not in it.\n\n"
+            f"{figures['counts'][0]} and {figures['counts'][1]} refreshes. Instructions of the kernel are not "
+            "counted.\n\n"
             + report.table(["client", "instructions"], rows))
 
 
@@ -78,14 +79,14 @@ def charts(figures):
 
 def goals(figures):
     of = {(one["name"], one["version"]): one["instructions"] for one in figures["contenders"]}
-    found = []
+    results = []
     for version, name in [("h1", "HTTP/1.1"), ("h2", "HTTP/2")]:
-        share = of["refresh-worker", version] / of["x/oauth2 (Go)", version]
-        found.append(
+        ratio = of["refresh-worker", version] / of["x/oauth2 (Go)", version]
+        results.append(
             (
                 f"instructions per refresh over {name} against Go's bare fetch: at most equal",
-                f"{share:.2f} times",
-                share <= 1,
+                f"{ratio:.2f} times",
+                ratio <= 1,
             )
         )
-    return found
+    return results

@@ -8,7 +8,7 @@ from harness import chart, contenders, daemon, endpoint, grants, report
 from .growth import PERIOD
 
 TITLE = "Lateness: from the instant at which a grant is due to its request"
-SHARES = [0.1, 0.5, 0.9]
+FRACTIONS = [0.1, 0.5, 0.9]
 QUANTILES = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1)]
 
 
@@ -20,10 +20,10 @@ def measure(scale, folder):
         full = contenders.Worker("h2").run(site, scale.pick(60_000, 1_000), place)["per_second"]
         scale.say(f"all that is due at once: {full:,.0f}/s")
         rows = []
-        for share in SHARES:
-            place = folder / str(share)
+        for fraction in FRACTIONS:
+            place = folder / str(fraction)
             place.mkdir()
-            rows.append({"share": share, **at_rate(site, place, full * share, seconds)})
+            rows.append({"fraction": fraction, **at_rate(site, place, full * fraction, seconds)})
             scale.say(str(rows[-1]))
             shutil.rmtree(place)
     return {"throughput": full, "seconds": seconds, "rows": rows}
@@ -50,21 +50,22 @@ def at_rate(site, folder, rate, seconds):
     if len(lateness) != written:
         raise SystemExit(f"{written} grants came due, and the metrics log has {len(lateness)}")
     return {"offered_per_second": written / seconds, "refreshes": written,
-            "lateness_ms": {name: daemon.quantile(lateness, share) for name, share in QUANTILES}}
+            "lateness_ms": {name: daemon.quantile(lateness, fraction) for name, fraction in QUANTILES}}
 
 
 def tables(figures):
-    rows = [[f"{row['share']:.0%}", f"{row['offered_per_second']:,.0f}",
+    rows = [[f"{row['fraction']:.0%}", f"{row['offered_per_second']:,.0f}",
              *(row["lateness_ms"][name] for name, _ in QUANTILES)] for row in figures["rows"]]
     return (
-        f"The throughput when all is due at once was {figures['throughput']:,.0f}/s in this run. Then so many grants "
-        f"come due, at random instants, for {figures['seconds']} s each; lateness is the metrics log's.\n\n"
+        f"With all grants due at once, the throughput was {figures['throughput']:,.0f}/s in this run. Then this "
+        f"fraction of it came due, at random instants, for {figures['seconds']} s each. Lateness is from the metrics "
+        "log.\n\n"
         + report.table(["of the throughput", "due/s", *(f"{name} ms" for name, _ in QUANTILES)], rows)
     )
 
 
 def charts(figures):
-    labels = [f"{row['share']:.0%} of the throughput" for row in figures["rows"]]
+    labels = [f"{row['fraction']:.0%} of the throughput" for row in figures["rows"]]
     return {"lateness": chart.bars("Lateness of a refresh", "milliseconds", [
         (f"{label}, {name}", row["lateness_ms"][name])
         for label, row in zip(labels, figures["rows"], strict=True) for name, _ in QUANTILES[:3]])}

@@ -18,16 +18,16 @@ UNSTORED = 5
 
 def measure(scale, folder):
     with postgres.Server(folder / "server") as server:
-        bench = Bench(scale, folder, server)
+        measurements = Measurements(scale, folder, server)
         return {
-            "crews": [row for latency in LATENCIES for row in bench.crews(latency)],
+            "throughput": [row for latency in LATENCIES for row in measurements.throughput(latency)],
             # If one of two workers is gone, half a minute passes: in a short run one such fault is enough.
-            "faults": [bench.fault(name, act) for name, act in scale.pick(FAULTS, [FAULTS[0], FAULTS[2]])],
-            "day": bench.day(),
+            "faults": [measurements.fault(name, act) for name, act in scale.pick(FAULTS, [FAULTS[0], FAULTS[2]])],
+            "day": measurements.day(),
         }
 
 
-class Bench:
+class Measurements:
     """One server, and a new database for each measurement."""
 
     def __init__(self, scale, folder, server):
@@ -47,21 +47,21 @@ class Bench:
             yield site, store, place
 
     @staticmethod
-    def crew(stack, size, site, store, place):
+    def start_workers(stack, count, site, store, place):
         workers = []
-        for number in range(size):
+        for number in range(count):
             own = place / f"worker-{number}"
             own.mkdir()
             workers.append(stack.enter_context(daemon.Daemon(store, site, own)))
         return workers
 
-    def crews(self, latency):
+    def throughput(self, latency):
         """The throughput of one worker and of several."""
         count = self.scale.pick(30_000, 2_000)
         rows = []
         for size in self.scale.pick([1, 2, 4], [1, 2]):
             with self.site(count, latency) as (site, store, place), contextlib.ExitStack() as stack:
-                workers = self.crew(stack, size, site, store, place)
+                workers = self.start_workers(stack, size, site, store, place)
                 workers[0].wait_for(count, timeout=300)
                 stack.close()
                 store.verify_once_each(site.issued, count)
@@ -84,18 +84,18 @@ class Bench:
         # Enough that work is left when the fault comes, also on a busy machine.
         count = self.scale.pick(30_000, 9_000)
         with self.site(count, 0.05) as (site, store, place), contextlib.ExitStack() as stack:
-            workers = self.crew(stack, 2, site, store, place)
+            workers = self.start_workers(stack, 2, site, store, place)
             workers[0].wait_for(count // 4, timeout=120)
             instant, undo = act(workers, self.server)
             wait_until_none_is_due(store, timeout=240)
             undo()
             stack.close()
-            found = store.verify(site.issued)
+            outcome = store.verify(site.issued)
             log = list(endpoint.read_log(site.issued))
         unexplained = [grant for grant, at in repeated(log) if not instant - UNSTORED < at < instant + UNSTORED]
-        if found["refreshed"] != count or unexplained:
+        if outcome["refreshed"] != count or unexplained:
             raise SystemExit(
-                f"{name}: {count} grants were due; the outcome: {found}; {len(unexplained)} were "
+                f"{name}: {count} grants were due; the outcome: {outcome}; {len(unexplained)} were "
                 f"asked for again although no answer was lost, as {unexplained[:3]}"
             )
         instants = [at for at, _, _ in log]
@@ -104,8 +104,8 @@ class Bench:
             raise SystemExit(
                 f"{name}: all {count} grants were refreshed before the fault came; run it on a quieter machine"
             )
-        row = {"fault": name, "due": count, "calls": found["issued"], "asked_twice": found["issued"] - count,
-               "most_calls_of_one": found["most"], "until_all_done_seconds": max(instants) - instant,
+        row = {"fault": name, "due": count, "calls": outcome["issued"], "asked_twice": outcome["issued"] - count,
+               "most_calls_of_one": outcome["most"], "until_all_done_seconds": max(instants) - instant,
                "longest_pause_seconds": max(pauses)}
         self.scale.say(str(row))
         return row
@@ -133,7 +133,7 @@ class Bench:
         return {"grants": count, "hours": hours, "sizes": sizes}
 
     def sizes(self):
-        """Of the two tables that every refresh writes: megabytes with indexes, dead rows, and the share of heap-only
+        """Of the two tables that every refresh writes: megabytes with indexes, dead rows, and the fraction of heap-only
         updates."""
         rows = self.server.rows("day", """
             SELECT relname, pg_total_relation_size(relid), n_dead_tup, n_tup_upd, n_tup_hot_upd
@@ -185,18 +185,18 @@ FAULTS = [("kill -9 of one of two workers", kill), ("SIGSTOP of one of two worke
 
 def gain(figures, latency, size):
     """The throughput of several workers as a multiple of that of one."""
-    rates = {row["workers"]: row["per_second"] for row in figures["crews"] if row["latency"] == latency}
+    rates = {row["workers"]: row["per_second"] for row in figures["throughput"] if row["latency"] == latency}
     return rates[size] / rates[1]
 
 
 def tables(figures):
-    crews = [[f"{row['latency'] * 1000:.0f}", row["workers"], f"{row['per_second']:,.0f}",
+    throughput = [[f"{row['latency'] * 1000:.0f}", row["workers"], f"{row['per_second']:,.0f}",
               f"{gain(figures, row['latency'], row['workers']):.2f}", f"{row['cpu_per_1000']:.4f}", f"{row['due']:,}",
-              f"{row['calls']:,}"] for row in figures["crews"]]
+              f"{row['calls']:,}"] for row in figures["throughput"]]
     faults = [[row["fault"], f"{row['until_all_done_seconds']:.1f}", f"{row['longest_pause_seconds']:.1f}",
                f"{row['due']:,}", f"{row['calls']:,}", row["most_calls_of_one"]] for row in figures["faults"]]
     return (
-        "Endpoint, server and workers share the processors, so where these are the limit more workers do not do "
+        "Endpoint, server and workers share the processors. Where these are the limit, more workers do not refresh "
         "more.\n\n"
         + report.table(
             [
@@ -208,10 +208,10 @@ def tables(figures):
                 "grants due",
                 "calls",
             ],
-            crews,
+            throughput,
         )
-        + "\n\nA fault when a quarter is done, at 50 ms of latency. A lease lasts 30 s. A call more than grants due is "
-        "that of a grant whose answer the fault kept from being stored.\n\n"
+        + "\n\nA fault when a quarter is done, at 50 ms of latency. A lease lasts 30 s. There are more calls than "
+        "grants due if the fault prevented an answer from being stored: its grant is refreshed again.\n\n"
         + report.table(
             [
                 "fault",
@@ -223,8 +223,8 @@ def tables(figures):
             ],
             faults,
         )
-        + f"\n\nA day of hourly refreshes of {figures['day']['grants']:,} grants, done without a pause, and what it "
-        "leaves behind.\n\n"
+        + f"\n\nA day of hourly refreshes of {figures['day']['grants']:,} grants, done without a pause, and the "
+        "size of the tables afterwards.\n\n"
         + report.table(
             ["after hours", "table", "MB with indexes", "dead rows", "updates", "of them heap-only"],
             [
@@ -246,13 +246,13 @@ def tables(figures):
 def charts(figures):
     return {"postgres": chart.bars("Workers on one PostgreSQL", "refreshes/s together", [
         (f"refresh-worker x {row['workers']}, {row['latency'] * 1000:.0f} ms", row["per_second"])
-        for row in figures["crews"]])}
+        for row in figures["throughput"]])}
 
 
 def goals(figures):
-    found = [(f"two workers on PostgreSQL against one at {latency * 1000:.0f} ms of latency: at least 1.8 times",
+    gains = [(f"two workers on PostgreSQL against one at {latency * 1000:.0f} ms of latency: at least 1.8 times",
               f"{gain(figures, latency, 2):.2f} times", gain(figures, latency, 2) >= 1.8) for latency in LATENCIES[1:]]
-    calls = all(row["calls"] == row["due"] for row in figures["crews"])
+    calls = all(row["calls"] == row["due"] for row in figures["throughput"])
     lost = ", ".join(f"{row['asked_twice']} after {row['fault']}" for row in figures["faults"])
-    return [*found, ("calls for a grant: one per due instant, or explained by a lost answer",
+    return [*gains, ("calls for a grant: one per due instant, or explained by a lost answer",
                      f"one each; again for a lost answer: {lost}", calls)]

@@ -19,10 +19,10 @@ def measure(scale, folder):
             words = [scale.pick(8, 1), connections, scale.pick(1_000, 50)]
             output = programs.call(paths.BENCHMARKS / "Vending" / "run", *words, env=environment)
             scale.say(output.strip())
-            found = {what: [float(figure) for figure in figures] for what, *figures in LINE.findall(output)}
-            rate, p50, p99, cpu = found["tokens"]
+            lines = {what: [float(figure) for figure in figures] for what, *figures in LINE.findall(output)}
+            rate, p50, p99, cpu = lines["tokens"]
             rows.append({"connections": connections, "per_second": rate, "p50_ms": p50, "p99_ms": p99, "cpu_us": cpu,
-                         "healthz_per_second": found["/healthz"][0], "healthz_cpu_us": found["/healthz"][3]})
+                         "healthz_per_second": lines["/healthz"][0], "healthz_cpu_us": lines["/healthz"][3]})
     return {"rows": rows}
 
 
@@ -30,8 +30,8 @@ def tables(figures):
     rows = [[row["connections"], f"{row['per_second']:,.0f}", f"{row['p50_ms']:.2f}", f"{row['p99_ms']:.2f}",
              f"{row['cpu_us']:.1f}", f"{row['healthz_per_second']:,.0f}", f"{row['healthz_cpu_us']:.1f}"]
             for row in figures["rows"]]
-    return ("Every answer is a 200 and stands in the audit; a hundred are looked at, and each is its own user's token. "
-            "`/healthz`, which reads and writes nothing, is the measure of the machine.\n\n"
+    return ("Every response is a 200 and is in the audit. A hundred are compared: each has its own user's token. "
+            "`/healthz` reads and writes nothing, so it shows the speed of the machine.\n\n"
             + report.table(["connections", "tokens/s", "p50 ms", "p99 ms", "CPU us each", "/healthz a second",
                             "/healthz CPU us each"], rows))
 

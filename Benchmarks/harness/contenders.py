@@ -47,7 +47,7 @@ class Worker(Contender):
 def figures(site, count, cost, name):
     answered, seconds = endpoint.span(site.issued)
     if answered != count:
-        raise SystemExit(f"{name} was to refresh {count} grants, and the endpoint answered {answered} times")
+        raise SystemExit(f"{name} had to refresh {count} grants, but the endpoint answered {answered} times")
     return {"per_second": count / seconds, "cpu_per_1000": cost.cpu_seconds * 1000 / count,
             "peak_megabytes": cost.peak_kilobytes / 1024}
 

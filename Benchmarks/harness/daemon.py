@@ -1,4 +1,4 @@
-"""The worker as a daemon: started, watched through the endpoint's log, stopped."""
+"""The worker as a daemon: started, monitored through the endpoint's log, stopped."""
 
 import os
 import re
@@ -73,7 +73,7 @@ class Daemon:
 
     def lateness(self):
         """The lateness of every refresh, in milliseconds and in order; a refresh that failed ends the benchmark."""
-        found = []
+        milliseconds = []
         with open(self.metrics, "rb") as log:
             for line in log:
                 match = LATENESS.search(line)
@@ -81,8 +81,8 @@ class Daemon:
                     continue
                 if match.group(1) != b"refreshed":
                     raise SystemExit(f"a refresh failed: {line.decode()}")
-                found.append(int(match.group(2)))
-        return sorted(found)
+                milliseconds.append(int(match.group(2)))
+        return sorted(milliseconds)
 
 
 def quantile(ordered, fraction):

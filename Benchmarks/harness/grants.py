@@ -47,9 +47,9 @@ class Grants:
     def verify_once_each(self, issued, refreshed=None):
         """The same; in addition no grant may have been refreshed twice, and `refreshed` grants, if given, must have
         been."""
-        found = self.verify(issued)
-        if found["most"] != 1 or found["older"] != 0 or found["refreshed"] != (refreshed or found["refreshed"]):
-            raise SystemExit(f"{refreshed or 'some'} grants were due; the outcome: {found}")
+        outcome = self.verify(issued)
+        if outcome["most"] != 1 or outcome["older"] != 0 or outcome["refreshed"] != (refreshed or outcome["refreshed"]):
+            raise SystemExit(f"{refreshed or 'some'} grants were due; the outcome: {outcome}")
 
     def exercise(self, count, ahead=0):
         """Claims and commits grants without an endpoint, as if it were later, and returns the cost of each."""

@@ -33,28 +33,28 @@ def run(command, log=None, environment=None, timeout=900):
     errors = open(log, "wb") if log else subprocess.DEVNULL
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors,
                                env={**os.environ, **(environment or {})})
-    watch = threading.Timer(timeout, process.kill)
-    watch.start()
+    timer = threading.Timer(timeout, process.kill)
+    timer.start()
     peak = Peak(process.pid)
     output = process.stdout.read().decode()
     # The program still exists as a zombie, or is about to end: only wait4 removes it and returns its usage.
     _, status, usage = os.wait4(process.pid, 0)
-    watch.cancel()
+    timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     return Cost(usage.ru_utime + usage.ru_stime, peak.stop(), process.returncode, output)
 
 
 class Peak:
-    """Watches the peak of a process's memory: rusage would give the parent's if that was larger."""
+    """Samples the peak of a process's memory: rusage would give the parent's peak if that was larger."""
 
     def __init__(self, pid):
         self.pid = pid
         self.kilobytes = 0
         self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread = threading.Thread(target=self._sample, daemon=True)
         self.thread.start()
 
-    def _watch(self):
+    def _sample(self):
         while True:
             self.kilobytes = max(self.kilobytes, status(self.pid, "VmHWM"))
             if self.ended.wait(0.02):

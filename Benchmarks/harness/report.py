@@ -6,8 +6,8 @@ from . import paths
 
 HEAD = """# Results
 
-Made by `make bench` from the figures in `Benchmarks/results/`. What is measured, and how, and what
-stands in the way where a goal is missed, says [README.md](README.md).
+Made by `make bench` from the figures in `Benchmarks/results/`. [README.md](README.md) describes the method, and what
+prevents the goals that are missed.
 """
 
 
@@ -26,7 +26,7 @@ def compose(benchmarks):
             records[name] = json.loads(file.read_text())
     paths.CHARTS.mkdir(exist_ok=True)
     newest = max(records.values(), key=lambda record: record["time"])
-    parts = [HEAD, "## Goals\n", goals(benchmarks, records), "\n## Machine and versions\n", surroundings(newest)]
+    parts = [HEAD, "## Goals\n", goals(benchmarks, records), "\n## Machine and versions\n", machine_table(newest)]
     for name, record in records.items():
         parts += section(name, benchmarks[name], record, newest)
     (paths.BENCHMARKS / "RESULTS.md").write_text("\n".join(parts) + "\n")
@@ -40,7 +40,7 @@ def goals(benchmarks, records):
     return table(["goal", "figure", "reached", "from"], rows, figures=False)
 
 
-def surroundings(record):
+def machine_table(record):
     rows = [[name, what] for name, what in {**record["machine"], **record["versions"]}.items() if name != "load"]
     return table(["what", "which"], rows, figures=False)
 
@@ -48,11 +48,11 @@ def surroundings(record):
 def section(name, benchmark, record, newest):
     text = (f"`{record['command']}` on commit {record['commit']}, {record['time']}; load average at its end "
             f"{record['machine']['load']}.")
-    known = {**newest["machine"], **newest["versions"]}
+    shown = {**newest["machine"], **newest["versions"]}
     others = {key: value for key, value in {**record["machine"], **record["versions"]}.items()
-              if key != "load" and known.get(key) != value}
+              if key != "load" and shown.get(key) != value}
     if others:
-        text += " Otherwise than above: " + ", ".join(f"{key} {value}" for key, value in others.items()) + "."
+        text += " Different from above: " + ", ".join(f"{key} {value}" for key, value in others.items()) + "."
     parts = [f"\n## {name}\n", benchmark.TITLE + ".\n", text + "\n", benchmark.tables(record["figures"])]
     for file, drawing in benchmark.charts(record["figures"]).items():
         (paths.CHARTS / f"{file}.svg").write_text(drawing)

@@ -44,7 +44,7 @@ def versions():
     python = paths.ROOT / ".build" / "python-bench" / "bin" / "python"
     packages = {line.partition("==")[0]: line.partition("==")[2]
                 for line in output(python, "-m", "pip", "freeze").splitlines()}
-    found = {
+    by_name = {
         "swift": first_line(os.environ.get("SWIFT", "swift"), "--version"),
         "curl": debian("libcurl4"),
         "sqlite": debian("libsqlite3-0"),
@@ -56,8 +56,8 @@ def versions():
         "x/oauth2": debian("golang-golang-x-oauth2-dev"),
         "python": platform.python_version(),
     }
-    found.update({name: packages[name] for name in ["aiohttp", "google-auth", "httpx", "uvloop"] if name in packages})
-    return {name: version for name, version in found.items() if version}
+    by_name.update({name: packages[name] for name in ["aiohttp", "google-auth", "httpx", "uvloop"] if name in packages})
+    return {name: version for name, version in by_name.items() if version}
 
 
 def debian(package):

@@ -1,5 +1,5 @@
-// The peer in C++: std::priority_queue cannot move an entry, so a move pushes another one and a pop passes over those
-// that are no longer true, as is usual. Prints nanoseconds an operation and bytes an entry: priority_queue COUNT
+// The peer in C++. std::priority_queue cannot move an entry, so a move pushes another one and a pop skips outdated
+// ones, as is usual. Prints nanoseconds per operation and bytes per entry: priority_queue COUNT
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -63,9 +63,9 @@ int main(int argc, char **argv)
         for (long popped = 0; popped < operations;) {
             Entry entry = heap.top();
             heap.pop();
-            auto known = deadlines.find(entry.key);
-            if (known == deadlines.end() || known->second != entry.deadline) continue;
-            deadlines.erase(known);
+            auto current = deadlines.find(entry.key);
+            if (current == deadlines.end() || current->second != entry.deadline) continue;
+            deadlines.erase(current);
             if (entry.deadline < last) abort();
             last = entry.deadline;
             sum += last;

@@ -32,7 +32,7 @@ func main() {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		log.Fatalf("%s holds no certificate", caFile)
+		log.Fatalf("%s does not contain a certificate", caFile)
 	}
 	transport := &http.Transport{
 		TLSClientConfig:     &tls.Config{RootCAs: roots},
@@ -43,7 +43,7 @@ func main() {
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
 	config := oauth2.Config{
 		ClientID: "bench",
-		// Like our request: the client's id is in the form. Without this setting the first requests try another way.
+		// Like the worker's requests: the client's id is in the form. Otherwise the first requests send it in a header.
 		Endpoint: oauth2.Endpoint{TokenURL: url, AuthStyle: oauth2.AuthStyleInParams},
 	}
 	numbers := make(chan int)
@@ -59,7 +59,7 @@ func main() {
 					log.Fatal(err)
 				}
 				if !strings.HasPrefix(token.AccessToken, "ya29.a0") {
-					log.Fatalf("the answer to grant %d holds no token", number)
+					log.Fatalf("the answer to grant %d does not contain a token", number)
 				}
 			}
 		}()
