@@ -34,7 +34,7 @@ extension RunningWorker {
         // heartbeat adopts it, whether there is a reload or not.
         let latest = try Configuration(context.inputs)
         let next = context.configuration.reloaded(from: latest)
-        // The worker serves with the one now, and after its next start with the other.
+        // The worker uses `next` until its next start, and `latest` afterwards.
         for configuration in [next, latest] {
             try configuration.checkServing(environment: context.inputs.environment)
         }

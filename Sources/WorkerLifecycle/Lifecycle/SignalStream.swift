@@ -13,7 +13,7 @@ package final class SignalStream: Sendable {
 
     private let continuation: AsyncStream<Signal>.Continuation
     private let policy = Mutex(SignalPolicy())
-    private let sources = Mutex<[ListeningSource]>([])
+    private let sources = Mutex<[SignalSource]>([])
 
     /// Starts listening, and returns once every signal is handled, so that none is lost afterwards.
     ///
@@ -52,8 +52,8 @@ package final class SignalStream: Sendable {
                     self.receive(signal, count: Int(source.data))
                 }
                 source.activate()
-                let listening = ListeningSource(source: source)
-                sources.withLock { $0.append(listening) }
+                let signalSource = SignalSource(source: source)
+                sources.withLock { $0.append(signalSource) }
             }
         }
     }

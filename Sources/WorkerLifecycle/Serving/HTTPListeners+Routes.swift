@@ -9,7 +9,7 @@ import SQLiteStore
 import Store
 import WorkerConfiguration
 
-/// The routes of each listener, made from the worker's worker.
+/// The routes of each listener, made from the parts of the running worker.
 extension HTTPListeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
     static func publicRouter(_ worker: RunningWorker, probes: MonitoringHandler) throws -> Router {
