@@ -6,10 +6,10 @@ import Testing
 struct SeenAnswer: Sendable, CustomTestStringConvertible {
     var status: Int
     var body: String
-    var kind: Kind
+    var kind: VerdictKind
     var code: String
 
-    init(_ status: Int, _ body: String, _ kind: Kind, _ code: String) {
+    init(_ status: Int, _ body: String, _ kind: VerdictKind, _ code: String) {
         self.status = status
         self.body = body
         self.kind = kind

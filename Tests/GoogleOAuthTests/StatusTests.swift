@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPClient
 
 /// The error codes of Google and their verdicts, as in the table of docs/architecture.md.
-private let codes: [(code: String, kind: Kind)] = [
+private let codes: [(code: String, kind: VerdictKind)] = [
     ("invalid_grant", .invalidGrant),
     ("emm_passcode_required", .signInRequired),
     ("invalid_dpop_proof", .signInRequired),
@@ -83,7 +83,7 @@ struct StatusTests {
     @Test(
         "A missing answer is temporary; an unsent request says nothing about the grant",
         arguments: [
-            (HTTPFailure.Kind.resolve, Kind.noAnswer, "resolve"), (.connect, .noAnswer, "connect"),
+            (HTTPFailure.Kind.resolve, VerdictKind.noAnswer, "resolve"), (.connect, .noAnswer, "connect"),
             (.tls, .noAnswer, "tls"), (.certificate, .noAnswer, "certificate"), (.timeout, .noAnswer, "timeout"),
             (.sendFailed, .noAnswer, "send_failed"), (.receiveFailed, .noAnswer, "receive_failed"),
             (.bodyTooLarge, .noAnswer, "body_too_large"), (.headersTooLarge, .noAnswer, "headers_too_large"),
@@ -92,7 +92,7 @@ struct StatusTests {
             (.shutDown, .notSent, "shut_down"), (.expired, .notSent, "expired"),
         ]
     )
-    func failures(failure: HTTPFailure.Kind, kind: Kind, code: String) {
+    func failures(failure: HTTPFailure.Kind, kind: VerdictKind, code: String) {
         let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: failure, message: "why"))
         #expect(answer.verdict.kind == kind)
         #expect(answer.verdict.code == code)

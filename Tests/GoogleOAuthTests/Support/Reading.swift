@@ -25,32 +25,7 @@ func read(_ status: Int, _ body: String, headers: String = "") -> ParsedRefreshR
     ParsedRefreshResponse.reading(response(status, body, headers: headers), sent: Secret(sentToken))
 }
 
-/// A verdict without its values, so that a table can name it.
-enum Kind: String, Sendable {
-    case granted, flawed, notJSON, invalidGrant, signInRequired, blocked, clientFault, clientOrForeignToken, throttled
-    case endpointFault, noAnswer, notSent, givenUp, unknown
-}
-
 extension RefreshVerdict {
-    var kind: Kind {
-        switch self {
-        case .granted: .granted
-        case .flawed: .flawed
-        case .notJSON: .notJSON
-        case .invalidGrant: .invalidGrant
-        case .signInRequired: .signInRequired
-        case .blocked: .blocked
-        case .clientFault: .clientFault
-        case .clientOrForeignToken: .clientOrForeignToken
-        case .throttled: .throttled
-        case .endpointFault: .endpointFault
-        case .noAnswer: .noAnswer
-        case .notSent: .notSent
-        case .givenUp: .givenUp
-        case .unknown: .unknown
-        }
-    }
-
     var tokens: TokenResponse? {
         guard case .granted(let tokens) = self else { return nil }
         return tokens

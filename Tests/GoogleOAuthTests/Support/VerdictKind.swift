@@ -1,0 +1,28 @@
+@testable import GoogleOAuth
+
+/// A verdict without its values, so that a table can name it.
+enum VerdictKind: String, Sendable {
+    case granted, flawed, notJSON, invalidGrant, signInRequired, blocked, clientFault, clientOrForeignToken, throttled
+    case endpointFault, noAnswer, notSent, givenUp, unknown
+}
+
+extension RefreshVerdict {
+    var kind: VerdictKind {
+        switch self {
+        case .granted: .granted
+        case .flawed: .flawed
+        case .notJSON: .notJSON
+        case .invalidGrant: .invalidGrant
+        case .signInRequired: .signInRequired
+        case .blocked: .blocked
+        case .clientFault: .clientFault
+        case .clientOrForeignToken: .clientOrForeignToken
+        case .throttled: .throttled
+        case .endpointFault: .endpointFault
+        case .noAnswer: .noAnswer
+        case .notSent: .notSent
+        case .givenUp: .givenUp
+        case .unknown: .unknown
+        }
+    }
+}
