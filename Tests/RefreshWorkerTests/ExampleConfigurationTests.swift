@@ -30,8 +30,8 @@ struct ExampleConfigurationTests {
             names(Setting.all.filter { $0.change.reloadGroup != nil }),
             names(Setting.all.filter(\.change.isFileReadAgain))
         )
-        #expect(text.contains("for \(applied) a reload is enough"))
-        #expect(text.contains("for the content of \(readAgain) too"))
+        #expect(text.contains("A reload is enough for \(applied);"))
+        #expect(text.contains("for new content of the files of \(readAgain)."))
     }
 
     @Test("shows every setting that a file may have, with its default")

@@ -130,7 +130,7 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("The same if they are more than one transaction changes", arguments: StoreKind.allCases)
+    @Test("The same holds for more grants than one transaction changes", arguments: StoreKind.allCases)
     func reschedulePages(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let count = Int64(changedPageSize + 1)
@@ -147,7 +147,7 @@ struct ScanConformanceTests {
     }
 
     @Test(
-        "The same for grants that were tried by such a clock, but none that waits for a confirmation",
+        "The same holds for grants that such a clock tried, except those that wait for a confirmation",
         arguments: StoreKind.allCases
     )
     func triedByClockAhead(kind: StoreKind) async throws {

@@ -27,7 +27,7 @@ extension CommandSpecification {
         OptionSpecification(
             name: "risc-endpoint",
             kind: .endpoint,
-            summary: "where streams are managed. Default: \(SecurityEventStream.defaultEndpoint)"
+            summary: "the address at which streams are managed. Default: \(SecurityEventStream.defaultEndpoint)"
         ),
     ]
 

@@ -40,7 +40,7 @@ extension CommandSpecification {
             Example(line: "refresh-worker grants list", purpose: "a table of all grants"),
             Example(
                 line: "refresh-worker grants list --state disconnected --json | jq -r .user_id",
-                purpose: "whose consent is gone"
+                purpose: "the users whose consent has ended"
             ),
         ],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],

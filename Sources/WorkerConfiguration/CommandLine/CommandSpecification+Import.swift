@@ -28,7 +28,7 @@ extension CommandSpecification {
             or from a file; they need secretsmanager:ListSecrets and secretsmanager:GetSecretValue. Secrets of users \
             who are stored already are not read, so that an import started again is quick. With --replace a stored \
             grant is replaced only where the secret is newer: where its created_at, or the date of its version where \
-            that is earlier, is later than the arrival, the last rotation and the end of what is stored.
+            that is earlier, is later than the stored grant's arrival, its last rotation and its end.
             """,
         ],
         operands: [.file("the file to read; - is standard input; none with --from", isOptional: true)],

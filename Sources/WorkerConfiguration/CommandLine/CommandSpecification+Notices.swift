@@ -5,9 +5,9 @@ extension CommandSpecification {
         summary: "notify the backend again of changes that it may have missed",
         discussion: [
             """
-            With --notice-url the worker posts one signed notice for each account that is disconnected, connected \
-            again or loses scopes, and for each deleted user. It tries for a day until the notice is accepted. \
-            docs/notices.md describes a notice and how to check its signature.
+            With --notice-url the worker posts one signed notice when an account is disconnected, connected again or \
+            loses scopes, when a reused token ends a session, and when a user is deleted. It tries for a day until \
+            the notice is accepted. docs/notices.md describes a notice and how to check its signature.
             """
         ],
         settings: [.config, .database],
@@ -29,7 +29,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "within",
                 kind: .seconds(1...604_800),
-                summary: "how far to go back; 86400 (a day) when not given"
+                summary: "the age of the oldest notice to post again. Default: 86400 (a day)"
             ),
             OptionSpecification(name: "user", kind: .user, summary: "only the notices of this user"),
         ],

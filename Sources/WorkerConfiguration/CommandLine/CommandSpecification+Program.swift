@@ -70,7 +70,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "min-ttl",
                 kind: .seconds(0...86_400),
-                summary: "the least time that the token must still be valid. Default: 60"
+                summary: "the time for which the token must be valid at least. Default: 60"
             )
         ],
         settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
@@ -161,7 +161,7 @@ extension CommandSpecification {
     private static let help = CommandSpecification(
         words: ["help"],
         summary: "explain a command",
-        discussion: ["refresh-worker help COMMAND and refresh-worker COMMAND --help are the same. -h is short for it."],
+        discussion: ["refresh-worker help COMMAND and refresh-worker COMMAND --help are the same, and so is -h."],
         examples: [Example(line: "refresh-worker help grants import", purpose: "explain grants import")],
         exitCodes: [.success, .usage]
     )

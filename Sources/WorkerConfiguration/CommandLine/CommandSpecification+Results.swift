@@ -20,9 +20,9 @@ extension CommandSpecification {
         summary: "store the results of a spill file in the configured database",
         discussion: [
             """
-            For a spill file that was set aside, or that is next to a database that was moved elsewhere. Results that \
-            are stored already, or that are out of date, have no effect. The file is removed when all of its results \
-            have been stored, and kept otherwise.
+            Use it for a spill file that was set aside, or that is next to a database that was moved elsewhere. \
+            Results that are stored already, or that are out of date, have no effect. The file is removed when all of \
+            its results have been stored, and kept otherwise.
             """
         ],
         operands: [.file("the spill file")],

@@ -128,8 +128,8 @@ extension Setting {
             default: "/etc/refresh-worker/keys",
             change: .file(\.keyFile),
             """
-            The key ring that seals stored tokens; mode 0600. A running worker reads it again every five seconds, and at a \
-            reload. If systemd passes a credential named key-ring, that is the default instead.
+            The key ring that seals stored tokens; mode 0600. A running worker reads it again every five seconds. \
+            If systemd passes a credential named key-ring, that is the default instead.
             """
         ),
         Setting(

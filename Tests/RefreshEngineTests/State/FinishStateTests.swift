@@ -40,7 +40,7 @@ struct FinishStateTests {
         #expect(last.wakesLoop && last.completions.allSatisfy(\.isAbandoned))
     }
 
-    @Test("The end of an outage is logged and hastens retries")
+    @Test("The end of an outage is logged and expedites retries")
     func outage() throws {
         var fixture = StateFixture()
         let sent = try fixture.send(1...1)
