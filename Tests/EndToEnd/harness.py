@@ -220,14 +220,14 @@ class Worker:
         """The events so far with this name and these fields."""
         if not self.metrics.exists():
             return []
-        found = []
+        events = []
         for line in self.metrics.read_text().splitlines(keepends=True):
             if not line.endswith("\n"):
                 break
             event = json.loads(line)
             if name in (None, event["event"]) and all(event.get(key) == value for key, value in fields.items()):
-                found.append(event)
-        return found
+                events.append(event)
+        return events
 
     def wait_started(self):
         wait_for(lambda: self.events("started") or self.process.poll() is not None, 30, "the worker started")

@@ -50,7 +50,7 @@ def damage(fixture):
     if fixture.server:
         fixture.server.execute("CREATE EXTENSION IF NOT EXISTS amcheck")
     rules = RULES | (RULES_ON_SERVER if fixture.server else RULES_OF_FILES)
-    found = {}
+    broken = {}
     for rule, query in rules.items():
         try:
             rows = fixture.rows(query)
@@ -58,5 +58,5 @@ def damage(fixture):
             # The server's own error about a damaged page or index.
             rows = [{"error": f"{error}"}]
         if rows:
-            found[rule] = rows[:3]
-    return found
+            broken[rule] = rows[:3]
+    return broken

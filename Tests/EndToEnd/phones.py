@@ -39,9 +39,9 @@ class Phone:
         if answer.status != 200:
             raise Refused(f"{what}: {answer.status} {answer.body[:200]!r}")
         if expected is not None and self.is_copied:
-            found = {name: answer.json.get("data", answer.json).get(name) for name in expected}
-            if found != expected:
-                raise Refused(f"{what}: {found}, not {expected}")
+            members = {name: answer.json.get("data", answer.json).get(name) for name in expected}
+            if members != expected:
+                raise Refused(f"{what}: {members}, not {expected}")
 
 
 class Refused(Exception):

@@ -179,11 +179,11 @@ def create_on_server(one):
             # The server may not have noticed yet that the command's connection is gone.
             server.stop("immediate")
             server.start()
-        found = server.query(SCHEMA)
+        schema = server.query(SCHEMA)
         one.database = server.url
         one.run("grants", "import", "-", stdin=NEW_GRANT)
-        if found:
-            assert found == server.query(SCHEMA), "a killed command leaves a whole schema or none"
+        if schema:
+            assert schema == server.query(SCHEMA), "a killed command leaves a whole schema or none"
         tokens(one, ["new"])
     finally:
         proxy.close()

@@ -12,7 +12,7 @@
 
 static char stack[65536];
 
-static void *place_of(void *context) {
+static void *instruction_address(void *context) {
 #if defined(__x86_64__)
     return (void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
@@ -23,14 +23,14 @@ static void *place_of(void *context) {
 #endif
 }
 
-static void report(int number, siginfo_t *facts, void *context) {
+static void report(int number, siginfo_t *information, void *context) {
     Dl_info library = {0};
-    dladdr(place_of(context), &library);
+    dladdr(instruction_address(context), &library);
     const char *name = library.dli_fname ? library.dli_fname : "?";
     const char *slash = strrchr(name, '/');
     char text[512];
     int length = snprintf(text, sizeof text, "faults: signal %d at address 0x%lx in %s\n", number,
-                          number == SIGSEGV ? (unsigned long)facts->si_addr : 0, slash ? slash + 1 : name);
+                          number == SIGSEGV ? (unsigned long)information->si_addr : 0, slash ? slash + 1 : name);
     ssize_t ignored = syscall(SYS_write, 2, text, (size_t)length);
     (void)ignored;
     // With SA_RESETHAND the same instruction now ends the process.

@@ -68,7 +68,7 @@ EXPORT int close(int descriptor) {
 }
 
 EXPORT ssize_t pread64(int descriptor, void *buffer, size_t count, off64_t offset) {
-    struct effect effect = decide(OP_READ, watched(descriptor).class);
+    struct effect effect = decide(OP_READ, target_of(descriptor).class);
     if (effect.action == FAIL) {
         errno = effect.error;
         return -1;
@@ -82,7 +82,7 @@ EXPORT ssize_t pread(int descriptor, void *buffer, size_t count, off_t offset) {
 }
 
 EXPORT ssize_t pwrite64(int descriptor, const void *buffer, size_t count, off64_t offset) {
-    struct watched file = watched(descriptor);
+    struct target file = target_of(descriptor);
     if (file.class == CLASS_NONE || !file.path) return syscall(SYS_pwrite64, descriptor, buffer, count, offset);
     struct effect effect = decide(OP_WRITE, file.class);
     if (effect.action == FAIL) {
@@ -103,7 +103,7 @@ EXPORT ssize_t pwrite(int descriptor, const void *buffer, size_t count, off_t of
 }
 
 EXPORT ssize_t write(int descriptor, const void *buffer, size_t count) {
-    struct watched file = watched(descriptor);
+    struct target file = target_of(descriptor);
     if (file.class == CLASS_NONE || !file.path) return syscall(SYS_write, descriptor, buffer, count);
     struct effect effect = decide(OP_WRITE, file.class);
     if (effect.action == FAIL) {
@@ -118,7 +118,7 @@ EXPORT ssize_t write(int descriptor, const void *buffer, size_t count) {
 }
 
 static int synchronize(int descriptor, long call) {
-    struct watched file = watched(descriptor);
+    struct target file = target_of(descriptor);
     if (file.class == CLASS_NONE || !file.path) return (int)syscall(call, descriptor);
     struct effect effect = decide(OP_SYNC, file.class);
     if (effect.action == OMIT) return 0;
@@ -138,7 +138,7 @@ EXPORT int fdatasync(int descriptor) { return synchronize(descriptor, SYS_fdatas
 EXPORT int fsync(int descriptor) { return synchronize(descriptor, SYS_fsync); }
 
 EXPORT int ftruncate64(int descriptor, off64_t length) {
-    struct watched file = watched(descriptor);
+    struct target file = target_of(descriptor);
     if (file.class == CLASS_NONE || !file.path) return (int)syscall(SYS_ftruncate, descriptor, length);
     struct effect effect = decide(OP_TRUNCATE, file.class);
     if (effect.action != PASS) {
@@ -152,7 +152,7 @@ EXPORT int ftruncate64(int descriptor, off64_t length) {
 EXPORT int ftruncate(int descriptor, off_t length) { return ftruncate64(descriptor, length); }
 
 EXPORT int posix_fallocate64(int descriptor, off64_t offset, off64_t length) {
-    struct watched file = watched(descriptor);
+    struct target file = target_of(descriptor);
     if (file.class != CLASS_NONE && file.path) {
         struct effect effect = decide(OP_WRITE, file.class);
         if (effect.action != PASS) return effect.error;
@@ -168,7 +168,7 @@ EXPORT int posix_fallocate(int descriptor, off_t offset, off_t length) {
 
 EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int descriptor, off64_t offset) {
     if (!(flags & MAP_ANONYMOUS)) {
-        struct effect effect = decide(OP_MMAP, watched(descriptor).class);
+        struct effect effect = decide(OP_MMAP, target_of(descriptor).class);
         if (effect.action != PASS) {
             errno = effect.error;
             return MAP_FAILED;

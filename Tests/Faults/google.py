@@ -42,7 +42,7 @@ class Google:
         self.latency = latency
         self.grace = False  # with it, the token before the newest still works
         self.overlaps = []  # accounts with two requests at once
-        self.pipelined = 0  # requests on a connection whose last answer had not left
+        self.pipelined = 0  # requests on a connection before its previous answer was sent
         self.requests = 0
         self.refusals = 0
         self.lock = threading.Lock()

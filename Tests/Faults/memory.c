@@ -35,7 +35,7 @@ __attribute__((constructor(103))) static void begin(void) {
 }
 
 static bool is_refused(void *caller) {
-    if (!is_ready || !watches(OP_MALLOC)) return false;
+    if (!is_ready || !has_rule_for(OP_MALLOC)) return false;
     uintptr_t place = (uintptr_t)caller;
     if (place < caller_from || place >= caller_to) return false;
     if (decide(OP_MALLOC, CLASS_OTHER).action == PASS) return false;

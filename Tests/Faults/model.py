@@ -100,16 +100,16 @@ def keeps_synced(chance):
 
 
 def loses_unsynced(chance):
-    found = after(chance, 0, lambda file: file.write(0, page(b"1"), chance))
-    assert found == page(b"0") * 2, "if no dirty sector survives, the file is as the last sync left it"
+    content = after(chance, 0, lambda file: file.write(0, page(b"1"), chance))
+    assert content == page(b"0") * 2, "if no dirty sector survives, the file is as the last sync left it"
 
 
 def tears(chance):
     """One write of a page: each sector is old or new, and both occur in one page."""
     torn = 0
     for _ in range(DRAWS):
-        found = after(chance, 0.5, lambda file: file.write(0, page(b"1"), chance))
-        sectors = {found[position:position + SECTOR] for position in range(0, PAGE, SECTOR)}
+        content = after(chance, 0.5, lambda file: file.write(0, page(b"1"), chance))
+        sectors = {content[position:position + SECTOR] for position in range(0, PAGE, SECTOR)}
         assert sectors <= {b"0" * SECTOR, b"1" * SECTOR}, "a sector is whole"
         torn += len(sectors) == 2
     assert torn, "a page may be torn"
@@ -119,13 +119,13 @@ def reorders(chance):
     """Two writes in order: the second one may survive without the first."""
     outcomes = set()
     for _ in range(DRAWS):
-        found = after(
+        content = after(
             chance,
             0.5,
             lambda file: file.write(0, b"1" * SECTOR, chance),
             lambda file: file.write(PAGE, b"1" * SECTOR, chance),
         )
-        outcomes.add((found[0:1], found[PAGE:PAGE + 1]))
+        outcomes.add((content[0:1], content[PAGE:PAGE + 1]))
     assert (b"0", b"1") in outcomes, "writes may reach the disk in another order"
     assert len(outcomes) == 4, "each of two writes may survive or not"
 
@@ -146,7 +146,7 @@ def forgets_after_failed_sync(chance):
 def loses_names(chance):
     """A new file may be missing until its folder was synced, although its content was."""
     for is_synced in (False, True):
-        found = 0
+        survivals = 0
         for _ in range(DRAWS):
             disk = Disk(FOLDER, chance)
             disk.apply("C", f"{FOLDER}/new", 0, b"")
@@ -154,8 +154,8 @@ def loses_names(chance):
             disk.apply("S", f"{FOLDER}/new", 0, b"")
             if is_synced:
                 disk.apply("S", f"{FOLDER}", 0, b"")
-            found += f"{FOLDER}/new" in disk.surviving_names()
+            survivals += f"{FOLDER}/new" in disk.surviving_names()
         if is_synced:
-            assert found == DRAWS, "a name survives once its folder is synced"
+            assert survivals == DRAWS, "a name survives once its folder is synced"
         else:
-            assert 0 < found < DRAWS, "a name may be missing before its folder is synced"
+            assert 0 < survivals < DRAWS, "a name may be missing before its folder is synced"

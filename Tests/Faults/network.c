@@ -32,7 +32,7 @@ EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t len
 EXPORT ssize_t sendto(
     int descriptor, const void *data, size_t count, int flags, const struct sockaddr *address, socklen_t length
 ) {
-    if (watched(descriptor).class == CLASS_NET) {
+    if (target_of(descriptor).class == CLASS_NET) {
         struct effect effect = decide(OP_SEND, CLASS_NET);
         if (effect.action == SHORTEN) {
             // A part is sent and the connection breaks: the other side receives half a request.
@@ -55,7 +55,7 @@ EXPORT ssize_t recvfrom(
     int descriptor, void *restrict buffer, size_t count, int flags, struct sockaddr *restrict address,
     socklen_t *restrict length
 ) {
-    if (watched(descriptor).class == CLASS_NET) {
+    if (target_of(descriptor).class == CLASS_NET) {
         struct effect effect = decide(OP_RECEIVE, CLASS_NET);
         if (effect.action == FAIL) {
             errno = effect.error;

@@ -126,14 +126,15 @@ void stop_if_power_is_off(void) {
     while (__atomic_load_n(&words[WORD_POWER_OFF], __ATOMIC_ACQUIRE)) syscall(SYS_pause);
 }
 
-bool watches(enum operation operation) {
+bool has_rule_for(enum operation operation) {
     return operations_in_use & 1u << operation;
 }
 
 struct effect decide(enum operation operation, enum file_class class) {
     struct effect effect = {PASS, 0};
     stop_if_power_is_off();
-    if (!watches(operation) || class == CLASS_NONE || !__atomic_load_n(&words[WORD_ON], __ATOMIC_ACQUIRE)) return effect;
+    if (!has_rule_for(operation) || class == CLASS_NONE) return effect;
+    if (!__atomic_load_n(&words[WORD_ON], __ATOMIC_ACQUIRE)) return effect;
     for (int i = 0; i < rule_count; i++) {
         const struct rule *rule = &rules[i];
         if (rule->operation != (int)operation) continue;

@@ -1,7 +1,7 @@
 // The parts of the fault library (LD_PRELOAD) that decide and record; the hooks themselves are in the other files.
 //
 // Environment:
-//   FAULTS_ROOT     the folder whose files are watched; other files are ignored
+//   FAULTS_ROOT     the folder whose files are subject to faults; other files are ignored
 //   FAULTS_RULES    rules separated by ";", each ACTION:OPERATION/CLASS:WHEN[:ERRNO]
 //   FAULTS_SEED     the random seed of rules with a probability
 //   FAULTS_CONTROL  a file of 64-bit words that the script shares with the process: the switch and the counters
@@ -36,7 +36,7 @@ struct effect {
 
 // Decides about one call. A rule that kills does not return.
 struct effect decide(enum operation operation, enum file_class class);
-bool watches(enum operation operation);
+bool has_rule_for(enum operation operation);
 
 // The counter that stops every process at a power cut, see rules.c.
 void stop_if_power_is_off(void);
@@ -44,12 +44,13 @@ void stop_if_power_is_off(void);
 enum file_class class_of_path(const char *path);
 const char *intern(const char *path);
 
-struct watched {
+// The file or socket of a descriptor.
+struct target {
     const char *path; // NULL for a socket
     enum file_class class;
 };
 void remember(int descriptor, const char *path, enum file_class class);
-struct watched watched(int descriptor);
+struct target target_of(int descriptor);
 void follow_rename(const char *from, const char *to);
 
 // The journal of the power-cut model: one record for each change, in order.

@@ -181,12 +181,12 @@ class Trial:
 
     def metrics(self):
         """The events in all metrics logs of the trial."""
-        found = []
+        events = []
         for path in sorted(self.folder.glob("metrics-*.jsonl")):
             for line in path.read_text(errors="replace").splitlines():
                 with contextlib.suppress(ValueError):
-                    found.append(json.loads(line))
-        return found
+                    events.append(json.loads(line))
+        return events
 
     def stored(self):
         """The stored grants by user, as lines of `grants export`."""

@@ -38,40 +38,39 @@ def verify(trial, complete=False, may_lose=False):
     for name, account in trial.google.accounts.items():
         line, reported = stored.get(name), len(reports.get(name, []))
         token = (line or {}).get("refresh_token")
-        held = number_of(token) if token else -1
+        current = number_of(token) if token else -1
         if token and owner_of(token) != name:
             foreign.append(f"{name}: holds a token of {owner_of(token)}")
-        elif held < reported:
-            lost.append(f"{name}: {reported} rotations reported, token number {held} stored, {account.issued} issued")
-        elif held > account.issued:
-            wrong.append(f"{name}: holds token number {held}, which was never issued")
-        elif held < account.issued and complete:
+        elif current < reported:
+            lost.append(f"{name}: {reported} rotations reported, token number {current} stored, {account.issued} issued")
+        elif current > account.issued:
+            wrong.append(f"{name}: holds token number {current}, which was never issued")
+        elif current < account.issued and complete:
             wrong.append(
-                f"{name}: token number {account.issued} was issued and {held} is stored, although nothing was cut off"
+                f"{name}: token number {account.issued} was issued and {current} is stored, although nothing was cut off"
             )
-        elif held < account.issued:
+        elif current < account.issued:
             explained += 1  # The answer with the newest token was lost on the way, and was never reported as stored.
         elif line["state"] in ENDED:
             uses = [f"{at:.3f} {number} {'granted' if granted else 'refused'}" for at, number, granted in account.uses]
             wrong.append(
-                f"{name}: {line['state']} ({line.get('reason')}), but the server holds its token {held} as good; its "
+                f"{name}: {line['state']} ({line.get('reason')}), but the server accepts its token {current}; its "
                 f"uses: {', '.join(uses)}"
             )
         doubled += repeats(name, account, reports.get(name, []), trial)
     problems, losses = [], len(lost)
     if may_lose:
         lost = doubled = []
-    for title, found in (
+    for title, cases in (
         ("tokens of another user", foreign), ("reported tokens lost", lost), ("wrong states", wrong),
         ("unexplained double calls", doubled),
     ):
-        if found:
-            problems.append(f"{len(found)} {title}, such as {found[0]}")
-    overlaps = [name for name in trial.google.overlaps]
-    if overlaps:
+        if cases:
+            problems.append(f"{len(cases)} {title}, such as {cases[0]}")
+    if overlaps := trial.google.overlaps:
         problems.append(f"{len(overlaps)} times two requests for one grant at once, such as {overlaps[0]}")
     if trial.google.pipelined:
-        problems.append(f"{trial.google.pipelined} requests on a connection whose last answer had not left")
+        problems.append(f"{trial.google.pipelined} requests on a connection before its previous answer was sent")
     assert not problems, "the worker kept its guarantees: " + "; ".join(problems)
     return {
         "reports": sum(map(len, reports.values())), "answers lost unreported": explained, "void with a token": void,
@@ -81,19 +80,19 @@ def verify(trial, complete=False, may_lose=False):
 
 def repeats(name, account, reports, trial):
     """Uses of a token that had been used successfully, although the worker knew the first one's outcome."""
-    found, used = [], {}
+    repeated, used = [], {}
     for at, number, granted in account.uses:
         if number in used:
             first = used[number]
             # The outcome is known once it is reported, and lost with the process that waited for it.
-            known = len(reports) > number and sorted(reports)[number] < at - SLACK
-            if known:
-                found.append(
+            is_reported = len(reports) > number and sorted(reports)[number] < at - SLACK
+            if is_reported:
+                repeated.append(
                     f"{name}: token number {number} was used at {first:.3f}, reported, and used again at {at:.3f}"
                 )
         elif granted:
             used[number] = at
-    return found
+    return repeated
 
 
 def is_whole(database):

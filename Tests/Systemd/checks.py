@@ -29,8 +29,8 @@ def check(title, needed=False):
 def users_and_folders(it):
     it.documented("systemd-sysusers && systemd-tmpfiles --create")
     it.documented("systemctl daemon-reload")
-    found = it.modes("/etc/refresh-worker", "/var/lib/refresh-worker", "/var/log/refresh-worker")
-    assert found == ["refresh-worker 750", "refresh-worker 700", "refresh-worker 750"], (
+    modes = it.modes("/etc/refresh-worker", "/var/lib/refresh-worker", "/var/log/refresh-worker")
+    assert modes == ["refresh-worker 750", "refresh-worker 700", "refresh-worker 750"], (
         "each folder has its owner and mode"
     )
 
@@ -118,13 +118,13 @@ def exposure(it):
 
 @check("other users cannot read database, folders and logs")
 def modes(it):
-    found = it.shell("stat --format='%n %U %a' /var/lib/refresh-worker /var/lib/refresh-worker/grants.sqlite*"
+    files = it.shell("stat --format='%n %U %a' /var/lib/refresh-worker /var/lib/refresh-worker/grants.sqlite*"
                      " /var/log/refresh-worker /var/log/refresh-worker/*").splitlines()
-    for line in found:
+    for line in files:
         name, user, mode = line.split()
         allowed = {"600", "700"} if name.startswith("/var/lib") else {"640", "750"}
         assert user == "refresh-worker" and mode in allowed, f"only the service can read: {line}"
-    return f"{len(found)} of them"
+    return f"{len(files)} of them"
 
 
 @check("systemctl status shows the number of connected grants")
@@ -268,8 +268,8 @@ def broken_configuration(it):
     it.configure(REFRESH_WORKER_MAX_RATES="1")
     it.call("systemctl", "restart", SERVICE, expect=1)
     # With a restart to come, its state would be "activating".
-    found = [it.property(name) for name in ("ActiveState", "ExecMainStatus", "NRestarts")]
-    assert found == ["failed", "78", "0"], "the service fails with 78 and is not restarted"
+    properties = [it.property(name) for name in ("ActiveState", "ExecMainStatus", "NRestarts")]
+    assert properties == ["failed", "78", "0"], "the service fails with 78 and is not restarted"
     output = it.journal(since=cursor)
     assert "REFRESH_WORKER_MAX_RATES" in output and "REFRESH_WORKER_MAX_RATE?" in output, (
         f"the journal names the wrong key and the right one: {output[-500:]}"

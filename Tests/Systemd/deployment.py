@@ -155,9 +155,9 @@ class Deployment:
 
     def summary(self, cursor):
         """The last summary of a pass since a place in the journal."""
-        found = [line for line in self.journal(ONCE, since=cursor).splitlines() if '"event":"run_once"' in line]
-        assert found, f"the pass writes a summary: {self.journal(ONCE, since=cursor)[-500:]}"
-        return json.loads(found[-1])
+        summaries = [line for line in self.journal(ONCE, since=cursor).splitlines() if '"event":"run_once"' in line]
+        assert summaries, f"the pass writes a summary: {self.journal(ONCE, since=cursor)[-500:]}"
+        return json.loads(summaries[-1])
 
     def wait_refreshing(self, seconds=40):
         """Waits until every grant was refreshed after now."""

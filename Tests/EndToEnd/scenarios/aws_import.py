@@ -111,10 +111,10 @@ class Moto:
 
 def program():
     own = ROOT / ".build" / "python" / "bin" / "moto_server"
-    found = str(own) if own.exists() else shutil.which("moto_server")
-    if not found:
+    path = str(own) if own.exists() else shutil.which("moto_server")
+    if not path:
         raise Skipped("moto's server is not installed: scripts/ensure-python-tools installs it")
-    return found
+    return path
 
 
 def iso_time(seconds):

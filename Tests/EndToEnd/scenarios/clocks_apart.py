@@ -97,4 +97,4 @@ def verify(fixture, workers, seen):
     assert not any(worker.events("clock_step") for worker in workers), (
         "a constantly wrong clock is not reported as a step"
     )
-    return f"{done} refreshes, {seen} of them watched"
+    return f"{done} refreshes, {seen} of them seen"

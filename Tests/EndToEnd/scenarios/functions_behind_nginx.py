@@ -41,8 +41,8 @@ def play(fixture, accounts, authority, nginx):
         "SSL_CERT_FILE": authority.file,
     }
     accounts.expire("ada")
-    found = mail.fetch("ada", **environment)
-    assert found == ["message-of-ada@gmail.com"], "the function reads the user's mail"
+    messages = mail.fetch("ada", **environment)
+    assert messages == ["message-of-ada@gmail.com"], "the function reads the user's mail"
     assert "401" in mail.fetch("ada", **{**environment, "WORKER_CREDENTIAL": "wrong"}), "a wrong credential gets 401"
     gmail.shutdown()
 

@@ -110,8 +110,8 @@ def function(accounts, authority, url):
         "GMAIL": gmail.url, "WORKER_URL": url, "WORKER_CREDENTIAL": SERVICE_KEY, "SSL_CERT_FILE": authority.file,
     }
     accounts.expire("ada")
-    found = mail.fetch("ada", **environment)
-    assert found == ["message-of-ada@gmail.com"], "the function reads the user's mail"
+    messages = mail.fetch("ada", **environment)
+    assert messages == ["message-of-ada@gmail.com"], "the function reads the user's mail"
     assert "401" in mail.fetch("ada", **{**environment, "WORKER_CREDENTIAL": "wrong"}), "a wrong credential gets 401"
     assert "404" in mail.fetch("nobody", **environment), "a user without a grant gets 404"
     assert "CERTIFICATE_VERIFY_FAILED" in mail.fetch("ada", **{**environment, "SSL_CERT_FILE": "/dev/null"}), (

@@ -28,14 +28,14 @@ def scenario(fixture):
     overwrite_row(fixture, "grants_pkey", page=1, size=16)
     assert list(damage(fixture)) == ["each index matches its table"], "a damaged index is found"
     fixture.server.execute("REINDEX TABLE grants")
-    found = damage(fixture)
-    assert found == {}, "a new index is intact"
+    broken = damage(fixture)
+    assert broken == {}, "a new index is intact"
 
     for rule, statement in BREAKS.items():
-        assert rule not in found, "the rule holds before"
+        assert rule not in broken, "the rule holds before"
         fixture.write(statement)
-        found = damage(fixture)
-        assert rule in found, f"`{statement}` is found"
+        broken = damage(fixture)
+        assert rule in broken, f"`{statement}` is found"
 
     overwrite_row(fixture, "users", page=0, size=16)
     assert "the pages of each table are intact" in damage(fixture), "a damaged table is found"

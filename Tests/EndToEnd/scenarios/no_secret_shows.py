@@ -62,8 +62,8 @@ def scenario(fixture):
     assert len(key_material) == 2, "a rotation leaves two keys"
     outputs += [worker.metrics.read_text(), worker.errors.read_text()]
     for text in outputs:
-        found = [secret for secret in [*secrets, *key_material] if secret in text]
-        assert not found, f"no output holds a secret; this one begins {text[:80]!r}"
+        shown = [secret for secret in [*secrets, *key_material] if secret in text]
+        assert not shown, f"no output holds a secret; this one begins {text[:80]!r}"
         assert not re.search(r"ya29\.[\w-]{8}", text), f"no output holds an access token; this one begins {text[:80]!r}"
     for path in fixture.folder.glob("grants.sqlite*"):
         content = path.read_bytes()

@@ -66,10 +66,10 @@ def public_operations():
     """The methods and paths that docs/openapi.yaml gives the public listener, probes left out."""
     operations, path, method = set(), None, None
     for line in (ROOT / "docs" / "openapi.yaml").read_text().splitlines():
-        if found := re.match(r"  (/\S*):$", line):
-            path = found[1]
-        elif found := re.match(r"    (get|post|put|patch|delete):$", line):
-            method = found[1].upper()
+        if match := re.match(r"  (/\S*):$", line):
+            path = match[1]
+        elif match := re.match(r"    (get|post|put|patch|delete):$", line):
+            method = match[1].upper()
         elif re.match(r"      tags: \[.*\bpublic\b.*\]$", line):
             operations.add(f"{method} {path}")
     assert len(operations) > 10, "docs/openapi.yaml describes the worker's routes"

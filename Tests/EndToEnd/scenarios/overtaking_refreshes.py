@@ -44,10 +44,10 @@ def scenario(fixture):
     clocks = Clocks(fixture, accounts)
     cut = 0
     for jitter in (0.0, 0.1, 0.3):
-        for share in (0.0, 0.1):
-            network.jitter, network.cut = jitter, share
+        for fraction in (0.0, 0.1):
+            network.jitter, network.cut = jitter, fraction
             asyncio.run(all_at_once(phones, network.port, jitter))
-            expect_signed_in(phones, f"{CALLS} calls at once, {jitter} s of jitter, {share:.0%} of the answers lost")
+            expect_signed_in(phones, f"{CALLS} calls at once, {jitter} s of jitter, {fraction:.0%} of the answers lost")
         cut += network.cuts
     assert cut > 0, "the network drops responses"
     # The token that each phone was left with is valid hours later, after the grace.

@@ -70,11 +70,11 @@ def fill_disk(fixture, disk):
 
 def damaged(fixture, disk):
     """A file that is not a spill file is set aside, and does not prevent the recovery of others."""
-    stray = disk / "grants.sqlite.unsaved-1-stray"
-    stray.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is not a sealed result")
+    unexpected = disk / "grants.sqlite.unsaved-1-unexpected"
+    unexpected.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is not a sealed result")
     output = fixture.run("status").stderr
     assert "set aside" in output, "the worker says that it set the unexpected file aside"
-    assert not stray.exists() and (disk / "grants.sqlite.set-aside-1-stray").exists(), (
+    assert not unexpected.exists() and (disk / "grants.sqlite.set-aside-1-unexpected").exists(), (
         f"the unexpected file has its new name; the folder holds {list(disk.iterdir())}"
     )
 

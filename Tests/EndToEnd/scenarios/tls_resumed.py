@@ -27,8 +27,8 @@ def scenario(fixture):
     fixture.generate_keys()
     fixture.import_grants(fixture.sandbox.create(GRANTS))
     authority = Authority(fixture.folder)
-    shares = [resumed(fixture, authority, protocol) for protocol in ("TLSv1.2", "TLSv1.3")]
-    return f"resumed of {GRANTS} connections: {shares[0]} over TLS 1.2, {shares[1]} over TLS 1.3"
+    counts = [resumed(fixture, authority, protocol) for protocol in ("TLSv1.2", "TLSv1.3")]
+    return f"resumed of {GRANTS} connections: {counts[0]} over TLS 1.2, {counts[1]} over TLS 1.3"
 
 
 def resumed(fixture, authority, protocol):

@@ -50,7 +50,7 @@ def scenario(fixture):
 
     paused.signal(signal.SIGCONT)
     wait_for(
-        lambda: len(late(paused)) == len(of_paused), 30, "the paused worker has found each of its answers to be late",
+        lambda: len(late(paused)) == len(of_paused), 30, "the paused worker reports that each of its answers is late",
     )
     assert stored(fixture) == before, "the sleeper overwrites no result"
     # The worker continues as before, once both workers know of each other again.
@@ -69,5 +69,5 @@ def late(worker):
 
 def stored(fixture):
     """The columns that must not be overwritten, by user."""
-    kept = ("refresh_token", "access_token", "access_expires_at", "generation", "state", "reason", "due_at")
-    return {row["user_id"]: [row[column] for column in kept] for row in fixture.rows()}
+    columns = ("refresh_token", "access_token", "access_expires_at", "generation", "state", "reason", "due_at")
+    return {row["user_id"]: [row[column] for column in columns] for row in fixture.rows()}

@@ -12,7 +12,7 @@ enum { MOST_DESCRIPTORS = 65536, MOST_PATHS = 1024 };
 
 static char root[4096];
 static size_t root_length;
-static struct watched table[MOST_DESCRIPTORS];
+static struct target targets[MOST_DESCRIPTORS];
 static const char *paths[MOST_PATHS];
 static int path_count;
 static char arena[1 << 18];
@@ -56,23 +56,23 @@ enum file_class class_of_path(const char *path) {
 // Returns a permanent copy of the path: there are many descriptors, but few paths.
 const char *intern(const char *path) {
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) {}
-    const char *found = NULL;
-    for (int i = 0; i < path_count && !found; i++)
-        if (strcmp(paths[i], path) == 0) found = paths[i];
+    const char *copy = NULL;
+    for (int i = 0; i < path_count && !copy; i++)
+        if (strcmp(paths[i], path) == 0) copy = paths[i];
     size_t size = strlen(path) + 1;
-    if (!found) {
+    if (!copy) {
         if (path_count == MOST_PATHS || arena_used + size > sizeof arena) _exit(99);
-        found = memcpy(arena + arena_used, path, size);
+        copy = memcpy(arena + arena_used, path, size);
         arena_used += size;
-        paths[path_count++] = found;
+        paths[path_count++] = copy;
     }
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
-    return found;
+    return copy;
 }
 
 void remember(int descriptor, const char *path, enum file_class class) {
     if (descriptor < 0 || descriptor >= MOST_DESCRIPTORS) return;
-    table[descriptor] = (struct watched){path, class};
+    targets[descriptor] = (struct target){path, class};
 }
 
 // Open descriptors follow their file to the new name.
@@ -80,12 +80,12 @@ void follow_rename(const char *from, const char *to) {
     from = intern(from);
     to = intern(to);
     for (int descriptor = 0; descriptor < MOST_DESCRIPTORS; descriptor++)
-        if (table[descriptor].path == from) table[descriptor].path = to;
+        if (targets[descriptor].path == from) targets[descriptor].path = to;
 }
 
-struct watched watched(int descriptor) {
-    if (descriptor < 0 || descriptor >= MOST_DESCRIPTORS) return (struct watched){NULL, CLASS_NONE};
-    return table[descriptor];
+struct target target_of(int descriptor) {
+    if (descriptor < 0 || descriptor >= MOST_DESCRIPTORS) return (struct target){NULL, CLASS_NONE};
+    return targets[descriptor];
 }
 
 bool keeps_journal(void) {
