@@ -237,7 +237,7 @@ class Worker:
     def signal(self, number):
         self.process.send_signal(number)
         if number == signal.SIGSTOP:
-            # One thread takes the signal and stops the others: on a busy machine they go on for a while.
+            # One thread takes the signal and stops the others: on a busy machine they continue for a while.
             result = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
             assert result.si_code == os.CLD_STOPPED, f"the worker stops; it wrote: {self.errors.read_text()[-500:]}"
 

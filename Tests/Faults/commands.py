@@ -6,7 +6,7 @@ import pathlib
 
 from postgres import Proxy, Server, address
 from trial import Template, Trial, command
-from verification import is_whole
+from verification import check_integrity
 
 GRANTS = 60
 NEW_GRANT = json.dumps({
@@ -33,7 +33,7 @@ def trial(part, seed, index, base, template):
         one.control.set(one.control.ON, 1)
         counts = kill_in_command(one)
         if isinstance(one.database, pathlib.Path):
-            is_whole(one.database)
+            check_integrity(one.database)
         return counts, one.notes
 
 
@@ -53,7 +53,7 @@ def killed(one, kinds, *arguments, stdin=None):
     return int(result.returncode == -9)
 
 
-def tokens(one, names):
+def check_tokens(one, names):
     """Raises unless each user's first token is stored and readable."""
     stored = one.stored()
     for name in names:
@@ -63,19 +63,19 @@ def tokens(one, names):
 def rotate(one):
     kills = killed(one, [("write/*", 60), ("sync/*", 8), ("rename/keys", 2), ("open/keys", 4), ("write/keys", 2)],
                    "keys", "rotate")
-    tokens(one, one.google.accounts)
+    check_tokens(one, one.google.accounts)
     one.run("keys", "rotate")
-    tokens(one, one.google.accounts)
+    check_tokens(one, one.google.accounts)
     for key in sealing_nothing(one):
         kills += killed(
             one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key
         )
-        tokens(one, one.google.accounts)
+        check_tokens(one, one.google.accounts)
         # 75 means that the killed command had retired the key: it stays in the file for a day.
         one.run("keys", "retire", key, expect=(0, 75))
         [line] = [line for line in (one.disk / "keys").read_text().splitlines() if line.startswith(key)]
         assert " retired " in line, f"the key {key} is marked as retired"
-    tokens(one, one.google.accounts)
+    check_tokens(one, one.google.accounts)
     return {"kills": kills}
 
 
@@ -95,7 +95,7 @@ def import_grants(one):
     before = one.stored()
     assert before.keys() >= one.google.accounts.keys(), "the killed import keeps every grant"
     one.run("grants", "import", "-", stdin=lines)
-    tokens(one, [*names, *one.google.accounts])
+    check_tokens(one, [*names, *one.google.accounts])
     return {"kills": kills}
 
 
@@ -106,11 +106,11 @@ def back_up(one):
     )
     if kills and not target.exists():
         one.run("backup", target)
-    is_whole(target)
+    check_integrity(target)
     for leftover in ("-wal", "-shm"):
         (one.disk / ("backup.sqlite" + leftover)).unlink(missing_ok=True)
     one.database = target
-    tokens(one, one.google.accounts)
+    check_tokens(one, one.google.accounts)
     return {"kills": kills}
 
 
@@ -118,8 +118,8 @@ def copy(one):
     source, target = one.database, one.disk / "copy.sqlite"
     kills = copy_twice(one, source, target, [("write/*", 300), ("sync/*", 20), ("open/*", 20), ("write/db", 60)])
     one.database = target
-    tokens(one, one.google.accounts)
-    is_left(one, source)
+    check_tokens(one, one.google.accounts)
+    check_copied_source(one, source)
     return {"kills": kills}
 
 
@@ -132,8 +132,8 @@ def copy_to_server(one):
             one, source, address(proxy), [("send/net", 50), ("receive/net", 60), ("write/wal", 8), ("sync/wal", 3)]
         )
         one.database = server.url
-        tokens(one, one.google.accounts)
-        is_left(one, source)
+        check_tokens(one, one.google.accounts)
+        check_copied_source(one, source)
     finally:
         proxy.close()
         server.stop()
@@ -150,9 +150,9 @@ def copy_twice(one, source, target, kinds):
     return kills
 
 
-def is_left(one, source):
+def check_copied_source(one, source):
     """Raises unless the copied store is intact and refuses to be used."""
-    is_whole(source)
+    check_integrity(source)
     refused = command(one.arguments()[:1], "--database", source, "--key-file", one.disk / "keys", "--client-id", "x",
                       "--run-once", environment=one.environment(), expect=None)
     assert refused.returncode == 78, f"the source is not used any more; the worker wrote: {refused.stderr[-300:]}"
@@ -164,12 +164,12 @@ def create(one):
     kills = killed(one, [("write/wal", 60), ("sync/*", 6), ("write/db", 40), ("write/journal", 4)],
                    "grants", "import", "-", stdin=NEW_GRANT)
     one.run("grants", "import", "-", stdin=NEW_GRANT)
-    tokens(one, ["new"])
+    check_tokens(one, ["new"])
     return {"kills": kills}
 
 
 def create_on_server(one):
-    """The same on PostgreSQL; after the kill the schema is whole, or there is none."""
+    """The same on PostgreSQL; after the kill the schema is complete, or there is none."""
     server = Server(one.folder)
     proxy = Proxy(server.folder / ".s.PGSQL.5432")
     try:
@@ -183,8 +183,8 @@ def create_on_server(one):
         one.database = server.url
         one.run("grants", "import", "-", stdin=NEW_GRANT)
         if schema:
-            assert schema == server.query(SCHEMA), "a killed command leaves a whole schema or none"
-        tokens(one, ["new"])
+            assert schema == server.query(SCHEMA), "a killed command leaves a complete schema or none"
+        check_tokens(one, ["new"])
     finally:
         proxy.close()
         server.stop()

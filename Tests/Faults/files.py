@@ -3,7 +3,7 @@
 import errno
 
 from trial import Template, Trial
-from verification import is_whole, verify
+from verification import check_integrity, verify
 
 GRANTS = 120
 SPAN = 10  # seconds under faults
@@ -73,7 +73,7 @@ def trial(part, seed, index, base, template):
             worker = one.start()
         exits += recover(one, worker)
         counts = verify(one, complete=exits == 0)
-        is_whole(one.database)
+        check_integrity(one.database)
         return {**counts, "faults": one.control.hits(), "orderly exits": exits}, one.notes
 
 

@@ -7,7 +7,7 @@ import errno
 
 from disk import Disk, chance_for
 from trial import ORDERLY, Template, Trial
-from verification import is_whole, verify
+from verification import check_integrity, verify
 
 GRANTS = 120
 
@@ -46,7 +46,7 @@ def trial(part, seed, index, base, template):
         one.new_boot()
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = verify(one, complete=True)
-        is_whole(one.database)
+        check_integrity(one.database)
         return {**counts, "spill files": len(spilled), "kills of the recovery": kills,
                 "power cuts after it": int(is_cut)}, one.notes
 

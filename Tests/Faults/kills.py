@@ -1,7 +1,7 @@
 """kill -9 on SQLite at the n-th call of a kind: at each step of claim, send, commit and checkpoint."""
 
 from trial import ORDERLY, Template, Trial
-from verification import is_whole, verify
+from verification import check_integrity, verify
 
 GRANTS = 120
 LIVES = 3  # kills in each trial
@@ -44,7 +44,7 @@ def trial(part, seed, index, base, template):
         one.new_boot()
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = verify(one)
-        is_whole(one.database)
+        check_integrity(one.database)
         return {**counts, "kills": kills}, one.notes
 
 

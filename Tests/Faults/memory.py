@@ -4,7 +4,7 @@ import re
 import signal
 
 from trial import ORDERLY, WORKER, Template, Trial
-from verification import is_whole, verify
+from verification import check_integrity, verify
 
 GRANTS = 40
 # The ways in which a process without memory ends: with an abort; with a trap of Swift, whose runtime prints no message
@@ -67,7 +67,7 @@ def trial(part, seed, index, base, template):
         one.new_boot()
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = verify(one)
-        is_whole(one.database)
+        check_integrity(one.database)
         crash = CRASH.search(worker.errors.read_text(errors="replace"))
         crashes = {f"ended in {crash[3]} by signal {crash[1]}": 1} if crash else {}
         return {**counts, **crashes, "refused": one.control.hits(), "clean aborts": int(bool(is_clean))}, one.notes

@@ -4,7 +4,7 @@ import errno
 import subprocess
 
 from trial import Template, Trial
-from verification import is_whole, verify
+from verification import check_integrity, verify
 
 GRANTS = 120
 SPAN = 5
@@ -69,5 +69,5 @@ def trial(part, seed, index, base, template):
         assert worker.stop() == 0, f"the worker stops in order; it wrote: {worker.output()}"
         counts = verify(one)
         assert not one.google.grace or one.google.refusals == 0, "a server with grace refuses no token"
-        is_whole(one.database)
+        check_integrity(one.database)
         return {**counts, "faults": one.control.hits()}, one.notes

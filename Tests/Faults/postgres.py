@@ -87,7 +87,7 @@ class Pair:
             self.workers[number] = self.start(number)
 
     def recover(self):
-        """Waits until refreshes go on after the last fault, and stops the workers."""
+        """Waits until refreshes continue after the last fault, and stops the workers."""
         self.revive()
         target = self.one.google.requests + GRANTS
 

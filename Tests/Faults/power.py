@@ -5,7 +5,7 @@ import time
 
 from disk import Disk, chance_for
 from trial import ORDERLY, Template, Trial
-from verification import is_whole, verify
+from verification import check_integrity, verify
 
 GRANTS = 120
 LONGEST = 12  # seconds until the cut, if no rule has caused it before
@@ -72,7 +72,7 @@ def trial(part, seed, index, base, template):
         # The worker starts again and refreshes what is due; it must keep every token that still works.
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = verify(one)
-        is_whole(one.database)
+        check_integrity(one.database)
         return {
             **counts,
             "failed syncs": failed,

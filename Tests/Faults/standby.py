@@ -70,8 +70,10 @@ def trial(part, seed, index, base, template):  # noqa: F811
             pause(one.chance.random())
             cluster.fail_over(lag)
             target = one.google.requests + GRANTS
-            goes_on = worker.wait_for(lambda: one.google.requests >= target, 100, "refreshes go on after the fail-over")
-            assert goes_on, f"the worker runs after the fail-over; it wrote: {worker.output()}"
+            continues = worker.wait_for(
+                lambda: one.google.requests >= target, 100, "refreshes continue after the fail-over"
+            )
+            assert continues, f"the worker runs after the fail-over; it wrote: {worker.output()}"
             assert worker.stop(60) == 0, f"the worker stops in order; it wrote: {worker.output()}"
             counts = verify(one, may_lose=not synchronous)
         finally:

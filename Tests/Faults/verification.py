@@ -95,7 +95,7 @@ def repeats(name, account, reports, trial):
     return repeated
 
 
-def is_whole(database):
+def check_integrity(database):
     """Raises unless SQLite's integrity check passes."""
     with contextlib.closing(sqlite3.connect(database, timeout=10)) as connection:
         rows = connection.execute("PRAGMA integrity_check").fetchall()

@@ -101,9 +101,9 @@ class RareAnswers:
         self.request_token(503, "hidden")
         self.request_renewal(503, "hidden", hidden["access_token"])
         self.request_public(
-            502, "POST", "/v1/auth/gmail-tokens", {"access_token": "unheard"}, accounts.user_token("hidden")
+            502, "POST", "/v1/auth/gmail-tokens", {"access_token": "unreachable"}, accounts.user_token("hidden")
         )
-        self.request_public(502, "POST", "/api/auth/mobile/google", {"access_token": "unheard"})
+        self.request_public(502, "POST", "/api/auth/mobile/google", {"access_token": "unreachable"})
         self.request_public(200, "GET", "/v1/user/me", bearer=accounts.user_token("hidden"))
         for path in ("/readyz", "/healthz", "/status", "/metrics"):
             self.request(200, path, "GET", path, listener=self.deployment.internal)
@@ -123,8 +123,8 @@ class RareAnswers:
         bearer = accounts.user_token("flooding")
         for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google"):
             for _ in range(3):
-                self.deployment.public.post(path, {"access_token": "unheard"}, bearer)
-            self.request_public(429, "POST", path, {"access_token": "unheard"}, bearer)
+                self.deployment.public.post(path, {"access_token": "unreachable"}, bearer)
+            self.request_public(429, "POST", path, {"access_token": "unreachable"}, bearer)
 
     def silence(self, event):
         """A security event while Google's keys are unavailable, sent to a worker that has not fetched them yet."""
@@ -135,9 +135,9 @@ class RareAnswers:
 
 def services():
     """The services file: one service with access to every scope, and one that must name a scope."""
-    whole = {"scopes": ["*"], "users": ["*"]}
+    limits = {"scopes": ["*"], "users": ["*"]}
     return [
-        {"name": "mailer", "credential_sha256": hashlib.sha256(accounts.SERVICE_KEY.encode()).hexdigest(), **whole},
+        {"name": "mailer", "credential_sha256": hashlib.sha256(accounts.SERVICE_KEY.encode()).hexdigest(), **limits},
         {
             "name": "limited",
             "credential_sha256": hashlib.sha256(LIMITED_KEY.encode()).hexdigest(),

@@ -168,8 +168,8 @@ def reload(it):
     wait_for(lambda: "reloaded" in it.journal(since=cursor), 20, "the worker says so")
     it.wait_active()
     it.call("systemctl", "log-level", "info")
-    heard = it.call("journalctl", "--no-pager", "--output=cat", f"--after-cursor={cursor}", "_PID=1")
-    status = [word for word in re.findall(r"Got notification message.*\((.*)\)", heard)]
+    journal = it.call("journalctl", "--no-pager", "--output=cat", f"--after-cursor={cursor}", "_PID=1")
+    status = [word for word in re.findall(r"Got notification message.*\((.*)\)", journal)]
     order = " ".join(status)
     assert re.search(r"RELOADING=1.*MONOTONIC_USEC=\d+.*READY=1", order), (
         f"systemd is notified of RELOADING, then of READY: {order[-400:]}"
@@ -201,7 +201,8 @@ def logrotate(it):
     assert it.modes(METRICS) == ["refresh-worker 640"], "the log has its owner and mode"
     for line in (it.machine.read(METRICS + ".1") + it.machine.read(METRICS)).splitlines():
         json.loads(line)
-    assert wait_for(lambda: it.events("summary"), 20, "summaries go on")[-1]["dropped_lines"] == 0, "no line is dropped"
+    summaries = wait_for(lambda: it.events("summary"), 20, "summaries continue")
+    assert summaries[-1]["dropped_lines"] == 0, "no line is dropped"
     it.wait_refreshing()
 
 
@@ -379,7 +380,7 @@ def full_log(it):
     it.wait_refreshing()
     assert "metrics" in it.journal(since=cursor), "the journal names the metrics log"
     it.call("rm", "/var/log/refresh-worker/ballast")
-    wait_for(lambda: it.machine.run("test", "-s", METRICS).returncode == 0, 20, "the log goes on")
+    wait_for(lambda: it.machine.run("test", "-s", METRICS).returncode == 0, 20, "the log continues")
     it.call("systemctl", "stop", SERVICE)
     it.call("umount", "/var/log/refresh-worker")
     it.call("systemctl", "start", SERVICE)

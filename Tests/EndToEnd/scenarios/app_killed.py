@@ -96,7 +96,7 @@ def scenario(fixture):
         assert app.returncode == expect, f"{action} exits with the expected code; it wrote: {out}{err}"
         return out + err
 
-    def is_alive(fault):
+    def check_session(fault):
         """Starts the app again, and once more after an hour: its access token is refused by then, and it refreshes."""
         for hours in (0, 1):
             if hours:
@@ -137,7 +137,7 @@ def scenario(fixture):
         (folder / "ce.access_token").write_text(access)
 
     run("sign-in", grant["access_token"] + "\n")
-    is_alive("the sign-in")
+    check_session("the sign-in")
     for delay in (0, 12, 61, HOUR):
         for fault, happen in [
             ("a lost request", lambda: lose("request")),
@@ -150,12 +150,12 @@ def scenario(fixture):
             happen()
             if delay:
                 clocks.advance(delay)
-            is_alive(f"{fault} and {delay} s")
+            check_session(f"{fault} and {delay} s")
     # Answers are lost repeatedly: each start of the app presents the same token.
     for _ in range(3):
         lose("answer")
         clocks.advance(61)
-    is_alive("three lost answers in a row")
+    check_session("three lost answers in a row")
 
     assert "logged out" in run("log-out"), "the log-out succeeds"
     assert "No user is signed in" in run("call", expect=1), "the app stays signed out"

@@ -83,7 +83,7 @@ def scenario(fixture):
     token.stop()
     token.expect(143)
     assert sandbox.call("/control/wait?holding=1") is not None and lease("shared") == owner, (
-        "the daemon's request goes on"
+        "the daemon's request continues"
     )
     assert len(fixture.rows("SELECT * FROM workers")) == workers, "the command does not count as a worker"
     sandbox.call("/control/release", {})

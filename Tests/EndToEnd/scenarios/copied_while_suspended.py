@@ -37,7 +37,7 @@ def scenario(fixture):
     output = suspended.errors.read_text()
     assert code == 78, f"the suspended worker stops at its copied database; it wrote: {output}"
     assert str(new) in output and "results recover" in output, (
-        "the sleeper names the new database and the recovery of its results"
+        "the suspended worker names the new database and the recovery of its results"
     )
     spills = list(fixture.folder.glob("grants.sqlite.unsaved-*"))
     assert len(spills) == 1, "the results go to one spill file"

@@ -25,7 +25,7 @@ def scenario(fixture):
     rounds.wait_held()
     proxy.pass_only("requests")
     rounds.release(rounds.emails)
-    wait_for(lambda: count_of(accounts, LOST) == 1, 2 * STORE_TIMEOUT + 10, "it notices that nothing comes back")
+    wait_for(lambda: count_of(accounts, LOST) == 1, 2 * STORE_TIMEOUT + 10, "it notices that no answers arrive")
     assert not is_ready(accounts), "the worker is not ready"
     proxy.pass_only("requests", "answers")
     rounds.wait_stored(40, "all answers are stored")

@@ -1,4 +1,4 @@
-"""The worker's own refresh finds the grant dead without any caller; the profile shows it and the backend is
+"""The worker's own refresh finds that the grant is dead, without any caller; the profile shows it and the backend is
 notified."""
 
 

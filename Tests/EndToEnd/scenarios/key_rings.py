@@ -31,7 +31,7 @@ def foreign_ring(fixture, right, foreign):
     replace(foreign, right)
     wait_for(lambda: worker.events("alarm", kind="key_ring_refused"), 20, "the foreign ring raises an alarm")
     fixture.set_due(0)
-    wait_for(lambda: refreshed(worker) >= 2 * GRANTS, 30, "the worker goes on with the keys in memory")
+    wait_for(lambda: refreshed(worker) >= 2 * GRANTS, 30, "the worker continues with the keys in memory")
     # The command reads the file.
     fixture.run("--run-once", expect=REFUSED)
     replace(kept, right)

@@ -93,7 +93,7 @@ def scenario(fixture):
     wait_for(lambda: fixture.grants()["stuck@example.com"]["lease_owner"], 30, "it is tried again")
     sandbox.call("/control/wait?holding=1")
     worker.signal(signal.SIGTERM)
-    wait_for(lambda: worker.events("stopping", reason="SIGTERM"), 20, "the first signal is heard")
+    wait_for(lambda: worker.events("stopping", reason="SIGTERM"), 20, "the first signal is handled")
     asked = time.monotonic()
     worker.signal(signal.SIGTERM)
     assert worker.process.wait(timeout=30) == 143, "the second signal ends the worker at once"

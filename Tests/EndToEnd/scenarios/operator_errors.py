@@ -38,7 +38,7 @@ def scenario(fixture):
     assert "CommandFailure" not in errors.read_text(), "the log shows no type names"
     services.write_text(whole)
     accounts.worker.signal(signal.SIGHUP)
-    wait_for(lambda: "request" in errors.read_text() or not accounts.vend("u-1"), 10, "the whole file is taken")
+    wait_for(lambda: "request" in errors.read_text() or not accounts.vend("u-1"), 10, "the whole file is applied")
     accounts.worker.stop()
 
     # A token of an older version's database that is damaged must not keep ended sessions and sealed successors.

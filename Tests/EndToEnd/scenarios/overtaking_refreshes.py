@@ -5,7 +5,7 @@ import json
 import random
 
 from accounts import Accounts
-from delays import PhoneNetwork, post
+from phone_network import PhoneNetwork, post
 from expectations import wait_for
 from faults import Clocks
 

@@ -27,11 +27,11 @@ def scenario(fixture):
         text=True, timeout=60, env=fixture.environment,
     )
     assert full.returncode == 74 and "No space left" in full.stderr, "a full standard output is reported"
-    unheard = subprocess.run(
+    silent = subprocess.run(
         ["sh", "-c", 'exec "$@" 2>&-', "sh", *fixture.arguments("token", "nobody")], stdout=subprocess.PIPE, timeout=60,
         env=fixture.environment,
     )
-    assert unheard.returncode == 67, "a command without standard error keeps its exit code"
+    assert silent.returncode == 67, "a command without standard error keeps its exit code"
 
     # A pipe without a writer.
     pipe = fixture.folder / "pipe"

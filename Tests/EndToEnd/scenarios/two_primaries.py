@@ -1,4 +1,4 @@
-"""After a fail-over the old primary comes back writable, and the worker's connections are cut one at a time.
+"""After a fail-over the old primary is writable again, and the worker's connections are cut one at a time.
 
 A worker that lets one of them go back to the old server claims grants on one server and stores results on the other:
 each of those results looks superseded, and the rotated token in it is lost.
