@@ -38,23 +38,23 @@ def verify(trial, complete=False, may_lose=False):
     for name, account in trial.google.accounts.items():
         line, reported = stored.get(name), len(reports.get(name, []))
         token = (line or {}).get("refresh_token")
-        current = number_of(token) if token else -1
+        last = number_of(token) if token else -1
         if token and owner_of(token) != name:
             foreign.append(f"{name}: holds a token of {owner_of(token)}")
-        elif current < reported:
-            lost.append(f"{name}: {reported} rotations reported, token number {current} stored, {account.issued} issued")
-        elif current > account.issued:
-            wrong.append(f"{name}: holds token number {current}, which was never issued")
-        elif current < account.issued and complete:
+        elif last < reported:
+            lost.append(f"{name}: {reported} rotations reported, token number {last} stored, {account.issued} issued")
+        elif last > account.issued:
+            wrong.append(f"{name}: holds token number {last}, which was never issued")
+        elif last < account.issued and complete:
             wrong.append(
-                f"{name}: token number {account.issued} was issued and {current} is stored, although nothing was cut off"
+                f"{name}: token number {account.issued} was issued and {last} is stored, although nothing was cut off"
             )
-        elif current < account.issued:
+        elif last < account.issued:
             explained += 1  # The answer with the newest token was lost on the way, and was never reported as stored.
         elif line["state"] in ENDED:
             uses = [f"{at:.3f} {number} {'granted' if granted else 'refused'}" for at, number, granted in account.uses]
             wrong.append(
-                f"{name}: {line['state']} ({line.get('reason')}), but the server accepts its token {current}; its "
+                f"{name}: {line['state']} ({line.get('reason')}), but the server accepts its token {last}; its "
                 f"uses: {', '.join(uses)}"
             )
         doubled += repeats(name, account, reports.get(name, []), trial)

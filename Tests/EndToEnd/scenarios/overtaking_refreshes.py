@@ -5,9 +5,9 @@ import json
 import random
 
 from accounts import Accounts
-from phone_network import PhoneNetwork, post
 from expectations import wait_for
 from faults import Clocks
+from phone_network import PhoneNetwork, post
 
 FAMILIES = 200
 CALLS = 8

@@ -26,7 +26,7 @@ def scenario(fixture):
     public.get("/api/auth/me", second["access_token"]).expect(200)
     # An access token cannot be used to refresh, nor a refresh token to call.
     assert refresh(second["access_token"]).expect(401).json == {"detail": "Invalid refresh token"}, (
-        "an access token is no refresh token"
+        "an access token is not a refresh token"
     )
     public.get("/api/auth/me", second["refresh_token"]).expect(401)
 

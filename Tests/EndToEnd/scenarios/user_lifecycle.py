@@ -68,7 +68,7 @@ def scenario(fixture):
     # The user signs in again.
     fresh = sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0]
     data = accounts.connect(fresh, pair["access_token"]).expect(201).json["data"]
-    assert data["account_switch"] is False, "the same account is no switch"
+    assert data["account_switch"] is False, "the same account is not a switch"
     assert data["message"] == "Same Google account or first connection", "the answer says that the account is the same"
     assert accounts.profile(pair["access_token"])["gmail_account_connected"] is True, "the profile says connected again"
     notices = accounts.backend.wait_for(user, 2)
