@@ -45,14 +45,14 @@ enum Seed {
     private static func fill(_ options: Options) async throws {
         let start = try options.number("start").map(Timestamp.init(milliseconds:)) ?? SystemTime().now
         let store = try await open(options)
-        let fill = Fill(
+        let writer = PopulationWriter(
             store: store,
             vault: try vault(options),
             population: Int(try options.required("grants", options.number)),
             workedUntil: start - .seconds(try options.number("outage") ?? 0),
             horizon: try options.number("within").map { start + .seconds($0) }
         )
-        let written = try await fill.run()
+        let written = try await writer.run()
         await store.close()
         print("{\"written\": \(written)}")
     }
@@ -60,7 +60,7 @@ enum Seed {
     private static func verify(_ options: Options) async throws {
         let store = try await open(options)
         let log = try IssueLog(path: try options.required("issued", options.text))
-        let outcome = try await Verify(store: store, vault: try vault(options), log: log).run()
+        let outcome = try await StoreVerification(store: store, vault: try vault(options), log: log).run()
         await store.close()
         print(outcome.json)
         guard outcome.wrong == 0 else {
@@ -79,7 +79,7 @@ enum Seed {
     private static func heap(_ options: Options) throws {
         let count = Int(try options.required("entries", options.number))
         guard count > 0 else { throw SeedError(message: "--entries takes a number from 1 up.") }
-        print(try HeapRace(count: count).run())
+        print(try HeapBenchmark(count: count).run())
     }
 
     private static func open(_ options: Options) async throws -> any AccountStore {

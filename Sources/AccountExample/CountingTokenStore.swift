@@ -3,20 +3,20 @@ import Foundation
 
 /// Keeps the tokens in memory, and counts the saved pairs.
 ///
-/// `savedPairs` is only used under `lock`, so the class is safe to share.
+/// `count` is only used under `lock`, so the class is safe to share.
 final class CountingTokenStore: TokenStore, @unchecked Sendable {
     private let tokens = InMemoryTokenStore()
     private let lock = NSLock()
-    private var savedPairs = 0
+    private var count = 0
 
     /// The number of saved pairs: one for the sign-in and one for each refresh.
-    var pairsSaved: Int { lock.withLock { savedPairs } }
+    var pairsSaved: Int { lock.withLock { count } }
 
     func load(_ key: TokenKey) -> String? { tokens.load(key) }
 
     func save(_ token: String, for key: TokenKey) {
         tokens.save(token, for: key)
-        if key == .refreshToken { lock.withLock { savedPairs += 1 } }
+        if key == .refreshToken { lock.withLock { count += 1 } }
     }
 
     func remove(_ key: TokenKey) { tokens.remove(key) }

@@ -3,11 +3,11 @@ import Secrets
 import Store
 
 /// Compares every stored access token with the endpoint's log of issued ones.
-struct Verify {
+struct StoreVerification {
     private static let pageSize = 2_000
 
     /// The result of the comparison.
-    struct Findings {
+    struct Outcome {
         var grants = 0
         var refreshed = 0
         var issued = 0
@@ -31,37 +31,37 @@ struct Verify {
     let vault: TokenVault
     let log: IssueLog
 
-    func run() async throws -> Findings {
-        var findings = Findings(issued: log.lineCount, most: log.most)
+    func run() async throws -> Outcome {
+        var outcome = Outcome(issued: log.lineCount, most: log.most)
         var cursor: GrantID?
         while true {
             let page = try await store.grants(after: cursor, in: nil, atMost: Self.pageSize)
             guard let last = page.last else { break }
             cursor = last.id
-            for grant in page { try check(grant, &findings) }
+            for grant in page { try check(grant, &outcome) }
         }
-        return findings
+        return outcome
     }
 
-    private func check(_ grant: Grant, _ findings: inout Findings) throws {
-        findings.grants += 1
+    private func check(_ grant: Grant, _ outcome: inout Outcome) throws {
+        outcome.grants += 1
         guard let number = SampleGrant.number(ofUser: grant.userID) else {
-            throw SeedError(message: "The user \(grant.userID) is none of a benchmark's.")
+            throw SeedError(message: "The user \(grant.userID) is not from a benchmark.")
         }
         let stored = try vault.openAccessToken(of: grant)
         if let last = log.last[number] {
-            findings.refreshed += 1
+            outcome.refreshed += 1
             if stored?.isEqual(to: SampleGrant.issuedAccessToken(last)) == true { return }
             let earlier = log.earlier[number, default: []]
             if earlier.contains(where: { stored?.isEqual(to: SampleGrant.issuedAccessToken($0)) == true }) {
-                findings.older += 1
+                outcome.older += 1
                 return
             }
         } else if stored?.isEqual(to: SampleGrant.firstAccessToken(number)) == true {
             return
         }
-        findings.wrong += 1
-        if findings.examples.count < 10 { findings.examples.append(grant.userID) }
+        outcome.wrong += 1
+        if outcome.examples.count < 10 { outcome.examples.append(grant.userID) }
     }
 }
 

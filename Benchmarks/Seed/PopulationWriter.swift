@@ -3,7 +3,7 @@ import Secrets
 import Store
 
 /// Writes the grants of a population, or only those that are due soon, in the order of their ids.
-struct Fill {
+struct PopulationWriter {
     private static let batchSize = 20_000
 
     let store: any AccountStore

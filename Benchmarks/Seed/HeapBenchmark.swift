@@ -2,8 +2,8 @@ import Clocks
 import Foundation
 import Scheduler
 
-/// Pushes, moves and pops deadlines: one of three programs with the same task (Benchmarks/peers).
-struct HeapRace {
+/// Pushes, moves and pops deadlines: the peers in Benchmarks/peers do the same.
+struct HeapBenchmark {
     /// The number of deadlines to push.
     let count: Int
     /// The maximum number of deadlines to move, and to pop.
@@ -50,7 +50,9 @@ struct HeapRace {
 
     private static func residentBytes() throws -> Int {
         let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-        guard fields.count > 1, let pages = Int(fields[1]) else { throw SeedError(message: "/proc/self/statm is odd.") }
+        guard fields.count > 1, let pages = Int(fields[1]) else {
+            throw SeedError(message: "/proc/self/statm has an unknown form.")
+        }
         return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 }
