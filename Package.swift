@@ -1,5 +1,6 @@
 // swift-tools-version: 6.2
-// One idea per target; a target imports only those listed above it, and each C library has one importer (docs/architecture.md).
+// One idea per target; a target imports only those listed above it, and each C library has one importer
+// (docs/architecture.md).
 
 import PackageDescription
 

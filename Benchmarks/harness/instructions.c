@@ -1,5 +1,5 @@
-// Valgrind writes into the mask that sigsuspend gets. That of libdispatch is in read-only memory, so this passes a copy.
-// It is preloaded when the worker runs under Valgrind.
+// Valgrind writes into the mask that sigsuspend gets. That of libdispatch is in read-only memory, so this passes a
+// copy. It is preloaded when the worker runs under Valgrind.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/syscall.h>

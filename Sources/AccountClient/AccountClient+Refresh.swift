@@ -54,8 +54,8 @@ extension AccountClient {
 
     /// Returns the access token of the refresh in progress, or of one that starts now.
     ///
-    /// A cancelled caller returns immediately. The refresh continues for the other callers, and because its response may
-    /// hold the only valid token.
+    /// A cancelled caller returns immediately. The refresh continues for the other callers, and because its response
+    /// may hold the only valid token.
     func refreshed() async throws(AccountError) -> String {
         waitersAdded += 1
         let waiter = waitersAdded

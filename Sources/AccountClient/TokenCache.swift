@@ -112,7 +112,8 @@ struct TokenCache: CustomReflectable {
     private mutating func replace(sent: String, with pair: TokenPair) {
         do {
             cached = try exclusively(.save) { (store) -> TokenPair? in
-                // The successor is already stored after an incomplete save, or if another process got the same response.
+                // The successor is already stored after an incomplete save, or if another process got the same
+                // response.
                 guard let stored = try store.load(.refreshToken), stored == sent || stored == pair.refreshToken else {
                     return try store.pair()
                 }

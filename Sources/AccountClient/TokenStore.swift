@@ -34,9 +34,9 @@ public protocol TokenStore: Sendable {
     /// Runs the body while no other process that shares the store runs one.
     ///
     /// ``AccountClient`` compares the stored tokens and replaces them within one body, so that a process that was
-    /// suspended with an old response cannot overwrite tokens that another process has stored since. The body makes a few
-    /// calls to the store and never waits for the network. The default runs the body directly, which is right for one
-    /// process.
+    /// suspended with an old response cannot overwrite tokens that another process has stored since. The body makes a
+    /// few calls to the store and never waits for the network. The default runs the body directly, which is right for
+    /// one process.
     func exclusively<Value>(_ body: () throws -> Value) throws -> Value
 }
 

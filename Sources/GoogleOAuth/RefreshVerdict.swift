@@ -7,8 +7,8 @@ package import Secrets
 package enum RefreshVerdict: Sendable {
     /// The grant is good; the value holds its access token.
     case granted(TokenResponse)
-    /// A 200 whose JSON is incomplete or contradicts itself. The fault is temporary, but the refresh token in the answer,
-    /// if any, must be stored.
+    /// A 200 whose JSON is incomplete or contradicts itself. The fault is temporary, but the refresh token in the
+    /// answer, if any, must be stored.
     case flawed(code: String, rotated: Secret?)
     /// A 200 without JSON: it came from a proxy, a captive portal or a broken endpoint.
     case notJSON

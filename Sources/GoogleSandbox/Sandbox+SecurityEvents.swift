@@ -64,7 +64,8 @@ extension Sandbox {
         }
     }
 
-    /// Completes the specification with the data of the named grant: the account's id, and the client id as the audience.
+    /// Completes the specification with the data of the named grant: the account's id, and the client id as the
+    /// audience.
     private func complete(_ incomplete: SecurityEventSpecification) throws(ControlError) -> SecurityEventSpecification {
         var specification = incomplete
         let grant = withState { state in

@@ -90,8 +90,8 @@ final class OpenExchanges: Sendable {
 
     /// Returns the exchanges whose connection is lost.
     ///
-    /// A client that has closed its sending side still reads, and one that has closed its socket cannot be distinguished
-    /// from it until something is written. Both get their response.
+    /// A client that has closed its sending side still reads, and one that has closed its socket cannot be
+    /// distinguished from it until something is written. Both get their response.
     ///
     /// Between the two steps here a socket may be closed and its number given to another client. Then its exchange
     /// already has its response, and the cancellation has no effect.

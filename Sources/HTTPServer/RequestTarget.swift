@@ -8,8 +8,8 @@ struct RequestTarget {
     /// `true` for a target in origin or absolute form; the other forms are for proxies, and `OPTIONS *`
     /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
     ///
-    /// Such a target must be refused: `x/v1` has the segments of `/v1`, so a proxy's rule for `/v1` would not match what
-    /// the router matches.
+    /// Such a target must be refused: `x/v1` has the segments of `/v1`, so a proxy's rule for `/v1` would not match
+    /// what the router matches.
     let isPath: Bool
 
     /// The decoded parts between the slashes.

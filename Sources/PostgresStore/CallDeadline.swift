@@ -4,9 +4,9 @@ private import Clocks
 ///
 /// It is the system's, even in tests: the thread that waits is woken by the system.
 ///
-/// The server ends a statement at this time (``StatementBatch/addLimits(until:)``). The worker waits longer for the response, by
-/// `grace`: on a busy machine the server's error arrives late, and the connection is lost if the worker stops
-/// waiting before that.
+/// The server ends a statement at this time (``StatementBatch/addLimits(until:)``). The worker waits longer for the
+/// response, by `grace`: on a busy machine the server's error arrives late, and the connection is lost if the worker
+/// stops waiting before that.
 struct CallDeadline: Sendable {
     /// The time that a response may take after the server's own limit has passed.
     static let grace: Duration = .seconds(5)

@@ -41,8 +41,8 @@ extension Query {
                 OR g.revocation_asked_at IS NOT NULL)
             """
     )
-    /// Sent after the claim, as a statement of its own: it sees the commits of transactions that had locked a row, which the
-    /// claim, being one statement, may not.
+    /// Sent after the claim, as a statement of its own: it sees the commits of transactions that had locked a row,
+    /// which the claim, being one statement, may not.
     fileprivate static let claimed = Query(
         "claimed grants",
         """

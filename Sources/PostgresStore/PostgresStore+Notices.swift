@@ -28,7 +28,8 @@ extension Query {
         "next notice",
         "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
     )
-    /// Returns the statement that finishes a notice (accepts it or gives it up) and makes the next pending one of its user due.
+    /// Returns the statement that finishes a notice (accepts it or gives it up) and makes the next pending one of its
+    /// user due.
     private static func finish(_ name: String, setting column: String) -> Query {
         Query(
             name,

@@ -72,8 +72,8 @@ extension Query {
     )
     /// Rows that a result is being stored in are left out: they get a due time of their own.
     ///
-    /// Both rows are locked: only a locked row is read again if another transaction has changed it since the snapshot, and the
-    /// grant's reason must be the latest.
+    /// Both rows are locked: only a locked row is read again if another transaction has changed it since the snapshot,
+    /// and the grant's reason must be the latest.
     fileprivate static let expedite = Query(
         "expedite retries",
         """

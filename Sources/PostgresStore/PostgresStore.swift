@@ -6,8 +6,8 @@ package import Store
 ///
 /// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions,
 /// one for leases and other short writes, two for reads of single grants, one for scans, and one for the readiness
-/// check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait behind a scan. A
-/// connection is opened when a call needs it, and again after it was lost.
+/// check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait
+/// behind a scan. A connection is opened when a call needs it, and again after it was lost.
 ///
 /// An advisory lock allows one transaction at a time, over all workers: each is short, and all need the health of the
 /// same clients anyway. Claims do not take the lock; they skip the rows that a transaction has locked.

@@ -59,8 +59,8 @@ struct Schema {
 
     /// Runs the steps that the database lacks, in one transaction.
     ///
-    /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If no step is missing,
-    /// nothing is written, so that a user without the right to create tables may work.
+    /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If
+    /// no step is missing, nothing is written, so that a user without the right to create tables may work.
     func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
         guard try version(of: connection, until: deadline) < migrations.count else { return }
         var opening = StatementBatch(Self.begin)

@@ -58,9 +58,9 @@ enum UseCheckState {
 extension StatementBatch {
     /// Begins a transaction whose statements the server ends before the deadline, so that the connection stays usable.
     ///
-    /// The worker waits for the server's response beyond the deadline (``CallDeadline/grace``). It sends no cancel request
-    /// instead: one that arrives during a COMMIT ends the wait for a synchronous standby, and the commit would be reported
-    /// although the standby lacks it (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION).
+    /// The worker waits for the server's response beyond the deadline (``CallDeadline/grace``). It sends no cancel
+    /// request instead: one that arrives during a COMMIT ends the wait for a synchronous standby, and the commit would
+    /// be reported although the standby lacks it (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION).
     /// The server stops its own timer before that wait.
     ///
     /// The statements up to the end of a batch are one transaction

@@ -16,8 +16,8 @@ extension Migration {
     /// The ids of grants are ordered by phase: grants that are due together are close together.
     ///
     /// An index costs an update only if the statement names a column of it. `grants_due` changes with every refresh,
-    /// and `grants_by_use` once a day; the columns of the others change seldom (``GrantRow``). The due index is divided by
-    /// client, so that one client's overdue grants do not delay another's. Leases have a file of their own
+    /// and `grants_by_use` once a day; the columns of the others change seldom (``GrantRow``). The due index is divided
+    /// by client, so that one client's overdue grants do not delay another's. Leases have a file of their own
     /// (``LeaseFile``).
     private static let firstSchema = Migration(statements: [users, grants, counts, notices, others].joined())
 
@@ -109,10 +109,10 @@ extension Migration {
 
     /// The outbox.
     ///
-    /// `notices` does not refer to a grant: a notice outlives the grant of a deleted user. A notice is about a user; its
-    /// kind says whether it is about a grant or a session too. For each user only the oldest pending notice has a
-    /// `next_try_at`, so that the index on it is the queue; a replay takes all notices of a user at a time. AUTOINCREMENT,
-    /// because no number may be used again.
+    /// `notices` does not refer to a grant: a notice outlives the grant of a deleted user. A notice is about a user;
+    /// its kind says whether it is about a grant or a session too. For each user only the oldest pending notice has a
+    /// `next_try_at`, so that the index on it is the queue; a replay takes all notices of a user at a time.
+    /// AUTOINCREMENT, because no number may be used again.
     private static let notices = """
         CREATE TABLE notices (
             seq INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -47,7 +47,8 @@ final class SQLiteConnection {
             let cause = unsafe opened == nil ? 0 : sqlite3_system_errno(opened)
             // Even a failed call returns a handle (https://sqlite.org/c3ref/open.html).
             _ = unsafe sqlite3_close_v2(opened)
-            // Opening runs no statement that could be wrong. SQLite 3.40 answers so if memory for its own functions is refused.
+            // Opening runs no statement that could be wrong. SQLite 3.40 answers so if memory for its own functions is
+            // refused.
             if result == SQLITE_ERROR { result = SQLITE_NOMEM }
             throw StoreError(resultCode: result, detail: detail, path: path, during: "opening it", systemError: cause)
         }

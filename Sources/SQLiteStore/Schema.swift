@@ -64,9 +64,10 @@ struct Schema {
 
     /// Runs the steps that the file lacks, each in a transaction together with its number.
     ///
-    /// Processes that open a new file at the same time wait for each other, and each checks again after its wait. An upgrade
-    /// fails while a worker is live: an older version's statements would fail on the new schema, so it could not store the results that it
-    /// has in memory, which may include rotated refresh tokens. `onUpgrade` is called before a file with content is changed.
+    /// Processes that open a new file at the same time wait for each other, and each checks again after its wait. An
+    /// upgrade fails while a worker is live: an older version's statements would fail on the new schema, so it could
+    /// not store the results that it has in memory, which may include rotated refresh tokens. `onUpgrade` is called
+    /// before a file with content is changed.
     func migrate(
         _ connection: SQLiteConnection,
         at time: LeaseTime,

@@ -5,8 +5,8 @@ private import Synchronization
 /// Reads single grants on the caller's thread, over a few connections of its own.
 ///
 /// It serves threads that may wait for the disk but not for a queue, such as those of a listener: the queue of
-/// ``SQLiteStore`` costs more than the read. It does not wait for other callers: while all its connections are in use, or
-/// another process holds the file, it returns `nil`, and the caller reads from the store instead.
+/// ``SQLiteStore`` costs more than the read. It does not wait for other callers: while all its connections are in use,
+/// or another process holds the file, it returns `nil`, and the caller reads from the store instead.
 package final class SynchronousGrantReader: Sendable {
     private final class Reader: Sendable {
         /// The connection, until it is closed.

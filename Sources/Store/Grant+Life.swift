@@ -152,7 +152,8 @@ extension Grant {
         suspectedSince = first
     }
 
-    /// Records that an earlier claim ended without a result: its worker died or was suspended, so its answer may be lost.
+    /// Records that an earlier claim ended without a result: its worker died or was suspended, so its answer may be
+    /// lost.
     package mutating func recordLostAnswer(at now: Timestamp) {
         answerLostAt = answerLostAt ?? now
     }
@@ -186,8 +187,8 @@ extension Grant {
 
     /// Ends the grant until the user signs in again.
     ///
-    /// The refresh token of another account stays, sealed, and is not used again: an import may have named a wrong account
-    /// and brought the only copy of the token.
+    /// The refresh token of another account stays, sealed, and is not used again: an import may have named a wrong
+    /// account and brought the only copy of the token.
     package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .reauthRequired, reason: reason, at: now)
         if hasForeignToken { accessToken = nil }
@@ -203,8 +204,8 @@ extension Grant {
 
     /// Ends the grant because the user asked for it, or was deleted.
     ///
-    /// With `revokes` its tokens are kept until the revocation at Google is done, else they are deleted at once. The refresh
-    /// token of another account is never revoked.
+    /// With `revokes` its tokens are kept until the revocation at Google is done, else they are deleted at once. The
+    /// refresh token of another account is never revoked.
     package mutating func disconnectByRequest(
         revokes: Bool,
         reason: GrantReason = .userRequest,

@@ -17,7 +17,8 @@ package enum RotationOutcome: Hashable, Sendable {
 extension Session {
     /// The default time in which any token of the family gets the current tokens.
     package static let defaultGrace: Duration = .seconds(60)
-    /// The longest grace that may be set; ``AccountStore/removeExpired(at:)`` deletes successors that are further ahead.
+    /// The longest grace that may be set; ``AccountStore/removeExpired(at:)`` deletes successors that are further
+    /// ahead.
     package static let longestGrace: Duration = .seconds(600)
 
     package static func start(

@@ -23,8 +23,8 @@ package protocol StoreTransaction {
     /// Returns the tokens that refreshes returned for an account at Google: of the grants with its id, and of those
     /// without an id that have its e-mail address.
     ///
-    /// Grants whose owner has changed count for every account until their earlier tokens expire. No other column of a grant
-    /// is read, so that a damaged column does not prevent a sign-in.
+    /// Grants whose owner has changed count for every account until their earlier tokens expire. No other column of a
+    /// grant is read, so that a damaged column does not prevent a sign-in.
     func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens]
 
     /// Returns the grants whose stored refresh token has this mark, without those of deleted users.

@@ -5,7 +5,8 @@ import Clocks
 /// Numbers are big-endian. A format byte, the epoch, the state of the current token, then the earlier tokens.
 extension TokenFamily {
     private static let format: UInt8 = 1
-    /// Far more milliseconds than any boot clock or server clock shows, and few enough that differences do not overflow.
+    /// Far more milliseconds than any boot clock or server clock shows, and few enough that differences do not
+    /// overflow.
     fileprivate static let possibleInstants: ClosedRange<Int64> = -1 << 53...1 << 53
 
     package var historyBytes: [UInt8] {
@@ -94,7 +95,8 @@ private struct Reader {
         return Array(rest.prefix(Int(count)))
     }
 
-    /// Reads an instant, which may be unknown; `nil` if the bytes end before it, or hold an instant that no clock shows.
+    /// Reads an instant, which may be unknown; `nil` if the bytes end before it, or hold an instant that no clock
+    /// shows.
     mutating func instant() -> BootInstant?? {
         guard rest.count >= 8 else { return nil }
         let bits = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -13,7 +13,8 @@ package struct User: Hashable, Sendable {
     package var googleUserID: String?
     package var lastLoginAt: Timestamp?
     package var isActive: Bool
-    /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this time.
+    /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this
+    /// time.
     package internal(set) var deletedUntil: Timestamp?
 
     package init(

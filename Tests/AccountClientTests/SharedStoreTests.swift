@@ -8,7 +8,8 @@ import Testing
 struct SharedStoreTests {
     private let store = InMemoryTokenStore()
 
-    /// Returns a backend that delays the first refresh with `refresh-1` until the gate opens, and then responds with `steps`.
+    /// Returns a backend that delays the first refresh with `refresh-1` until the gate opens, and then responds with
+    /// `steps`.
     private func backend(_ gate: Gate, _ steps: [ScriptedServer.Step]?) throws -> Backend {
         let isFirst = Mutex(true)
         return try Backend { request in

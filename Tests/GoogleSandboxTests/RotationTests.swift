@@ -4,8 +4,8 @@ import Testing
 
 @Suite("Rotation of refresh tokens")
 struct RotationTests {
-    /// Uses one token after another, with successors named 1, 2, 3, and so on; returns the results and the tokens that are then
-    /// valid.
+    /// Uses one token after another, with successors named 1, 2, 3, and so on; returns the results and the tokens that
+    /// are then valid.
     private func run(_ tokens: [String], _ rotation: RotationPolicy) -> (uses: [RefreshTokenChain.Use], live: [String])
     {
         var chain = RefreshTokenChain("0")

@@ -121,7 +121,8 @@ struct MigrationTests {
 
     @Test("The steps that a released version has are never changed")
     func released() {
-        // Until the first release, a change of the first schema changes its checksum here; afterwards it needs a new step.
+        // Until the first release, a change of the first schema changes its checksum here; afterwards it needs a new
+        // step.
         let checksums = Migration.all.map { Hexadecimal.encode(Digest.sha256(Array($0.statements.utf8))) }
         #expect(checksums == ["8b50faa279f68e43c01ea60bf14f85d49be2f153e070af5905fd6e33481531d8"])
     }

@@ -67,7 +67,8 @@ struct PostgresMigrationTests {
 
     @Test("The steps that a released version has are never changed")
     func released() {
-        // Until the first release, a change of the first schema changes its checksum here; afterwards it needs a new step.
+        // Until the first release, a change of the first schema changes its checksum here; afterwards it needs a new
+        // step.
         let checksums = Migration.all.map { Hexadecimal.encode(Digest.sha256(Array($0.statements.utf8))) }
         #expect(checksums == ["524299dcc75fbd9c90c932be01c905ff012f039821d4231879a5617d0dd5a7dd"])
     }

@@ -226,8 +226,8 @@ struct SessionSimulation<Server: SimulatedServer> {
         try await expectWorthless(loot)
     }
 
-    /// Plays an attacker with any token, who uses stolen tokens at any time, also within the grace and between the owner's
-    /// calls.
+    /// Plays an attacker with any token, who uses stolen tokens at any time, also within the grace and between the
+    /// owner's calls.
     ///
     /// After two refreshes of the owner outside the grace none of the attacker's tokens is valid.
     mutating func robAnyToken() async throws {

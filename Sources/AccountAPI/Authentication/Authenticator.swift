@@ -38,8 +38,8 @@ struct Authenticator: Sendable {
 
     /// Returns the claims of a refresh token, even if it has expired; `nil` for any other token.
     ///
-    /// Its session decides whether it is valid: the response may have been lost on the token's last day, or a clock that
-    /// was ahead may have made the token.
+    /// Its session decides whether it is valid: the response may have been lost on the token's last day, or a clock
+    /// that was ahead may have made the token.
     func refreshClaims(of token: String) -> RefreshClaims? {
         do throws(TokenRefusal) {
             let claims = try signer.signedClaims(of: token)

@@ -31,8 +31,8 @@ package struct Service: Hashable, Sendable {
 extension Service {
     /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
     ///
-    /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that a
-    /// service requests. The service must request some, so that the audit shows the purpose of the token.
+    /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
+    /// a service requests. The service must request some, so that the audit shows the purpose of the token.
     func refusal(forUser userID: String, scopes requested: [ScopeName]) -> String? {
         guard users.covers(userID) else { return "this service may not have tokens of this user" }
         guard scopes != .everything else { return nil }

@@ -31,7 +31,8 @@ struct PayPulseError: Hashable, Sendable, RouteFamilyError {
         case is IdentityFailure, is VendingFailure:
             self.init(502, .dependencyFailure, "Google cannot be reached; try again")
         case is TooManyRequests:
-            // The family does not have a code for this limit. It protects Google and the store, so their code fits best.
+            // The family does not have a code for this limit. It protects Google and the store, so their code fits
+            // best.
             self.init(429, .dependencyFailure, "Too many requests; try again later")
         default: return nil
         }

@@ -7,7 +7,8 @@ struct GrantReplacement: Sendable {
     let recordedState: ImportedGrant.RecordedState?
     let firstDueTime: FirstDueTime
 
-    /// `true` if the user ended the stored grant and the replacement would connect it again without a new refresh token.
+    /// `true` if the user ended the stored grant and the replacement would connect it again without a new refresh
+    /// token.
     ///
     /// The stored refresh token of such a grant may be about to be revoked.
     var revivesEndedGrant: Bool {

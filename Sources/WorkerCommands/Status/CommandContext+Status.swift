@@ -22,7 +22,8 @@ extension CommandContext {
 
     func statusReport() async throws -> StatusReport {
         var report = try await withExistingStore(for: .reading) { store in try await statusReport(from: store) }
-        // Closing the connections has written the log back into the file. The file may be opened only now: see `FileStatus`.
+        // Closing the connections has written the log back into the file. The file may be opened only now: see
+        // `FileStatus`.
         if let path = configuration.database.file {
             let header = try await BlockingCallQueue.files.run { DatabaseHeader.read(path) }
             report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }

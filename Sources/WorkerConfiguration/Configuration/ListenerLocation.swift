@@ -37,7 +37,8 @@ extension SettingValue {
         return .own(address)
     }
 
-    /// Parses the location of the internal listener; ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
+    /// Parses the location of the internal listener; ``Configuration/internalTLSProblem(at:)`` checks it against the
+    /// whole configuration.
     static func internalLocation(_ text: String) throws(Refusal) -> ListenerLocation {
         try location(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
     }

@@ -1,7 +1,8 @@
 import Clocks
 private import Synchronization
 
-/// The time of the last iteration of each of the worker's loops, so that the watchdog is fed only while all of them run.
+/// The time of the last iteration of each of the worker's loops, so that the watchdog is fed only while all of them
+/// run.
 final class LoopHeartbeats: Sendable {
     /// A loop that must keep running, even without work.
     enum Loop: String, CaseIterable, Hashable, Sendable {

@@ -9,7 +9,8 @@ struct Watchdog: Sendable {
         case doNotFeed(stalled: [LoopHeartbeats.Loop])
     }
 
-    /// A healthy loop completes an iteration within this time: the slowest runs every five seconds, and a slow disk may delay it.
+    /// A healthy loop completes an iteration within this time: the slowest runs every five seconds, and a slow disk may
+    /// delay it.
     private static let shortestTimeout: Duration = .seconds(20)
     /// The shortest period: feeding more often would only cost time.
     private static let shortestPeriod: Duration = .milliseconds(100)
@@ -30,7 +31,8 @@ struct Watchdog: Sendable {
 
     /// Returns the decision at this moment.
     ///
-    /// A loop counts as running if it completed an iteration within the interval, or within 20 s if the interval is shorter.
+    /// A loop counts as running if it completed an iteration within the interval, or within 20 s if the interval is
+    /// shorter.
     func decide() -> Decision {
         let stalled = heartbeats.stalled(since: time.sinceBoot + (.zero - max(interval, Self.shortestTimeout)))
         return stalled.isEmpty ? .feed : .doNotFeed(stalled: stalled)

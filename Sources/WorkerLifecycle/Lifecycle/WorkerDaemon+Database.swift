@@ -60,7 +60,8 @@ extension WorkerDaemon {
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
         switch context.configuration.database {
         case .file:
-            // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the worker.
+            // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the
+            // worker.
             [.inUse, .input].contains(error.code)
                 && context.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
         case .server: error.isServerAway

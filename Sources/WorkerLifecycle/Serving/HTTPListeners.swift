@@ -64,8 +64,8 @@ struct HTTPListeners: Sendable {
             server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).internalConnections
             // The user's own services do not send cookies, and a larger head slows down every answer.
             server.limits.headBytes = 8192
-            // One connection per thread, so that each finds one free. A request to a database server would block the thread
-            // for too long.
+            // One connection per thread, so that each finds one free. A request to a database server would block the
+            // thread for too long.
             let reader = try configuration.database.file.map { path throws(StoreError) in
                 try SynchronousGrantReader(path: path, connections: server.threads)
             }

@@ -54,8 +54,8 @@ package final class ResultSpillFile: ResultSpill {
 
     /// Appends to the file of this process; the reserve, if there is one, becomes that file.
     ///
-    /// After a failure the file stays open: the worker tries once more for its next batch. A batch that was not written is
-    /// overwritten. One that was written stays, though it counts as lost: only the file's name was missing.
+    /// After a failure the file stays open: the worker tries once more for its next batch. A batch that was not written
+    /// is overwritten. One that was written stays, though it counts as lost: only the file's name was missing.
     private func write(_ bytes: [UInt8]) throws {
         try current.withLock { current in
             var state = try current ?? Current(file: begin())
