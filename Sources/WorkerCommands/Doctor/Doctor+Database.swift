@@ -73,7 +73,7 @@ extension Doctor {
                 return (.fault(Self.subject, "\(path) is open to others (mode \(status.mode)): \(advice)"), !isEmpty)
             }
             if isEmpty {
-                return (.ok(Self.subject, "\(path) is empty: the worker makes its tables at its first start"), false)
+                return (.ok(Self.subject, "\(path) is empty: the worker creates its tables at its first start"), false)
             }
             return (.ok(Self.subject, "\(path), \(ByteCount.text(status.size)), mode \(status.mode)"), true)
         } catch {
@@ -87,9 +87,9 @@ extension Doctor {
             return .fault(Self.subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
         }
         guard FileStatus.mayWrite(folder) else {
-            return .fault(Self.subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+            return .fault(Self.subject, "\(path) cannot be created: let the worker's user write to \(folder)")
         }
-        return .warning(Self.subject, "\(path) does not exist yet: the worker makes it at its first start")
+        return .warning(Self.subject, "\(path) does not exist yet: the worker creates it at its first start")
     }
 
     private func spaceDiagnosis(_ path: String) -> Diagnosis {

@@ -118,8 +118,8 @@ extension Doctor {
                 return .fault(subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
             }
             return FileStatus.mayWrite(folder)
-                ? .ok(subject, "\(path) will be made in a folder that can be written")
-                : .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+                ? .ok(subject, "\(path) will be created in a folder that can be written")
+                : .fault(subject, "\(path) cannot be created: let the worker's user write to \(folder)")
         } catch {
             return .fault(subject, "\(error): check the path, and that the worker's user may enter its folders")
         }
