@@ -27,8 +27,7 @@ extension ClientHealth {
                 return UnconfirmedEnd(grant: id, at: Timestamp(milliseconds: at))
             },
             provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
-            provenClientSecret: body["proven_client_secret"]?.integer.flatMap { UInt32(exactly: $0) }
-                .map(ClientSecretFingerprint.init(rawValue:)) ?? .none,
+            provenClientSecret: ClientSecretFingerprint(stored: body["proven_client_secret"]),
             outageEndedAt: body["outage_ended_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
             failingSince: body["failing_since"]?.milliseconds.map { BootInstant(milliseconds: $0) },
             refusals: ConsecutiveRefusals(body["refusals"])

@@ -1,3 +1,4 @@
+import JSON
 package import Secrets
 
 /// A digest of a client secret, by which workers see if they send the same one.
@@ -16,5 +17,10 @@ package struct ClientSecretFingerprint: Hashable, Sendable {
     package init(of secret: Secret, clientID: String) {
         let digest = Digest.sha256(Array("\(clientID):\(secret.reveal())".utf8))
         rawValue = digest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// Reads a stored fingerprint; a missing one stands for a public client.
+    init(stored value: JSONValue?) {
+        self = value?.integer.flatMap { UInt32(exactly: $0) }.map(ClientSecretFingerprint.init(rawValue:)) ?? .none
     }
 }

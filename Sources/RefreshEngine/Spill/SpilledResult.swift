@@ -40,6 +40,7 @@ package enum SpilledResult {
         line.field("generation", attempt.generation)
         if let lastAttemptAt = attempt.lastAttemptAt { line.field("last_attempt_at", lastAttemptAt.milliseconds) }
         if let sent = attempt.refreshToken { line.object("sent") { write(sent, into: &$0) } }
+        if result.clientSecret != .none { line.field("client_secret", Int64(result.clientSecret.rawValue)) }
         switch result.answer {
         case .granted(let tokens):
             line.object("access") { write(tokens.accessToken, into: &$0) }
@@ -86,9 +87,12 @@ package enum SpilledResult {
             lastAttemptAt: timestamp(object["last_attempt_at"]),
             refreshToken: try object["sent"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
         )
+        let clientSecret = ClientSecretFingerprint(stored: object["client_secret"])
         let rotated = try object["rotated"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
         if let flaw = object["flaw"]?.string {
-            return rotated.map { RefreshResult(attempt: attempt, answer: .flawed(code: flaw, rotated: $0)) }
+            return rotated.map {
+                RefreshResult(attempt: attempt, answer: .flawed(code: flaw, rotated: $0), clientSecret: clientSecret)
+            }
         }
         guard let access = try object["access"].flatMap({ (value) throws(SealError) in try accessToken(from: value) }),
             (object["rotated"] == nil) == (rotated == nil)
@@ -100,7 +104,7 @@ package enum SpilledResult {
             refreshTokenExpiresAt: timestamp(object["refresh_expires_at"]),
             digest: bytes(object["access_digest"])
         )
-        return RefreshResult(attempt: attempt, answer: .granted(tokens))
+        return RefreshResult(attempt: attempt, answer: .granted(tokens), clientSecret: clientSecret)
     }
 
     private static func accessToken(from object: JSONValue) throws(SealError) -> Grant.AccessToken? {

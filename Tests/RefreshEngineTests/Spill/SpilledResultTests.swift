@@ -63,6 +63,20 @@ struct SpilledResultTests {
         #expect(back.attempt == attempt)
     }
 
+    @Test("keeps the fingerprint of the client secret, with which later refusals are compared")
+    func clientSecret() throws {
+        let vault = try vault()
+        let secret = ClientSecretFingerprint(of: Secret("hush"), clientID: "client")
+        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant, expiresAt: start)
+        for answer in [try Sample.granted(), .flawed(code: "flawed_answer", rotated: rotated)] {
+            for fingerprint in [secret, .none] {
+                let result = RefreshResult(attempt: attempt, answer: answer, clientSecret: fingerprint)
+                let sealed = try #require(try SpilledResult.seal(result, with: vault))
+                #expect(try SpilledResult.open(sealed, with: vault).clientSecret == fingerprint)
+            }
+        }
+    }
+
     @Test("does not exist if the answer brings no token")
     func withoutTokens() throws {
         let vault = try vault()
