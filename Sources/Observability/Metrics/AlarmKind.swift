@@ -29,7 +29,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
         case .clientFault: "Google refuses the client id itself; no grant is changed, and one at a time is tried"
         case .clientUnproven: "Google refuses the first grants of a client id: is it right?"
         case .clientSecretsDiffer:
-            "Google refuses a worker, while refreshes with another secret of the same client id succeed"
+            "Google refuses a worker whose client secret is not the one of the client id's last successful refresh"
         case .endpointFailing: "the token endpoint does not answer as it should; one grant at a time is tried"
         case .grantRefused:
             "a grant that used to work is refused as if it belonged to another client id, while others "

@@ -16,17 +16,9 @@ extension RefreshRules {
     func decideClientOrForeignToken(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
         let since = stored.grant.reason == .invalidGrantUnconfirmed ? nil : stored.grant.suspectedSince
         // A worker with a wrong secret would otherwise end grants that the other workers refresh.
-        guard stored.result.clientSecret == stored.health.provenClientSecret || stored.health.provenSuccessAt == nil
-        else {
+        if let alarm = clientSecretsAlarm(code, stored) {
             var decision = decideFirstRefusal(code, stored)
-            decision.alarm = Alarm(
-                kind: .clientSecretsDiffer,
-                clientID: stored.grant.clientID,
-                text: """
-                    Google answers \(code) to this worker, while refreshes with another client secret succeed: compare the client \
-                    secret files of all workers, and reload them
-                    """
-            )
+            decision.alarm = alarm
             return decision
         }
         guard let since, stored.othersSucceeded(after: since) else {
@@ -51,6 +43,20 @@ extension RefreshRules {
             text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
         )
         return decision
+    }
+
+    /// Returns the alarm about a refused client secret, unless it is the one of the client's last success.
+    func clientSecretsAlarm(_ code: String, _ context: DecisionContext) -> Alarm? {
+        let (sent, health) = (context.result.clientSecret, context.health)
+        guard health.provenSuccessAt != nil, sent != health.provenClientSecret else { return nil }
+        return Alarm(
+            kind: .clientSecretsDiffer,
+            clientID: context.grant.clientID,
+            text: """
+                Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
+                compare the client secret files of all workers, and reload them
+                """
+        )
     }
 
     /// Suspects the grant, or the client if many proven grants in a row were refused.

@@ -145,7 +145,9 @@ package struct RefreshRules: Sendable {
         case .blocked(let code):
             return suspend(GrantReason(rawValue: code), context)
         case .clientFault(let code):
-            return decideClientFault(code, context)
+            var decision = decideClientFault(code, context)
+            if code == "invalid_client" { decision.alarm = clientSecretsAlarm(code, context) }
+            return decision
         case .clientOrForeignToken(let code):
             return decideClientOrForeignToken(code, context)
         case .unknown(let code):

@@ -33,6 +33,25 @@ struct ClientRuleTests {
         }
     }
 
+    @Test("A refused client secret that is not the one of the last success raises an alarm of its own")
+    func refusedClientSecret() throws {
+        let right = ClientSecretFingerprint(of: Secret("right"), clientID: "client")
+        let wrong = ClientSecretFingerprint(of: Secret("wrong"), clientID: "client")
+        let answers = [
+            ("invalid_client", wrong, true), ("invalid_client", right, false), ("deleted_client", wrong, false),
+        ]
+        for (code, sent, raisesAlarm) in answers {
+            var fixture = RulesFixture()
+            var grant = try Sample.grant()
+            let refusal = RefreshResult.Answer.refused(.clientFault(code: code), retryAfter: nil)
+            #expect(fixture.decide(refusal, on: &grant, clientSecret: sent).alarm == nil, "without a success")
+            _ = fixture.decide(try Sample.granted(), on: &grant, clientSecret: right)
+            let decision = fixture.decide(refusal, on: &grant, clientSecret: sent)
+            #expect(decision.alarm?.kind == (raisesAlarm ? .clientSecretsDiffer : nil), "\(code)")
+            #expect(grant.state == .active)
+        }
+    }
+
     @Test("Twenty failures in a row over ten grants open the breaker", arguments: [10, 9])
     func endpointFailing(grants: Int) throws {
         let verdicts: [RefreshVerdict] = [.noAnswer(code: "timeout"), .endpointFault(code: "http_500"), .notJSON]
