@@ -44,6 +44,12 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         return "key file \(path), line \(line): \(detail)"
     }
 
+    /// The description for a process that has the keys in memory: new keys would not open what these have sealed.
+    package var descriptionWhileInUse: String {
+        guard reason == .missing else { return description }
+        return "key file \(path) does not exist any more: put it back, or restore it from a backup"
+    }
+
     private var detail: String {
         switch reason {
         case .missing:

@@ -156,6 +156,10 @@ struct KeyRingFileTests {
         #expect(
             "\(error)" == "key file \(missing) does not exist: run: refresh-worker keys generate --key-file \(missing)"
         )
+        #expect(
+            error.descriptionWhileInUse
+                == "key file \(missing) does not exist any more: put it back, or restore it from a backup"
+        )
         #expect(throws: fault(missing, .missing)) { try KeyRingFile.addPending(path: missing) }
         #expect(throws: fault(folder.path, .notRegular)) { try KeyRingFile.load(path: folder.path) }
         let large = try folder.write(String(repeating: "#", count: 65537), to: "large")

@@ -49,8 +49,8 @@ package struct WorkerHeartbeat: Sendable {
             try await keyRingMonitor.reloadFile()
         } catch let error as KeyRingFileError {
             diagnostics.warning(
-                "the key ring cannot be read again; the worker continues with the keys in memory",
-                ["error": "\(error)"]
+                "the key ring cannot be read; the worker continues with the keys in memory; do not restart it before",
+                ["error": error.descriptionWhileInUse]
             )
         }
         if let refusal = ring.rejection { raise(.keyRingRefused, refusal) }
