@@ -41,6 +41,7 @@ struct ClientSecretFileTests {
             #expect(file.unconfiguredClientIDs == [former, other])
             #expect(file.warning?.contains("'\(former)', '\(other)'") == true)
             #expect(file.warning?.contains("hush") == false)
+            #expect(file.warning?.contains("no secret for 'two'") == clientIDs.contains("two"))
         }
         let none = try ClientSecretFile(parsing: Secret("\(former) hush"), path: Self.path, clientIDs: [])
         #expect(none.unconfiguredClientIDs == [former])

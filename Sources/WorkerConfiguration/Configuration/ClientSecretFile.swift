@@ -14,11 +14,14 @@ package struct ClientSecretFile: Sendable {
     package let secrets: [String: Secret]
     /// The client ids in the file that are not configured, in the order of their lines.
     package let unconfiguredClientIDs: [String]
+    /// The configured client ids that the file does not name; one of them may be mistyped in it.
+    package let clientIDsWithoutSecret: [String]
 
     /// Makes the content of a configuration that does not name a file.
     package init() {
         secrets = [:]
         unconfiguredClientIDs = []
+        clientIDsWithoutSecret = []
     }
 
     /// Parses the text of a file.
@@ -47,6 +50,7 @@ package struct ClientSecretFile: Sendable {
             }
             secrets = [clientIDs[0]: first.words[0]]
             unconfiguredClientIDs = []
+            clientIDsWithoutSecret = []
             return
         }
         var secrets: [String: Secret] = [:]
@@ -82,16 +86,24 @@ package struct ClientSecretFile: Sendable {
         }
         self.secrets = secrets
         unconfiguredClientIDs = unconfigured
+        clientIDsWithoutSecret = clientIDs.filter { secrets[$0] == nil }
     }
 
     /// The ids that are not configured, and the advice; `nil` if all are configured.
     package var warning: String? {
         guard !unconfiguredClientIDs.isEmpty else { return nil }
-        let ids = unconfiguredClientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
+        let missing =
+            clientIDsWithoutSecret.isEmpty
+            ? "" : ". It has no secret for \(Self.list(clientIDsWithoutSecret)): check that no id in it is mistyped"
         return """
-            holds secrets of client ids that are not configured, which are used for their stored grants: \(ids). Add the \
-            ids with --client-id, or remove their lines once no grant of theirs is stored
+            holds secrets of client ids that are not configured, which are used for their stored grants: \
+            \(Self.list(unconfiguredClientIDs)). Add the ids with --client-id, or remove their lines once no grant of theirs is \
+            stored\(missing)
             """
+    }
+
+    private static func list(_ ids: [String]) -> String {
+        ids.map { "\(DisplayedText($0))" }.joined(separator: ", ")
     }
 
     /// Returns the word if it has the form of a client id of Google, so that it is not a secret.

@@ -36,7 +36,10 @@ extension CommandContext {
         guard !ids.isEmpty, let path = configuration.clientSecretFile else { return }
         diagnostics.warning(
             "client ids that are not configured have secrets, which are used for their stored grants: see doctor",
-            ["file": path, "client_ids": ids.joined(separator: ", ")]
+            [
+                "file": path, "client_ids": ids.joined(separator: ", "),
+                "without_secret": clientSecrets.clientIDsWithoutSecret.joined(separator: ", "),
+            ]
         )
     }
 }
