@@ -77,7 +77,7 @@ package final class DiagnosticLog: Sendable {
         guard level <= self.level else { return }
         var line = DiagnosticLine(style: style, at: time.now, level: level, message: message)
         for (key, value) in fields() { line.add(key, value) }
-        // One thread at a time, so that the space that `poll` readyCount is still free for this thread's line.
+        // One thread at a time, so that the space that `poll` reported is still free for this thread's line.
         state.withLock { state in
             if state.lost > 0, isWritable(within: 0) {
                 let message: StaticString = "diagnostics were lost"

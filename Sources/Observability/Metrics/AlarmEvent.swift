@@ -7,7 +7,7 @@ package struct AlarmEvent: MetricsEvent {
     package static let fields: [MetricsField] = [
         .always("kind", .string, "the code of the alarm"),
         .always("text", .string, "a sentence for a person, at most 512 bytes"),
-        .always("count", .integer, "how many grants or answers gave rise to it"),
+        .always("count", .integer, "the number of grants or answers that caused it"),
         .sometimes("client", .string, "the client id; only if the alarm is about one"),
     ]
 

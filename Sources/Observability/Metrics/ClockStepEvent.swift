@@ -5,7 +5,7 @@ package struct ClockStepEvent: MetricsEvent {
     package static let name = "clock_step"
 
     package static let fields: [MetricsField] = [
-        .always("step_ms", .integer, "how far the wall clock was set; below 0, it was set back")
+        .always("step_ms", .integer, "the size of the step; below 0, the clock was set back")
     ]
 
     /// The size of the step; negative if the clock was set back.

@@ -2,9 +2,9 @@
 package enum MetricsSchema {
     /// The fields that every line has.
     package static let common: [MetricsField] = [
-        .always("time", .string, "when the line was made: UTC with milliseconds, as in `2026-11-21T03:17:39.123Z`"),
-        .always("event", .string, "which of the events below"),
-        .always("worker", .string, "which worker wrote the line"),
+        .always("time", .string, "the time of the line: UTC with milliseconds, as in `2026-11-21T03:17:39.123Z`"),
+        .always("event", .string, "the name of one of the events below"),
+        .always("worker", .string, "the name of the worker that wrote the line"),
     ]
 
     /// The events, in the order of the document.

@@ -8,7 +8,7 @@ package struct NoticeEvent: MetricsEvent {
         .always("notice", .string, "the notice's id, which its receiver gets too"),
         .always("type", .string, "the notice's type, as in `grant.disconnected` or `user.deleted`"),
         .always("outcome", .string, "`accepted`, `postponed`, or `given_up` after a day of trying"),
-        .always("attempt", .integer, "which try it was, from 1 on"),
+        .always("attempt", .integer, "the number of the try, from 1 on"),
         .sometimes("grant", .string, "the grant's id, 16 hexadecimal digits; only if the notice is about a grant"),
         .sometimes("status", .integer, "the receiver's HTTP status; only if it answered"),
     ]

@@ -15,8 +15,8 @@ package struct PassEvent: MetricsEvent {
         .always("disconnected", .integer, "grants that Google said are dead"),
         .always("skipped", .integer, "grants that another worker had claimed"),
         .always("spilled", .integer, "answers with tokens that the database did not take, kept in the spill file"),
-        .always("lost", .integer, "answers with tokens that could be kept nowhere"),
-        .always("duration_ms", .integer, "how long the pass took"),
+        .always("lost", .integer, "answers with tokens that could not be kept anywhere"),
+        .always("duration_ms", .integer, "the duration of the pass"),
     ]
 
     package var due: Int

@@ -12,15 +12,15 @@ package struct RefreshEvent: MetricsEvent {
             """
             the outcome for the grant: `refreshed`, `retrying`, `held` (waits for confirmation), `suspended`, \
             `reauth_required`, `disconnected`, `unchanged` (the fault is not the grant's, which stays as it is), `void` (a late \
-            answer to a refresh token that is no longer the stored one), `lost_lease` (the claim had run out when the answer \
-            came: another worker tries the grant)
+            answer to a refresh token that is no longer the stored one), `lost_lease` (another claim had replaced this one \
+            when the answer came: another worker tries the grant)
             """
         ),
         .always(
             "verdict",
             .string,
             """
-            what was found out, as a code: `granted`, the code of Google's error, as in `invalid_grant`, or the kind of fault, \
+            the verdict as a code: `granted`, the code of Google's error, as in `invalid_grant`, or the kind of fault, \
             as in `http_503` or `timeout`
             """
         ),
@@ -28,15 +28,15 @@ package struct RefreshEvent: MetricsEvent {
             "reason",
             .string,
             """
-            the reason that the grant has for its state after the try, as in `grants show`; empty where there is none. \
+            the reason for the grant's state after the try, as in `grants show`; empty where there is none. \
             `answer_lost` is an `invalid_grant` after a request whose answer was never stored, because the worker that sent it \
             died: a rotated token may have been lost with it
             """
         ),
         .always("attempt", .integer, "1 for the first try since the last success, and so on"),
-        .always("lateness_ms", .integer, "milliseconds from the instant the grant was due to this try; never below 0"),
-        .always("rotated", .boolean, "whether the answer brought another refresh token"),
-        .always("forced", .boolean, "whether a caller asked for this refresh before it was due"),
+        .always("lateness_ms", .integer, "milliseconds from the grant's due time to this try; never below 0"),
+        .always("rotated", .boolean, "`true` if the answer contained another refresh token"),
+        .always("forced", .boolean, "`true` if a caller asked for this refresh before it was due"),
         .sometimes(
             "lost_scopes",
             .string,

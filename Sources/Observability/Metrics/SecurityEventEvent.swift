@@ -5,21 +5,25 @@ package struct SecurityEventEvent: MetricsEvent {
     package static let name = "security_event"
 
     package static let fields: [MetricsField] = [
-        .always("token", .string, "16 hexadecimal digits that stand for the token; one that comes again has the same"),
+        .always(
+            "token",
+            .string,
+            "16 hexadecimal digits that identify the token; a token that is sent again has the same"
+        ),
         .always(
             "kind",
             .string,
-            "what Google tells, as in `tokens_revoked`; `other` for what the worker does not know"
+            "the kind of event, as in `tokens_revoked`; `other` for a kind that the worker does not know"
         ),
         .always(
             "outcome",
             .string,
-            "`applied`; `unmatched` (nothing stored here is meant); `ambiguous` (several grants could be meant: Google is "
-                + "asked about them); `outdated` (it may be older than the stored tokens: Google is asked instead); `recorded` (nothing is to be "
-                + "done); `repeated` (the token was here before)"
+            "`applied`; `unmatched` (it does not match anything stored); `ambiguous` (it may match several grants: "
+                + "these are refreshed at once); `outdated` (it may be older than the stored tokens: the grant is refreshed at "
+                + "once); `recorded` (there is nothing to do); `repeated` (the token was received before)"
         ),
-        .always("grants", .integer, "how many grants were changed or made due"),
-        .always("sessions", .integer, "how many of the app's sessions ended"),
+        .always("grants", .integer, "the number of grants that were changed or made due"),
+        .always("sessions", .integer, "the number of the app's sessions that ended"),
     ]
 
     package enum Outcome: String, Sendable {

@@ -5,7 +5,7 @@ package struct StoppingEvent: MetricsEvent {
     package static let name = "stopping"
 
     package static let fields: [MetricsField] = [
-        .always("reason", .string, "what it stops for, as in `SIGTERM`"),
+        .always("reason", .string, "the reason for the stop, as in `SIGTERM`"),
         .always("in_flight", .integer, "refreshes in flight: begun, and their result is not stored yet"),
     ]
 

@@ -5,14 +5,14 @@ package struct SummaryEvent: MetricsEvent {
     package static let name = "summary"
 
     package static let fields: [MetricsField] =
-        [.always("interval_ms", .integer, "how long the interval was")]
+        [.always("interval_ms", .integer, "the length of the interval")]
         + RefreshOutcome.allCases.map { outcome in
             .always(outcome.rawValue, .integer, "tries in the interval with the outcome `\(outcome.rawValue)`")
         } + [
             .always("in_flight", .integer, "refreshes in flight: begun, and their result is not stored yet"),
             .always("due", .integer, "grants that are due or soon will be, as far as the worker looks ahead"),
-            .always("overdue", .integer, "grants whose due instant has passed"),
-            .always("oldest_overdue_ms", .integer, "for how long the longest overdue grant has been; 0 when none is"),
+            .always("overdue", .integer, "grants whose due time has passed"),
+            .always("oldest_overdue_ms", .integer, "the time by which the most overdue grant is overdue; 0 if none is"),
             .always(
                 "expiring",
                 .integer,
@@ -24,7 +24,7 @@ package struct SummaryEvent: MetricsEvent {
             .always("dropped_lines", .integer, "lines of this log lost since the worker started; it only grows"),
             .always("http_new_connections", .integer, "connections opened in the interval"),
             .always("http_reused", .integer, "requests in the interval that went over a connection already open"),
-            .sometimes("grants_active", .integer, "grants in the state `active`; all five are given or none"),
+            .sometimes("grants_active", .integer, "grants in the state `active`; either all five are given or none"),
             .sometimes("grants_retrying", .integer, "grants in the state `retrying`"),
             .sometimes("grants_suspended", .integer, "grants in the state `suspended`"),
             .sometimes("grants_reauth_required", .integer, "grants in the state `reauth_required`"),

@@ -15,7 +15,7 @@ package struct VendEvent: MetricsEvent {
             """
         ),
         .always("scopes", .string, "the scopes that were asked for, separated by spaces; empty where none was named"),
-        .always("forced", .boolean, "whether the service asked for another token than the one it had"),
+        .always("forced", .boolean, "`true` if the service asked for another token than the one it had"),
         .sometimes(
             "grant",
             .string,

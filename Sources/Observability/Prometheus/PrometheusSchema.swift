@@ -4,12 +4,12 @@ package enum PrometheusSchema {
         "refresh_worker_refreshes_total",
         .counter,
         labels: ["outcome"],
-        "Tries at refreshing a grant, by outcome."
+        "Tries to refresh a grant, by outcome."
     )
     static let refreshDuration = PrometheusFamily(
         "refresh_worker_refresh_duration_seconds",
         .histogram,
-        "From sending a refresh to the end of its answer."
+        "Time from sending a refresh to the end of its answer."
     )
     static let vends = PrometheusFamily(
         "refresh_worker_vends_total",
@@ -20,7 +20,7 @@ package enum PrometheusSchema {
     static let vendDuration = PrometheusFamily(
         "refresh_worker_vend_duration_seconds",
         .histogram,
-        "From a request for an access token to its answer, its wait for a refresh included."
+        "Time from a request for an access token to its answer, including its wait for a refresh."
     )
     static let requests = PrometheusFamily(
         "refresh_worker_http_requests_total",
@@ -32,7 +32,7 @@ package enum PrometheusSchema {
         "refresh_worker_notices_total",
         .counter,
         labels: ["outcome"],
-        "Tries at delivering a notice to the backend, by outcome."
+        "Tries to deliver a notice to the backend, by outcome."
     )
     static let securityEvents = PrometheusFamily(
         "refresh_worker_security_events_total",
@@ -59,12 +59,12 @@ package enum PrometheusSchema {
     static let overdue = PrometheusFamily(
         "refresh_worker_grants_overdue",
         .gauge,
-        "Grants whose due instant has passed."
+        "Grants whose due time has passed."
     )
     static let oldestOverdue = PrometheusFamily(
         "refresh_worker_oldest_overdue_seconds",
         .gauge,
-        "For how long the longest overdue grant has been, 0 when none is."
+        "Time by which the most overdue grant is overdue, 0 if none is."
     )
     static let inFlight = PrometheusFamily(
         "refresh_worker_refreshes_in_flight",
@@ -86,17 +86,17 @@ package enum PrometheusSchema {
     static let storeUp = PrometheusFamily(
         "refresh_worker_store_up",
         .gauge,
-        "Whether the database could be read for this answer; when not, the metrics that need it are left out."
+        "1 if the database could be read for this answer; if 0, the metrics that need it are left out."
     )
     static let certificateEnd = PrometheusFamily(
         "refresh_worker_internal_certificate_expiry_timestamp_seconds",
         .gauge,
-        "When the internal listener's certificate expires, in seconds since 1970; left out without TLS."
+        "Time at which the internal listener's certificate expires, in seconds since 1970; left out without TLS."
     )
     static let startTime = PrometheusFamily(
         "process_start_time_seconds",
         .gauge,
-        "When the worker started, in seconds since 1970."
+        "Time at which the worker started, in seconds since 1970."
     )
     static let residentMemory = PrometheusFamily(
         "process_resident_memory_bytes",
