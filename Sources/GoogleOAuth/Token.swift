@@ -5,11 +5,11 @@ package import Secrets
 /// space).
 package enum Token {
     /// Google documents 2,048 bytes and says that sizes may vary; a longer text than this is not a token.
-    package static let greatestLength = 16_384
+    package static let maximumLength = 16_384
 
     package static func isWellFormed(_ text: String) -> Bool {
         let bytes = text.utf8Span.span
-        return (1...greatestLength).contains(bytes.count)
+        return (1...maximumLength).contains(bytes.count)
             && bytes.indices.allSatisfy { (0x21...0x7e).contains(bytes[$0]) }
     }
 

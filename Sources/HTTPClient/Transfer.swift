@@ -129,7 +129,7 @@ extension Transfer {
         guard CURLcode(code) == CURLE_OK else { return .failure(failure(code: code)) }
         // libcurl 7.88 treats headers that were cut off by a lost connection as a response without a body.
         guard let response = takeResponse() else {
-            let hasStatus = long(CURLINFO_RESPONSE_CODE) <= Self.greatestStatus
+            let hasStatus = long(CURLINFO_RESPONSE_CODE) <= Self.highestStatus
             let reason =
                 hasStatus ? "the response's headers were cut off" : "the response's status has over three digits"
             return .failure(failure(.receiveFailed, reason))
@@ -159,14 +159,14 @@ extension Transfer {
         return failure(.expired, "the deadline passed before the request was sent")
     }
 
-    private static let greatestStatus = 999
+    private static let highestStatus = 999
 
     /// Returns the final response with the received part of its body; `nil` before its headers are complete.
     ///
     /// libcurl 7.88 reads "HTTP/260000" as a status of five digits.
     private func takeResponse() -> HTTPResponse? {
         let status = long(CURLINFO_RESPONSE_CODE)
-        guard isHeadComplete, (200...Self.greatestStatus).contains(status) else { return nil }
+        guard isHeadComplete, (200...Self.highestStatus).contains(status) else { return nil }
         let version: HTTPResponse.Version =
             switch long(CURLINFO_HTTP_VERSION) {
             case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .http1

@@ -34,10 +34,10 @@ package final class AddressBudget: Sendable {
     ///
     /// Returns `nil` if the request is allowed, else the time until the next one is.
     package func take(address: String) -> Duration? {
-        let customer = NetworkAddress(address)?.customer.description ?? address
+        let block = NetworkAddress(address)?.limitBlock.description ?? address
         let now = time.sinceBoot.milliseconds * 1000
         return state.withLock { state in
-            let key = Self.key(for: customer, now, &state)
+            let key = Self.key(for: block, now, &state)
             let fullAt = max(state.fullAt[key] ?? now, now)
             let wait = fullAt + interval - now - Self.minute
             guard wait <= 0 else { return .microseconds(wait) }
@@ -48,20 +48,20 @@ package final class AddressBudget: Sendable {
 
     /// Gives a request back to the address, because this budget does not apply to it.
     package func refund(address: String) {
-        let customer = NetworkAddress(address)?.customer.description ?? address
+        let block = NetworkAddress(address)?.limitBlock.description ?? address
         state.withLock { state in
-            let key = state.fullAt[customer] == nil ? Self.sharedKey : customer
+            let key = state.fullAt[block] == nil ? Self.sharedKey : block
             if let fullAt = state.fullAt[key] { state.fullAt[key] = fullAt - interval }
         }
     }
 
-    private static func key(for customer: String, _ now: Int64, _ state: inout State) -> String {
-        guard state.fullAt[customer] == nil, state.fullAt.count >= maximumAddresses else { return customer }
+    private static func key(for block: String, _ now: Int64, _ state: inout State) -> String {
+        guard state.fullAt[block] == nil, state.fullAt.count >= maximumAddresses else { return block }
         // A pass over all addresses for each request would let an attacker hold the lock.
         if state.cleanedUpAt.map({ now - $0 >= 1_000_000 }) ?? true {
             state.cleanedUpAt = now
             state.fullAt = state.fullAt.filter { $0.value > now }
         }
-        return state.fullAt.count >= maximumAddresses ? sharedKey : customer
+        return state.fullAt.count >= maximumAddresses ? sharedKey : block
     }
 }

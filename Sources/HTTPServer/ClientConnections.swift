@@ -8,7 +8,7 @@ private import Synchronization
 final class ClientConnections: Sendable {
     private struct State {
         var open: [ObjectIdentifier: ClientConnection] = [:]
-        var perCustomer: [NetworkAddress: Int] = [:]
+        var countPerBlock: [NetworkAddress: Int] = [:]
         var isMonitored = false
     }
 
@@ -39,7 +39,7 @@ final class ClientConnections: Sendable {
     /// A trusted proxy always may, because it serves many clients.
     func admits(_ network: NetworkAddress?) -> Bool {
         guard let network, let maximumPerAddress, !trustedProxies.contains(network) else { return true }
-        return state.withLock { $0.perCustomer[network.customer, default: 0] < maximumPerAddress }
+        return state.withLock { $0.countPerBlock[network.limitBlock, default: 0] < maximumPerAddress }
     }
 
     func connected(descriptor: Int32, network: NetworkAddress?, certificate: ServerCertificate?) -> ClientConnection {
@@ -52,7 +52,7 @@ final class ClientConnections: Sendable {
         )
         state.withLock { state in
             state.open[ObjectIdentifier(client)] = client
-            if let network { state.perCustomer[network.customer, default: 0] += 1 }
+            if let network { state.countPerBlock[network.limitBlock, default: 0] += 1 }
         }
         return client
     }
@@ -61,9 +61,9 @@ final class ClientConnections: Sendable {
         client.disconnected()
         state.withLock { state in
             state.open[ObjectIdentifier(client)] = nil
-            guard let customer = client.network?.customer else { return }
-            let remaining = state.perCustomer[customer, default: 1] - 1
-            state.perCustomer[customer] = remaining > 0 ? remaining : nil
+            guard let block = client.network?.limitBlock else { return }
+            let remaining = state.countPerBlock[block, default: 1] - 1
+            state.countPerBlock[block] = remaining > 0 ? remaining : nil
         }
     }
 

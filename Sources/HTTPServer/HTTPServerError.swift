@@ -8,7 +8,7 @@ package struct HTTPServerError: Error, CustomStringConvertible {
         /// The system refused the socket: the port is taken, or the address does not belong to this machine.
         case cannotListen
         /// An inherited descriptor is not a listening stream socket, or cannot be identified.
-        case badInheritance
+        case badInheritedSocket
         /// The system refused to raise the limit of open files.
         case openFiles
         /// libmicrohttpd could not start its threads.

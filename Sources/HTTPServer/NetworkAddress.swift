@@ -48,9 +48,9 @@ struct NetworkAddress: Hashable, Sendable {
     /// `true` for 127.0.0.0/8 and ::1.
     var isLoopback: Bool { isIPv4 ? (bits >> 24) & 0xff == 127 : bits == 1 }
 
-    /// The unit of per-address limits: one IPv6 customer holds at least the 2^64 addresses of a /64
-    /// (https://www.rfc-editor.org/rfc/rfc6177#section-2), one IPv4 customer a single address.
-    var customer: NetworkAddress { isIPv4 ? self : NetworkAddress(bits: (bits >> 64) << 64) }
+    /// The block of addresses that counts as one address in limits: the /64 of an IPv6 address, because its holder has
+    /// all of it (https://www.rfc-editor.org/rfc/rfc6177#section-2), or a single IPv4 address.
+    var limitBlock: NetworkAddress { isIPv4 ? self : NetworkAddress(bits: (bits >> 64) << 64) }
 }
 
 extension NetworkAddress: CustomStringConvertible {

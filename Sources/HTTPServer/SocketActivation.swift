@@ -56,6 +56,6 @@ package enum SocketActivation {
     }
 
     private static func refusal(_ message: String, _ reason: Int32 = 0) -> HTTPServerError {
-        HTTPServerError(code: .badInheritance, message: message, systemError: reason)
+        HTTPServerError(code: .badInheritedSocket, message: message, systemError: reason)
     }
 }

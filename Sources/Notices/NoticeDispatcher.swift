@@ -4,15 +4,15 @@ package import Observability
 package import Secrets
 package import Store
 
-/// Delivers notices to the backend: claims the due ones, posts them, and stores the outcome.
+/// Delivers notices to the backend: takes the lease on notices, posts those that are due, and stores the outcomes.
 ///
 /// The outbox in the store is the queue, so that no notice is lost when the worker dies. If the acceptance of a notice
 /// could not be stored, the notice is posted again under the same id. Only the oldest pending notice of a user is ever
-/// due, which keeps them in order. A batch takes much less time than the claim, which is renewed for each.
+/// due, which keeps them in order. A batch takes much less time than the lease, which is renewed for each.
 package struct NoticeDispatcher: Sendable {
-    /// The limit of one request; the claim lasts longer.
+    /// The limit of one request; the lease lasts longer.
     private static let deadline: Duration = .seconds(10)
-    private static let claimSpan: Duration = .seconds(30)
+    private static let leaseSpan: Duration = .seconds(30)
     /// The number of notices that are posted at once.
     private static let batchSize = 16
 
@@ -57,7 +57,7 @@ package struct NoticeDispatcher: Sendable {
         var posted = 0
         while !Task.isCancelled {
             guard try await store.nextNoticeAt().map({ $0 <= time.now }) ?? false,
-                try await store.claimNotices(owner: workerName, for: Self.claimSpan)
+                try await store.claimNotices(owner: workerName, for: Self.leaseSpan)
             else { break }
             let notices = try await store.dueNotices(at: time.now, atMost: Self.batchSize)
             guard !notices.isEmpty else { break }

@@ -12,14 +12,14 @@ final class Connector: Sendable {
     let description: String
     private let hosts: [DatabaseAddress]
     /// The known servers; `nil` if any server is accepted.
-    let serverTimeline: ServerTimeline?
+    let newestServer: NewestServer?
     /// The index of the host that accepted the last connection, which is tried first.
     private let preferred = Atomic(0)
 
-    init(to address: DatabaseAddress, serverTimeline: ServerTimeline?) {
+    init(to address: DatabaseAddress, newestServer: NewestServer?) {
         description = address.description
         hosts = address.hosts
-        self.serverTimeline = serverTimeline
+        self.newestServer = newestServer
     }
 
     func open(until deadline: CallDeadline) throws(StatementFailure) -> PostgresConnection {
@@ -44,12 +44,12 @@ final class Connector: Sendable {
 
     /// Throws if the server is not the newest one, or was not when the connection was opened.
     func check(_ connection: PostgresConnection) throws(StatementFailure) {
-        guard let serverTimeline, let identity = connection.identity else { return }
-        try Self.requireCurrent(serverTimeline.record(identity, at: connection.database), identity, connection.database)
+        guard let newestServer, let identity = connection.identity else { return }
+        try Self.requireCurrent(newestServer.record(identity, at: connection.database), identity, connection.database)
     }
 
     static func requireCurrent(
-        _ relation: ServerTimeline.Relation,
+        _ relation: NewestServer.Relation,
         _ identity: ServerIdentity,
         _ database: String
     ) throws(StatementFailure) {
@@ -67,14 +67,14 @@ final class Connector: Sendable {
     ///
     /// It blocks for at most `timeout`. A host that does not respond in this time is left out.
     func survey(within timeout: Duration) {
-        guard let serverTimeline, hosts.count > 1 else { return }
+        guard let newestServer, hosts.count > 1 else { return }
         let group = DispatchGroup()
         for host in hosts.map(\.withoutSessionRequirement) {
             DispatchQueue.global().async(group: group) {
                 do {
                     let connection = try PostgresConnection.open(host, until: CallDeadline(in: timeout, grace: .zero))
                     guard let identity = connection.identity else { return }
-                    _ = serverTimeline.record(identity, at: connection.database)
+                    _ = newestServer.record(identity, at: connection.database)
                 } catch {
                     // The survey compares the hosts that respond. A worker that needs this host reports the same error
                     // itself.

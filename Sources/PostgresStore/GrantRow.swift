@@ -12,8 +12,9 @@ enum GrantRow {
 
     private static let key: [GrantColumn] = [.id]
     private static let fixed: [GrantColumn] = [.userID, .createdAt]
-    /// The columns that seldom change: the statement for a refresh omits them, which ``keepsLasting(_:from:)`` decides.
-    private static let lasting: [GrantColumn] = [
+    /// The columns that the statement for a refresh omits if none of them changes, which
+    /// ``keepsSeldomChanged(_:from:)`` decides.
+    private static let seldomChanged: [GrantColumn] = [
         .clientID, .googleUserID, .email, .name, .emailIsVerified, .scope, .state, .refreshExpiresAt, .refreshKey,
         .refreshPrefixMark, .refreshDigestMark, .accessKey, .accessType, .refreshToken, .suspectedSince,
         .quickRefreshes, .answerLostAt, .rotationClaims, .formerTokensUntil,
@@ -21,7 +22,7 @@ enum GrantRow {
     /// The columns of `grants`: the due time is in `grant_schedule`.
     private static let ofGrant = GrantColumn.allCases.filter { $0 != .dueAt }
     /// All others: every update writes them.
-    private static let moving = ofGrant.filter { !(key + fixed + lasting).contains($0) }
+    private static let oftenChanged = ofGrant.filter { !(key + fixed + seldomChanged).contains($0) }
 
     /// The columns of `grants` as `CREATE TABLE` defines them.
     static let definitions = ofGrant.map { column in
@@ -50,8 +51,8 @@ enum GrantRow {
         + ["s.lease_owner", "s.lease_claim", "s.lease_epoch", "s.lease_until"]).joined(separator: ", ")
 
     static let allOfGrant = ofGrant.map { Column($0) }
-    private static let changing = (key + lasting + moving).map { Column($0) }
-    private static let refreshed = (key + moving).map { Column($0) }
+    private static let changing = (key + seldomChanged + oftenChanged).map { Column($0) }
+    private static let refreshed = (key + oftenChanged).map { Column($0) }
 
     private static let insertGrant = Table.insert(
         "insert grant",
@@ -82,8 +83,8 @@ enum GrantRow {
         batch.add(insertSchedule) { Table.bind([grant], schedule, to: &$0) }
     }
 
-    /// Adds the statements that store `whole` and `refreshed`; grants in the latter have not changed in any lasting
-    /// column.
+    /// Adds the statements that store `whole` and `refreshed`; for the latter, the columns of `seldomChanged` are
+    /// omitted.
     static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout StatementBatch) {
         if !whole.isEmpty { batch.add(updateWhole) { Table.bind(whole, changing, to: &$0) } }
         if !refreshed.isEmpty { batch.add(updateRefreshed) { Table.bind(refreshed, self.refreshed, to: &$0) } }
@@ -91,8 +92,8 @@ enum GrantRow {
         if !all.isEmpty { batch.add(updateSchedule) { Table.bind(all, schedule, to: &$0) } }
     }
 
-    /// `true` if an update from `former` to `grant` leaves all columns of `lasting` as they are.
-    static func keepsLasting(_ grant: Grant, from former: Grant) -> Bool {
+    /// `true` if an update from `former` to `grant` leaves all columns of `seldomChanged` as they are.
+    static func keepsSeldomChanged(_ grant: Grant, from former: Grant) -> Bool {
         grant.state == former.state
             && grant.clientID == former.clientID
             && grant.owner == former.owner

@@ -81,7 +81,10 @@ final class NotificationListener: Sendable {
     private func watch(_ socket: Int32) throws(StatementFailure) -> any DispatchSourceRead {
         let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else {
-            throw StatementFailure(.input, "There is no file descriptor left for the database's notices.")
+            throw StatementFailure(
+                .ioFailure,
+                "There is no file descriptor left for the database's notifications. Raise the limit of open files."
+            )
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: copy, queue: queue)
         source.setEventHandler { [weak self] in self?.receive() }

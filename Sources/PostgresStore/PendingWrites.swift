@@ -70,9 +70,9 @@ struct PendingWrites {
         grants.isEmpty && counts.isEmpty && events.isEmpty && notices.isEmpty && healths.isEmpty && !hasConnections
     }
 
-    mutating func update(_ grant: Grant, from former: Grant, keepsLasting: Bool) {
+    mutating func update(_ grant: Grant, from former: Grant, keepsSeldomChanged: Bool) {
         grants[grant.id] = grant
-        if !keepsLasting { whole.insert(grant.id) }
+        if !keepsSeldomChanged { whole.insert(grant.id) }
         if former.state != grant.state {
             count(former.state, by: -1)
             count(grant.state, by: 1)

@@ -20,7 +20,7 @@ extension PostgresConnection {
         }
         guard let handle = unsafe started else {
             throw StatementFailure(
-                .input,
+                .ioFailure,
                 "There is no memory for a connection to \(address). Look at the machine's memory."
             )
         }

@@ -112,6 +112,6 @@ final class PostgresConnectionQueue: Sendable {
 
     /// Returns `false` once a newer server is known than the one of this connection.
     private func isCurrent(_ connection: PostgresConnection) -> Bool {
-        connector.serverTimeline?.admits(connection.identity) ?? true
+        connector.newestServer?.admits(connection.identity) ?? true
     }
 }

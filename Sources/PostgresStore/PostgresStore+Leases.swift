@@ -37,7 +37,7 @@ extension Query {
         "claim whenever due",
         from: GrantRow.source,
         where: """
-            ($6::bigint IS NULL AND g.state NOT IN (\(GrantState.callEndingList))
+            ($6::bigint IS NULL AND g.state NOT IN (\(GrantState.refreshEndingList))
                 OR g.revocation_asked_at IS NOT NULL)
             """
     )

@@ -1,7 +1,7 @@
 package import Store
 
 extension Query {
-    fileprivate static let readMarks = Query(
+    fileprivate static let readServerNotes = Query(
         "server and store id",
         "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
     )
@@ -19,23 +19,23 @@ extension Query {
 extension PostgresStore {
     /// Determines which server of an address is the newest before any of them is used.
     func survey() async {
-        await surveyor.survey(connector)
+        await hostSurvey.survey(connector)
     }
 
     /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
     func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
-        var marks: [String: String] = [:]
-        _ = try connection.run(StatementBatch(.readMarks), until: deadline)[0].rows {
+        var notes: [String: String] = [:]
+        _ = try connection.run(StatementBatch(.readServerNotes), until: deadline)[0].rows {
             (row: inout Row) throws(StatementFailure) in
-            marks[row.text()] = row.text()
+            notes[row.text()] = row.text()
         }
-        serverTimeline.storeID = marks["store_id"]
-        guard let identity = connection.identity, let recorded = marks["server"].flatMap({ ServerIdentity($0) }) else {
+        newestServer.storeID = notes["store_id"]
+        guard let identity = connection.identity, let recorded = notes["server"].flatMap({ ServerIdentity($0) }) else {
             return
         }
-        let relation = serverTimeline.compare(recorded: recorded, with: identity, at: connection.database)
+        let relation = newestServer.compare(recorded: recorded, with: identity, at: connection.database)
         try Connector.requireCurrent(relation, identity, connection.database)
     }
 
-    package func takeIncidents() -> [StoreIncident] { serverTimeline.takeIncidents() }
+    package func takeIncidents() -> [StoreIncident] { newestServer.takeIncidents() }
 }

@@ -55,7 +55,7 @@ extension Query {
 
 extension PostgresStore {
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
-        surveyor.surveyIfDue(connector)
+        hostSurvey.surveyIfDue(connector)
         do {
             return try await store(worker)
         } catch  where error.code == .moved {
@@ -65,7 +65,7 @@ extension PostgresStore {
     }
 
     private func store(_ worker: WorkerReport) async throws(StoreError) -> [WorkerReport] {
-        let unrecorded = serverTimeline.unrecorded
+        let unrecorded = newestServer.unrecorded
         let reports = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.add(.upsertWorker) {
@@ -87,7 +87,7 @@ extension PostgresStore {
             return try commit(batch, isRepeatable: true, on: connection, until: deadline)[position]
                 .rows(WorkerReport.read)
         }
-        if let unrecorded { serverTimeline.markRecorded(unrecorded) }
+        if let unrecorded { newestServer.markRecorded(unrecorded) }
         return reports
     }
 

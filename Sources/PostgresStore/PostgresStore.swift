@@ -33,8 +33,8 @@ package final class PostgresStore: AccountStore {
     private let readers: [PostgresConnectionQueue]
     let listeners = NotificationListeners()
     let connector: Connector
-    let serverTimeline: ServerTimeline
-    let surveyor = HostSurvey()
+    let newestServer: NewestServer
+    let hostSurvey = HostSurvey()
 
     /// Connects and brings the schema up to date; throws if that does not succeed within `timeout`.
     ///
@@ -108,8 +108,8 @@ package final class PostgresStore: AccountStore {
         self.timeout = timeout
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
-        serverTimeline = ServerTimeline()
-        connector = Connector(to: address, serverTimeline: serverTimeline)
+        newestServer = NewestServer()
+        connector = Connector(to: address, newestServer: newestServer)
         let queue = { [connector] (name: String) in
             PostgresConnectionQueue(to: connector, label: "postgres.\(name)", timeout: timeout, random: random)
         }

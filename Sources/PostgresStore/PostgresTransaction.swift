@@ -216,8 +216,8 @@ final class PostgresTransaction: StoreTransaction {
             throw StoreError(.conflict, "The user of grant \(grant.id) was deleted.")
         }
         guard former != grant else { return }
-        let isLasting = (stored[grant.id] ?? nil).map { GrantRow.keepsLasting(grant, from: $0) } ?? false
-        writes.update(grant, from: former, keepsLasting: isLasting)
+        let isLasting = (stored[grant.id] ?? nil).map { GrantRow.keepsSeldomChanged(grant, from: $0) } ?? false
+        writes.update(grant, from: former, keepsSeldomChanged: isLasting)
     }
 
     func record(_ event: GrantEvent) throws {

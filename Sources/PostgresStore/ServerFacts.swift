@@ -98,7 +98,7 @@ extension ServerFacts {
         timeout: Duration = .seconds(10)
     ) async throws(StoreError) -> ServerFacts {
         let queue = PostgresConnectionQueue(
-            to: Connector(to: address, serverTimeline: nil),
+            to: Connector(to: address, newestServer: nil),
             label: "postgres.facts",
             timeout: timeout,
             random: SystemRandom()

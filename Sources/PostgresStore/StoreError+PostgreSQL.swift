@@ -71,7 +71,7 @@ extension StoreError {
         case let state where state.hasPrefix("08"):
             self.init(.unreachable, "The connection to \(database) failed \(cause). It is tried again.")
         case let state where state.hasPrefix("53") || state.hasPrefix("58"):
-            self.init(.input, "\(subject) lacks memory or cannot use its disk \(cause). Check the server's log.")
+            self.init(.ioFailure, "\(subject) lacks memory or cannot use its disk \(cause). Check the server's log.")
         default:
             self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }

@@ -60,8 +60,9 @@ extension StatementBatch {
     ///
     /// The worker waits for the server's response beyond the deadline (``CallDeadline/grace``). It sends no cancel
     /// request instead: one that arrives during a COMMIT ends the wait for a synchronous standby, and the commit would
-    /// be reported although the standby lacks it (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION).
-    /// The server stops its own timer before that wait.
+    /// be reported although the standby lacks it
+    /// (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION). The server stops its own timer
+    /// before that wait.
     ///
     /// The statements up to the end of a batch are one transaction
     /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among
@@ -103,10 +104,10 @@ extension PostgresStore {
     }
 
     func addUseCheck(to batch: inout StatementBatch, on connection: PostgresConnection) {
-        let newest = connection.identity == nil ? nil : serverTimeline.newest
+        let newest = connection.identity == nil ? nil : newestServer.newest
         batch.add(.checkUse) {
             $0.bind(Schema.moveLock)
-            $0.bind(serverTimeline.storeID)
+            $0.bind(newestServer.storeID)
             $0.bind(newest?.timeline)
             $0.bind(connection.isPooled ? newest?.system : nil)
         }
@@ -118,13 +119,13 @@ extension PostgresStore {
         throws(StatementFailure)
     {
         guard let position = batch.useCheckPosition else { return }
-        serverTimeline.recordFoundTables()
+        newestServer.recordFoundTables()
         let timeline = try results[position].first { (row: inout Row) throws(StatementFailure) in row.optionalInteger()
         }
-        guard let timeline = timeline ?? nil, let newest = serverTimeline.newest, timeline > newest.timeline else {
+        guard let timeline = timeline ?? nil, let newest = newestServer.newest, timeline > newest.timeline else {
             return
         }
-        _ = serverTimeline.record(ServerIdentity(system: newest.system, timeline: timeline), at: connection.database)
+        _ = newestServer.record(ServerIdentity(system: newest.system, timeline: timeline), at: connection.database)
     }
 
     /// Handles a failed use check, and returns the failure for the caller.
@@ -135,7 +136,7 @@ extension PostgresStore {
             failure.losesConnection = true
             return failure
         case UseCheckState.otherTables, "3F000", "42P01", "42883":
-            serverTimeline.recordLostTables(of: connection.database)
+            newestServer.recordLostTables(of: connection.database)
             return failure
         default: return failure
         }

@@ -28,7 +28,7 @@ extension SQLiteStore {
             return error
         }
         return StoreError(
-            .input,
+            .ioFailure,
             "A read from the database \(path) returned damaged data, but a second read found the whole file intact. Try again, and check "
                 + "the disk and the system log. The first error: \(error.message)"
         )
@@ -63,7 +63,7 @@ extension SQLiteConnection {
         let problems = try rows(check) { (row: inout Row) throws(StoreError) in row.text() }.filter { $0 != "ok" }
         guard !problems.contains(where: Self.isFailedRead) else {
             throw StoreError(
-                .input,
+                .ioFailure,
                 "Reading the database \(path) failed while it was checked. Try again; if it fails again, check the disk and the "
                     + "system log."
             )

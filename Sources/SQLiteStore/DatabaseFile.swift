@@ -166,7 +166,7 @@ enum DatabaseFile {
         case ENOSPC, EDQUOT: StoreError(.diskFull, message)
         case EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN:
             StoreError(
-                .input,
+                .ioFailure,
                 "The database \(path) cannot be used at the moment: \(what) fails with \"\(cause)\". Try again; if it fails again, check "
                     + "the disk, the system log and the limits of the process."
             )

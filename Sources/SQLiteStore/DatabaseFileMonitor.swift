@@ -10,10 +10,10 @@ import Store
 /// A modification time alone does not prove a change: `touch` sets it, and so do tools that restore times. So the
 /// content is compared when the time differs (docs/decisions/0072-content-is-compared-when-the-time-differs.md).
 struct DatabaseFileMonitor: Sendable {
-    /// The greatest size of a file whose content is compared.
+    /// The largest size of a file whose content is compared.
     ///
     /// Each checkpoint reads the whole file while writers wait: 13 ms for this size, measured with the file in memory.
-    static let greatestComparedSize: Int64 = 32 << 20
+    static let largestComparedSize: Int64 = 32 << 20
     /// The time in which a second write may leave the modification time as it is, in nanoseconds: more than a tick of
     /// the kernel's clock.
     static let timeResolution: Int64 = 100_000_000
@@ -75,7 +75,7 @@ extension SQLiteConnection {
         guard let note, let facts = try DatabaseFile.facts(of: path),
             let leaseFacts = try DatabaseFile.facts(of: leases.path)
         else {
-            throw StoreError(.input, "The database \(path) or its file of leases was deleted just now. Try again.")
+            throw StoreError(.ioFailure, "The database \(path) or its file of leases was deleted just now. Try again.")
         }
         let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
         fileMonitor = DatabaseFileMonitor(
@@ -141,7 +141,7 @@ extension SQLiteConnection {
         guard let digest = fileMonitor.digest else {
             throw replaced(
                 "was overwritten by something else, or `touch` or a backup tool has set its modification time (contents "
-                    + "are compared up to \(DatabaseFileMonitor.greatestComparedSize >> 20) MiB only; after `touch` it is enough to start again),"
+                    + "are compared up to \(DatabaseFileMonitor.largestComparedSize >> 20) MiB only; after `touch` it is enough to start again),"
             )
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
@@ -158,7 +158,7 @@ extension SQLiteConnection {
     /// It is `nil` if the file is too large to be read at each checkpoint, cannot be read, or was changed by another
     /// program during the read. Without a digest a changed modification time counts as changed content.
     func comparableDigest(of facts: DatabaseFile.Facts) -> Int64? {
-        guard facts.size <= greatestComparedSize else { return nil }
+        guard facts.size <= largestComparedSize else { return nil }
         do throws(StoreError) {
             let digest = try contentDigest(size: facts.size)
             return try DatabaseFile.facts(of: path) == facts ? digest : nil

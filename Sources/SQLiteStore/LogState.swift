@@ -3,9 +3,9 @@ struct LogState: Hashable, Sendable {
     /// The length, in frames, at which a log is copied into its database file: 16 MB.
     ///
     /// A page that many commits write, such as one of the due index, is copied once for each 16 MB of log.
-    static let greatestLength = 4000
+    static let checkpointLength = 4000
     /// The same for the leases, whose file has few pages.
-    static let greatestLeaseLength = 1000
+    static let leaseCheckpointLength = 1000
 
     /// The identity of this run of the log, from its beginning until it is restarted.
     var salts: UInt64

@@ -27,9 +27,9 @@ extension SQLiteConnection {
 
     /// `true` if a log is so long that a checkpoint is due.
     var hasLongLog: Bool { checkpointer != nil && (isLogLong || isLeaseLogLong) }
-    private var isLogLong: Bool { (logState()?.frames ?? 0) >= longLog }
+    private var isLogLong: Bool { (logState()?.frames ?? 0) >= nextCheckpointLength }
     private var isLeaseLogLong: Bool {
-        (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.greatestLeaseLength
+        (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength
     }
 
     /// Copies the logs into their database files while no process can commit; returns `true` if the database's log is
@@ -120,8 +120,10 @@ extension SQLiteConnection {
     func shortenLogs() throws(StoreError) {
         if isLeaseLogLong { try copyLeaseLog() }
         guard isLogLong else { return }
-        longLog = LogState.greatestLength
-        if try !restartLog(cuts: false) { longLog = (logState()?.frames ?? 0) + LogState.greatestLength / 4 }
+        nextCheckpointLength = LogState.checkpointLength
+        if try !restartLog(cuts: false) {
+            nextCheckpointLength = (logState()?.frames ?? 0) + LogState.checkpointLength / 4
+        }
     }
 
     /// Makes the log of an earlier process durable.

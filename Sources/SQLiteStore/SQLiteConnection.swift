@@ -9,7 +9,7 @@ import Store
 /// any more.
 @safe
 final class SQLiteConnection {
-    /// The result of registering this program's VFS, which tells failed reads from damage (`vfs.h` of CSQLite).
+    /// The result of registering this program's VFS, which distinguishes failed reads from damage (`vfs.h` of CSQLite).
     private static let vfsRegistration = csqlite_register_vfs()
     private static let attach = Query("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
 
@@ -23,11 +23,11 @@ final class SQLiteConnection {
     /// The log's state after this process's last complete and synced checkpoint.
     var synced: LogState?
     /// The number of frames at which the next checkpoint is due.
-    var longLog = LogState.greatestLength
+    var nextCheckpointLength = LogState.checkpointLength
     /// The last known state of the files that this connection writes to; only the writer has one.
     var fileMonitor: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
-    var greatestComparedSize = DatabaseFileMonitor.greatestComparedSize
+    var largestComparedSize = DatabaseFileMonitor.largestComparedSize
     private let handle: OpaquePointer
     private let timeout: Duration
     private var statements: [String: Statement] = [:]

@@ -10,7 +10,7 @@ extension Query {
         "claimable whenever due",
         """
         SELECT \(GrantRow.columns) FROM \(GrantRow.source)
-        WHERE id = ?1 AND (state NOT IN (\(GrantState.callEndingList)) OR revocation_asked_at IS NOT NULL)
+        WHERE id = ?1 AND (state NOT IN (\(GrantState.refreshEndingList)) OR revocation_asked_at IS NOT NULL)
         """
     )
     static let writeLease = Query(

@@ -23,17 +23,17 @@ extension StoreError {
                 "The disk of \(database) is full \(cause). Free space on it; stored data is intact."
             )
         case SQLITE_IOERR:
-            self.init(.input, "Reading or writing \(database) failed \(cause). Check the disk and the system log.")
+            self.init(.ioFailure, "Reading or writing \(database) failed \(cause). Check the disk and the system log.")
         case SQLITE_CANTOPEN where Self.maySoonPass(systemError), SQLITE_NOMEM:
             let reason = unsafe resultCode == SQLITE_NOMEM ? "out of memory" : String(cString: strerror(systemError))
             self.init(
-                .input,
+                .ioFailure,
                 "\(database.capitalizedFirst) cannot be used at the moment: \(reason) \(cause). Try again; if it fails again, check "
                     + "the disk, the system log and the limits of the process."
             )
         case SQLITE_CANTOPEN where Self.isUnexplained(systemError, for: path):
             self.init(
-                .input,
+                .ioFailure,
                 "\(database.capitalizedFirst) cannot be used at the moment: one of its files could not be opened \(cause). Try "
                     + "again; if it fails again, check the disk, the system log and the limits of the process."
             )
@@ -70,7 +70,7 @@ extension StoreError {
     /// lack of rights.
     init(openedReadOnly path: String, cause: String) {
         self.init(
-            .input,
+            .ioFailure,
             "The database \(path) could not be opened for writing just now, although its permissions allow writing \(cause). Try again; if it "
                 + "fails again, check the disk and the system log."
         )
@@ -88,7 +88,7 @@ extension StoreError {
     /// Creates the error for a file of leases that a second check has found damaged.
     init(damagedLeasesOf path: String) {
         self.init(
-            .input,
+            .ioFailure,
             "The file of leases of the database \(path) is damaged. Stop every worker, remove the files whose names begin with "
                 + "\(LeaseFile.prefix(of: path)), and start again. They hold no tokens."
         )

@@ -240,7 +240,9 @@ extension Grant {
     ///
     /// A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
     package mutating func probeNow(at now: Timestamp) {
-        guard !state.endsCalls, refreshToken != nil, !GrantReason.awaitingConfirmation.contains(reason) else { return }
+        guard !state.endsRefreshes, refreshToken != nil, !GrantReason.awaitingConfirmation.contains(reason) else {
+            return
+        }
         dueAt = dueAt.map { min($0, now) } ?? now
     }
 
@@ -316,7 +318,7 @@ extension Grant {
     package mutating func restore(state: GrantState, reason: GrantReason, since: Timestamp) {
         enter(state, reason: reason, at: since)
         self.since = since
-        if state.endsCalls { dueAt = nil }
+        if state.endsRefreshes { dueAt = nil }
     }
 
     private mutating func end(as ending: GrantState, reason: GrantReason, at now: Timestamp) -> [GrantEvent] {

@@ -17,10 +17,10 @@ package enum GrantState: String, CaseIterable, Sendable, Codable {
     package var isConnected: Bool { self == .active || self == .retrying }
 
     /// `true` if no refresh is sent while the grant is in this state.
-    package var endsCalls: Bool { self == .reauthRequired || self == .disconnected }
+    package var endsRefreshes: Bool { self == .reauthRequired || self == .disconnected }
 
     /// The states of which ``isConnected`` is true, as SQL lists them.
     package static let connectedList = allCases.filter(\.isConnected).sqlList
-    /// The states of which ``endsCalls`` is true, as SQL lists them.
-    package static let callEndingList = allCases.filter(\.endsCalls).sqlList
+    /// The states of which ``endsRefreshes`` is true, as SQL lists them.
+    package static let refreshEndingList = allCases.filter(\.endsRefreshes).sqlList
 }

@@ -294,7 +294,7 @@ extension Grant {
     /// The rule of ``GrantStore/claim(_:dueBy:owner:for:)``.
     fileprivate func mayBeClaimed(dueBy limit: Timestamp?, at time: LeaseTime) -> Bool {
         if let lease, lease.isLive(at: time) { return false }
-        guard let limit else { return !state.endsCalls || revocationAskedAt != nil }
+        guard let limit else { return !state.endsRefreshes || revocationAskedAt != nil }
         guard let dueAt else { return false }
         return dueAt <= limit
     }

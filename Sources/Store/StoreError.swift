@@ -6,8 +6,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         /// Workers of an older version use the database, so its schema cannot be changed: try again after they are
         /// stopped.
         case inUse = "in_use"
-        /// The disk is full, or a file-system error occurred: try again after it is fixed.
-        case input
+        /// The system could not read or write, or lacks memory or descriptors: try again after that is fixed.
+        case ioFailure = "io_failure"
         case diskFull = "disk_full"
         case readOnly = "read_only"
         case cannotOpen = "cannot_open"
@@ -47,7 +47,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// `true` if the same call may succeed later, after some time or after an administrator has fixed the cause.
     package var mayPass: Bool {
         switch code {
-        case .busy, .inUse, .input, .diskFull, .readOnly, .unreachable, .refused: true
+        case .busy, .inUse, .ioFailure, .diskFull, .readOnly, .unreachable, .refused: true
         case .cannotOpen, .corrupt, .newerSchema, .conflict, .replaced, .moved, .closed, .fault: false
         }
     }
@@ -81,8 +81,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var mayConcernOneRow: Bool {
         switch code {
         case .corrupt, .conflict, .fault: true
-        case .busy, .inUse, .input, .diskFull, .readOnly, .cannotOpen, .newerSchema, .unreachable, .refused, .replaced,
-            .moved, .closed:
+        case .busy, .inUse, .ioFailure, .diskFull, .readOnly, .cannotOpen, .newerSchema, .unreachable, .refused,
+            .replaced, .moved, .closed:
             false
         }
     }

@@ -144,7 +144,7 @@ struct ListeningTests {
     }
 
     @Test("A descriptor that does not listen, or has a duplicate name, is refused")
-    func badInheritance() throws {
+    func badInheritedSocket() throws {
         let plain = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(plain) }
         for (count, names) in [("1", "a"), ("x", "a"), ("-1", "a"), ("99999", "a")] {
@@ -152,7 +152,7 @@ struct ListeningTests {
             let error = #expect(throws: HTTPServerError.self) {
                 try SocketActivation.descriptors(environment: environment, processID: getpid(), first: plain)
             }
-            #expect(error?.code == .badInheritance)
+            #expect(error?.code == .badInheritedSocket)
         }
     }
 

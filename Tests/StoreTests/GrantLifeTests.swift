@@ -176,7 +176,7 @@ struct GrantLifeTests {
             let events = end(&grant, later)
             #expect(grant.generation == 2)
             #expect(grant.dueAt == nil)
-            #expect(grant.state.endsCalls)
+            #expect(grant.state.endsRefreshes)
             #expect(grant.since == later)
             #expect(events.map(\.to) == [grant.state])
         }

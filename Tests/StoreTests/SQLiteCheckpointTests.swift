@@ -74,7 +74,7 @@ extension SQLiteDiskTests {
                 #expect(try await reading.value > 0)
                 // A log without checkpoints has six times this length; on a machine under load readers delay one for a
                 // while.
-                let limit = 4 * LogState(salts: 0, frames: LogState.greatestLength, copied: 0, pageSize: 4096).size
+                let limit = 4 * LogState(salts: 0, frames: LogState.checkpointLength, copied: 0, pageSize: 4096).size
                 let size = try folder.bytes(of: "grants.db-wal").count
                 #expect(size < limit, "\(size) bytes")
                 for store in stores { await store.close() }
@@ -109,7 +109,8 @@ extension SQLiteDiskTests {
                 }
                 // A log without checkpoints has six times this length; on a machine under load readers delay one for a
                 // while.
-                let limit = 4 * LogState(salts: 0, frames: LogState.greatestLeaseLength, copied: 0, pageSize: 4096).size
+                let limit =
+                    4 * LogState(salts: 0, frames: LogState.leaseCheckpointLength, copied: 0, pageSize: 4096).size
                 #expect(try folder.bytes(of: "grants.db-leases-boot-wal").count < limit)
                 await store.close()
             }

@@ -23,7 +23,7 @@ extension SQLiteDiskTests {
                 await first.close()
                 faulty_disk_fail_opens(code)
                 let error = #expect(throws: StoreError.self) { _ = try open(disk) }
-                #expect(error?.code == .input)
+                #expect(error?.code == .ioFailure)
                 #expect(error?.message.contains(String(cString: strerror(code))) == true)
                 faulty_disk_fail_opens(0)
                 let second = try open(disk)
@@ -38,7 +38,7 @@ extension SQLiteDiskTests {
                 await (try open(disk)).close()
                 faulty_disk_fail_opens(ENOENT)
                 let error = #expect(throws: StoreError.self) { _ = try open(disk) }
-                #expect(error?.code == .input)
+                #expect(error?.code == .ioFailure)
                 #expect(error?.message.contains("one of its files could not be opened") == true)
                 faulty_disk_fail_opens(0)
                 await (try open(disk)).close()
@@ -54,7 +54,7 @@ extension SQLiteDiskTests {
                 await (try open(disk)).close()
                 faulty_disk_open_read_only(suffix)
                 let error = #expect(throws: StoreError.self) { _ = try open(disk) }
-                #expect(error?.code == .input)
+                #expect(error?.code == .ioFailure)
                 #expect(error?.message.contains("although its permissions allow writing") == true)
                 faulty_disk_open_read_only(nil)
                 await (try open(disk)).close()
@@ -70,7 +70,7 @@ extension SQLiteDiskTests {
                     // SQLITE_READONLY
                     StoreError(resultCode: 8, detail: "attempt to write", path: path, during: "begin").code
                 }
-                #expect(code(path) == .input)
+                #expect(code(path) == .ioFailure)
                 #expect(code(folder.path("none/grants.db")) == .readOnly)
             }
         }
@@ -97,7 +97,7 @@ extension SQLiteDiskTests {
                         await (try open(disk)).close()
                     } catch {
                         failures += 1
-                        #expect(error.code == .input, "\(count): \(error)")
+                        #expect(error.code == .ioFailure, "\(count): \(error)")
                         #expect(!error.message.contains("put the latest backup"))
                     }
                     faulty_disk_garble_reads("", 0)
@@ -127,7 +127,7 @@ extension SQLiteDiskTests {
                         try await use(disk)
                     } catch let error as StoreError {
                         failures += 1
-                        #expect(error.code == .input, "\(first): \(error)")
+                        #expect(error.code == .ioFailure, "\(first): \(error)")
                     }
                     let isThrough = faulty_disk_failed_reads_left() == count
                     faulty_disk_fail_reads("", 0, 0)
@@ -164,7 +164,7 @@ extension SQLiteDiskTests {
                 for first in 0..<Int32.max {
                     faulty_disk_fail_reads("grants.db", first, .max)
                     let error = SQLiteStore.confirmed(suspicion, bootID: "boot")
-                    #expect(error.code == .input, "\(first): \(error)")
+                    #expect(error.code == .ioFailure, "\(first): \(error)")
                     let isThrough = faulty_disk_failed_reads_left() == .max
                     #expect(error.message.contains("found the whole file intact") == isThrough)
                     faulty_disk_fail_reads("", 0, 0)
@@ -187,7 +187,7 @@ extension SQLiteDiskTests {
                 #expect(error?.code == .corrupt)
                 faulty_disk_garble_reads("", 0)
                 let suspicion = try #require(error)
-                #expect(SQLiteStore.confirmed(suspicion, bootID: "boot").code == .input)
+                #expect(SQLiteStore.confirmed(suspicion, bootID: "boot").code == .ioFailure)
                 faulty_disk_garble_reads("grants.db", .max)
                 let confirmed = SQLiteStore.confirmed(suspicion, bootID: "boot")
                 faulty_disk_garble_reads("", 0)
@@ -206,7 +206,7 @@ extension SQLiteDiskTests {
                 let path = disk.folder.path("grants.db-leases-boot")
                 try Data(repeating: 7, count: 8192).write(to: URL(fileURLWithPath: path))
                 let error = #expect(throws: StoreError.self) { _ = try open(disk) }
-                #expect(error?.code == .input)
+                #expect(error?.code == .ioFailure)
                 #expect(error?.message.contains("The file of leases") == true)
             }
         }

@@ -24,7 +24,7 @@ extension SQLiteDiskTests {
                         return []
                     }
                 } catch let error as StoreError {
-                    #expect(error.code == .input)
+                    #expect(error.code == .ioFailure)
                 }
             }
             Issue.record("\(id) was never stored")
@@ -108,7 +108,7 @@ extension SQLiteDiskTests {
                     do {
                         _ = try await restartLog(of: store, cuts: false)
                     } catch let error as StoreError {
-                        #expect(error.code == .input)
+                        #expect(error.code == .ioFailure)
                     }
                     try await expectStored(Array(ids[...position]), on: disk)
                 }
@@ -131,7 +131,7 @@ extension SQLiteDiskTests {
                 }
                 disk.failSyncs(of: "grants.db", after: 0)
                 let failure = await #expect(throws: StoreError.self) { _ = try await checkpoint(store) }
-                #expect(failure?.code == .input)
+                #expect(failure?.code == .ioFailure)
                 #expect(try await checkpoint(store))
                 #expect(try await restartLog(of: store, cuts: true))
                 try await expectStored(ids, on: disk)

@@ -47,7 +47,7 @@ package struct TokenVendingHandler: Sendable {
         var audit = Audit()
         do {
             let vendingRequest = try permittedRequest(request.query, userID: userID, for: service, &audit)
-            guard let stored = try provider.promptGrant(ofUser: userID) else { return nil }
+            guard let stored = try provider.immediateGrant(ofUser: userID) else { return nil }
             let grant = try usable(stored, vendingRequest, &audit)
             guard let token = try provider.storedToken(of: grant, minimumLife: vendingRequest.minimumLife) else {
                 return nil

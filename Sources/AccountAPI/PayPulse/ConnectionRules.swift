@@ -40,7 +40,7 @@ enum ConnectionRules {
             return .decided(Decision(relation: .same, keepsStored: false))
         case .notLookedUp:
             // Without a refresh token, or in a state without refreshes, the owner cannot be looked up.
-            guard stored.refreshToken != nil, !stored.state.endsCalls else {
+            guard stored.refreshToken != nil, !stored.state.endsRefreshes else {
                 return .decided(Decision(relation: .same, keepsStored: false))
             }
             return .lookUpOwner

@@ -40,9 +40,9 @@ enum SecurityEventRules {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)
         case .tokenRevoked(.prefix): mayBeOlder ? .probe : .disconnect(.tokenRevoked)
         case .tokensRevoked: mayBeOlder ? .probe : .disconnect(.tokensRevoked)
-        case .accountDisabled where grant.state.endsCalls: .ignore
+        case .accountDisabled where grant.state.endsRefreshes: .ignore
         case .accountDisabled: mayBeOlder ? .probe : .suspend(.accountDisabled)
-        case .accountEnabled: grant.state.endsCalls ? .ignore : .probe
+        case .accountEnabled: grant.state.endsRefreshes ? .ignore : .probe
         case .sessionsRevoked, .credentialChangeRequired, .verification, .other: .ignore
         }
     }

@@ -5,7 +5,7 @@ import JSON
 package struct SecurityEventToken: Hashable, Sendable {
     static let maximumEvents = 16
     static let longestID = 255
-    private static let greatestLead = Duration.seconds(86_400)
+    private static let longestLead = Duration.seconds(86_400)
 
     /// The id of the token (`jti`).
     ///
@@ -44,7 +44,7 @@ package struct SecurityEventToken: Hashable, Sendable {
         guard let id = claims["jti"]?.string, (1...Self.longestID).contains(id.utf8.count) else {
             throw .invalid(.request, "jti is missing or too long")
         }
-        guard let issued = claims["iat"]?.integer, Timestamp(secondsSince1970: issued) <= now + Self.greatestLead else {
+        guard let issued = claims["iat"]?.integer, Timestamp(secondsSince1970: issued) <= now + Self.longestLead else {
             throw .invalid(.request, "iat is missing or in the future")
         }
         guard let events = claims["events"]?.object, (1...Self.maximumEvents).contains(events.count) else {

@@ -48,7 +48,7 @@ extension RefreshEngineState {
             guard let number = grant.lease?.claim else { continue }
             lost.remove(grant.id)
             // With several workers, a grant may end between the selection of due grants and their lease.
-            if isStopping || grant.state.endsCalls && grant.revocationAskedAt == nil {
+            if isStopping || grant.state.endsRefreshes && grant.revocationAskedAt == nil {
                 abandoned[grant.id] = number
             } else if let seen = claim.seen, seen.wasTried(before: grant) {
                 done[grant.id] = number

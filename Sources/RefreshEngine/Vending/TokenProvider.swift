@@ -10,26 +10,26 @@ package struct TokenProvider: Sendable {
     private static let largestPartOfLife = 0.8
 
     /// Reads a user's grant on the caller's thread, without waiting; `nil` if the store has to be asked.
-    package typealias PromptRead = @Sendable (_ userID: String) throws -> Grant?
+    package typealias ImmediateRead = @Sendable (_ userID: String) throws -> Grant?
 
     private let store: any GrantStore
-    private let promptRead: PromptRead
+    private let immediateRead: ImmediateRead
     private let vault: TokenVault
     private let engine: RefreshEngine
     private let time: any TimeSource
 
     /// Creates a provider.
     ///
-    /// Without a `promptRead` every call goes through the store's queue.
+    /// Without a `immediateRead` every call goes through the store's queue.
     package init(
         store: any GrantStore,
-        promptRead: @escaping PromptRead = { _ in nil },
+        immediateRead: @escaping ImmediateRead = { _ in nil },
         vault: TokenVault,
         engine: RefreshEngine,
         time: any TimeSource
     ) {
         self.store = store
-        self.promptRead = promptRead
+        self.immediateRead = immediateRead
         self.vault = vault
         self.engine = engine
         self.time = time
@@ -41,8 +41,8 @@ package struct TokenProvider: Sendable {
     }
 
     /// Returns the grant to vend from, if it can be read without waiting.
-    package func promptGrant(ofUser userID: String) throws -> Grant? {
-        try promptRead(userID)
+    package func immediateGrant(ofUser userID: String) throws -> Grant? {
+        try immediateRead(userID)
     }
 
     /// Returns the stored access token of a grant that was just read, if it has at least `minimumLife` left.

@@ -46,7 +46,7 @@ package struct StoreCopy: Sendable {
 
     private let source: any StoreArchive
     private let target: any StoreArchive
-    /// The target, as the mark in the source names it.
+    /// The target, as the note in the source names it.
     private let location: String
     private let pageSize: Int
     private let pause: @Sendable (Duration) async throws -> Void
@@ -78,9 +78,9 @@ package struct StoreCopy: Sendable {
         // Checks again, in the transaction that marks the target.
         try await target.beginReceiving()
         try await compareBeginnings()
-        let mark = try await source.movedTo
-        // The mark of this copy if it was interrupted before: if it ends without success, the source can be used again.
-        let former = mark == Self.unfinished(location) ? nil : mark
+        let movedTo = try await source.movedTo
+        // A note of this copy is from an interrupted run: if this run fails, the source can be used again.
+        let former = movedTo == Self.unfinished(location) ? nil : movedTo
         try await source.markMoved(to: Self.unfinished(location))
         let summary: Summary
         do {
@@ -97,7 +97,7 @@ package struct StoreCopy: Sendable {
         return summary
     }
 
-    /// The mark in the source while the copy is not complete.
+    /// The note in the source while the copy is not complete.
     package static func unfinished(_ location: String) -> String {
         "\(location) (a copy that is not finished: run the same store copy again)"
     }
@@ -107,7 +107,7 @@ package struct StoreCopy: Sendable {
         var summary = Summary()
         for kind in ArchiveRecord.Kind.allCases { summary.copiedNow += try await copy(kind) }
         for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
-        // A worker that was started before the mark may have reported since.
+        // A worker that was started before that note may have reported since.
         try await refuseWorkers()
         return summary
     }

@@ -67,7 +67,7 @@ package struct GrantReader: Sendable {
             isRefreshable: refreshToken != nil,
             at: now
         )
-        guard refreshToken != nil || accessToken != nil || recordedState?.state.endsCalls == true else {
+        guard refreshToken != nil || accessToken != nil || recordedState?.state.endsRefreshes == true else {
             throw ImportProblem("refresh_token and access_token are both missing")
         }
         return ImportedGrant(

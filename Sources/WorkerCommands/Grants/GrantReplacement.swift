@@ -12,7 +12,7 @@ struct GrantReplacement: Sendable {
     ///
     /// The stored refresh token of such a grant may be about to be revoked.
     var revivesEndedGrant: Bool {
-        guard reconnection.stored.wasEndedByUser, recordedState?.state.endsCalls != true else { return false }
+        guard reconnection.stored.wasEndedByUser, recordedState?.state.endsRefreshes != true else { return false }
         return reconnection.incoming.refreshToken == nil || !reconnection.replacesRefreshToken
     }
 
@@ -27,7 +27,7 @@ struct GrantReplacement: Sendable {
             )
         }
         guard let recordedState else { return events }
-        if recordedState.state.endsCalls {
+        if recordedState.state.endsRefreshes {
             // These calls advance the generation, so that a late answer does not bring the grant back.
             if recordedState.deletesTokens {
                 _ = grant.disconnectByRequest(revokes: false, at: now)

@@ -179,7 +179,7 @@ package struct ImportedGrantWriter: Sendable {
     private func isAtLeastAsNew(_ stored: Grant, as imported: ImportedGrant) async throws -> Bool {
         guard let obtainedAt = imported.obtainedAt else { return true }
         let history = try await store.events(of: stored.id, atMost: Self.historyLimit)
-        let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsCalls }
+        let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsRefreshes }
         // If a long history does not have such an event, the event is older than all that were read.
         guard let changedAt = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
         return changedAt >= obtainedAt

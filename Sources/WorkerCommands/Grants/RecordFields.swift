@@ -60,7 +60,7 @@ struct RecordFields {
     func token(_ field: String) throws(ImportProblem) -> Secret? {
         let token = Token.optional(value(field))
         guard token.isWellFormed else {
-            throw problem(field, needs: "a token: visible ASCII of at most \(Token.greatestLength) bytes")
+            throw problem(field, needs: "a token: visible ASCII of at most \(Token.maximumLength) bytes")
         }
         return token.value
     }

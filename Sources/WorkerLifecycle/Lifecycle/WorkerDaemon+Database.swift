@@ -62,7 +62,7 @@ extension WorkerDaemon {
         case .file:
             // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the
             // worker.
-            [.inUse, .input].contains(error.code)
+            [.inUse, .ioFailure].contains(error.code)
                 && context.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
         case .server: error.isServerAway
         }

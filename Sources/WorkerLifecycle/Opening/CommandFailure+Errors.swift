@@ -50,7 +50,7 @@ extension CommandFailure {
     private static func code(of error: StoreError) -> ExitCode {
         switch error.code {
         case .busy, .inUse: .leftForLater
-        case .input, .diskFull, .unreachable: .inputOutput
+        case .ioFailure, .diskFull, .unreachable: .inputOutput
         case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused, .replaced, .moved: .configuration
         case .conflict: .badData
         case .closed, .fault: .internalFailure

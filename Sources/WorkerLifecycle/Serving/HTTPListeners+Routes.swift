@@ -78,7 +78,7 @@ extension HTTPListeners {
         let vending = TokenVendingHandler(
             provider: TokenProvider(
                 store: worker.store,
-                promptRead: { try reader?.grant(ofUser: $0) },
+                immediateRead: { try reader?.grant(ofUser: $0) },
                 vault: worker.vault,
                 engine: worker.engine,
                 time: context.time

@@ -104,7 +104,7 @@ struct VendingFixture {
         handler = TokenVendingHandler(
             provider: TokenProvider(
                 store: store,
-                promptRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) },
+                immediateRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) },
                 vault: vault,
                 engine: engine,
                 time: time

@@ -75,7 +75,7 @@ private struct RuleModel {
 
     private mutating func answer(_ place: Int, _ verdicts: [RefreshVerdict]) throws -> String? {
         var grant = grants[place]
-        guard !grant.state.endsCalls, grant.refreshToken != nil else { return nil }
+        guard !grant.state.endsRefreshes, grant.refreshToken != nil else { return nil }
         fixture.unit = random.nextUnit()
         let before = grant
         tokens += 1
@@ -109,7 +109,7 @@ private struct RuleModel {
         if grant.lease != nil { return "the lease was kept" }
         if grant.generation < before.generation { return "the generation went back" }
         if let dueAt = grant.dueAt, dueAt <= now { return "due in the past after \(decision.outcome)" }
-        if grant.state.endsCalls != (grant.dueAt == nil) { return "due time and state \(grant.state) disagree" }
+        if grant.state.endsRefreshes != (grant.dueAt == nil) { return "due time and state \(grant.state) disagree" }
         let isNew = grant.accessToken != before.accessToken
         if isNew, let end = grant.accessToken?.expiresAt, end > now + .seconds(86_400) { return "expires too late" }
         if grant.state == .active, grant.suspectedSince != nil { return "an active grant is suspected" }

@@ -108,9 +108,9 @@ struct VerdictRuleTests {
             let keepsReason = rule.reason == nil || (state == .suspended && expected == .suspended)
             let isBlockedAgain = rule.outcome == .suspended
             #expect(grant.reason.rawValue == (keepsReason && !isBlockedAgain ? before.reason.rawValue : rule.reason))
-            #expect(grant.generation == before.generation + (expected.endsCalls ? 1 : 0))
+            #expect(grant.generation == before.generation + (expected.endsRefreshes ? 1 : 0))
             #expect(grant.refreshToken == before.refreshToken)
-            #expect((grant.dueAt == nil) == expected.endsCalls)
+            #expect((grant.dueAt == nil) == expected.endsRefreshes)
             #expect(decision.events.contains { $0.kind == .state } == (expected != state || isBlockedAgain))
             if let event = decision.events.first {
                 #expect(event.from == state && event.to == grant.state && event.reason == grant.reason)

@@ -21,7 +21,7 @@ struct StoreFailureTests {
 
     @Test(
         "No result is lost, and no grant is refreshed again before its result is stored",
-        arguments: [StoreError.Code.busy, .diskFull, .input, .fault]
+        arguments: [StoreError.Code.busy, .diskFull, .ioFailure, .fault]
     )
     func nothingLost(code: StoreError.Code) async throws {
         let (fixture, store) = try fixture()

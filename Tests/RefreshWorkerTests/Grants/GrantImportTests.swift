@@ -150,9 +150,9 @@ struct GrantImportTests {
             #expect(grant.state == state)
             #expect(grant.reason.rawValue == (state == .active ? "none" : "some_code"))
             #expect(grant.since == Timestamp(iso8601: "2026-03-04T05:06:07.089Z"))
-            #expect((grant.dueAt == nil) == state.endsCalls)
+            #expect((grant.dueAt == nil) == state.endsRefreshes)
             // The generation grows with a change to a state that ends calls.
-            #expect(grant.generation == (replaces && state.endsCalls ? 2 : 1))
+            #expect(grant.generation == (replaces && state.endsRefreshes ? 2 : 1))
             let event = try #require(try await fixture.store.events(of: grant.id, atMost: 1).first)
             #expect(event.kind == .connected)
             #expect(event.to == state)

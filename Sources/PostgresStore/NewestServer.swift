@@ -6,7 +6,7 @@ private import Synchronization
 /// Example: the primary fails, a standby is promoted to timeline 2, and the former primary comes back, still writable,
 /// on timeline 1. A connection that reached it would claim grants that the other connections never see, and results
 /// stored there would be lost. So a connection to a lower timeline, or to another cluster, is refused.
-final class ServerTimeline: Sendable {
+final class NewestServer: Sendable {
     /// The relation of a server to the newest one.
     enum Relation: Equatable {
         case current
