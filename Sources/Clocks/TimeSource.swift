@@ -1,7 +1,7 @@
-/// The source of every time that is stored, compared or reported, and of the sleeps of tasks.
+/// The source of times and of the sleeps of tasks, which a test can replace.
 ///
-/// Two kinds of waits do not use it: timers of Dispatch, and threads that block in a call or in
-/// ``SystemTime/blockThread(for:)``.
+/// Timers of Dispatch do not use it, nor do threads that block in a call or in ``SystemTime/blockThread(for:)``.
+/// docs/architecture.md (Clocks) lists the code that reads a clock of the system itself.
 package protocol TimeSource: Sendable {
     /// The wall clock, which an administrator or NTP may step.
     var now: Timestamp { get }

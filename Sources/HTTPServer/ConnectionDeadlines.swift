@@ -1,5 +1,3 @@
-internal import Clocks
-
 /// The time limits for each part of a request.
 package struct ConnectionDeadlines: Sendable {
     /// The time from a request's first byte to the end of its headers.

@@ -1,4 +1,3 @@
-import Dispatch
 import Secrets
 import Store
 import Testing

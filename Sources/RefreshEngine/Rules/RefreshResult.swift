@@ -1,4 +1,3 @@
-import Clocks
 package import GoogleOAuth
 package import Secrets
 package import Store

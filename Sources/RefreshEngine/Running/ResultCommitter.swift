@@ -147,7 +147,7 @@ actor ResultCommitter {
             } catch {
                 onFailure(error, 1)
                 unstored.lost += 1
-                report([FinishedRefresh(refresh: result.refresh, report: nil, committed: nil)])
+                deliverInOrder([FinishedRefresh(refresh: result.refresh, report: nil, committed: nil)])
                 return nil
             }
         }
@@ -168,7 +168,7 @@ actor ResultCommitter {
                 onFailure(error, results.count)
             }
         }
-        report(batch.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
+        deliverInOrder(batch.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
     }
 
     private func writeAll() async {
@@ -212,7 +212,7 @@ actor ResultCommitter {
         let unsent = batch.filter(\.report.result.answer.isNotSent)
         let sent = unsent.isEmpty ? batch : batch.filter { !$0.report.result.answer.isNotSent }
         if !unsent.isEmpty {
-            report(unsent.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
+            deliverInOrder(unsent.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
         }
         if !sent.isEmpty { await commit(sent) }
     }
@@ -232,7 +232,7 @@ actor ResultCommitter {
                 shared.withLock { $0.failingSince = nil }
                 if hasFailed.load(ordering: .relaxed) { hasFailed.store(false, ordering: .relaxed) }
                 guard endWriting(of: batch) else { return }
-                report(
+                deliverInOrder(
                     zip(batch, committed).map { entry, result in
                         FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: result)
                     }
@@ -284,11 +284,11 @@ actor ResultCommitter {
             }
         }
         shared.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
-        if !unsent.isEmpty { report(unsent) }
+        if !unsent.isEmpty { deliverInOrder(unsent) }
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
-    private func report(_ finished: [FinishedRefresh]) {
+    private func deliverInOrder(_ finished: [FinishedRefresh]) {
         let previous = lastDelivery
         lastDelivery = Task { [deliver] in
             await previous?.value

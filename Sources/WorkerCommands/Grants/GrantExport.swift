@@ -2,7 +2,6 @@ import JSON
 import Secrets
 import Store
 import WorkerConfiguration
-import WorkerLifecycle
 
 /// One page of an export, in plain text.
 struct GrantExport: Sendable {
