@@ -93,9 +93,9 @@ extension StatementFailure {
         self.init(
             StoreError(
                 .unreachable,
-                "\(database.capitalizedFirst) is on timeline \(timeline), and a server on timeline \(newest) has replaced it. "
-                    + "It is not used, because writes to it would be lost. Shut it down, or make it a standby (pg_rewind). If the "
-                    + "newer server was given up on purpose, restart the workers."
+                "\(database.capitalizedFirst) is on timeline \(timeline), and a server on timeline \(newest) has "
+                    + "replaced it. It is not used, because writes to it would be lost. Shut it down, or make it a "
+                    + "standby (pg_rewind). If the newer server was given up on purpose, restart the workers."
             ),
             losesConnection: true
         )
@@ -105,8 +105,9 @@ extension StatementFailure {
         self.init(
             StoreError(
                 .unreachable,
-                "\(database.capitalizedFirst) is another database cluster (system identifier \(system), not \(expected)). It is "
-                    + "not used. If it replaces the former one on purpose, as after pg_upgrade or a restore, restart the workers."
+                "\(database.capitalizedFirst) is another database cluster (system identifier \(system), not "
+                    + "\(expected)). It is not used. If it replaces the former one on purpose, as after pg_upgrade or "
+                    + "a restore, restart the workers."
             ),
             losesConnection: true
         )

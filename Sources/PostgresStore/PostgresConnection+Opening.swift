@@ -34,8 +34,8 @@ extension PostgresConnection {
         guard connection.serverVersion >= oldestServer else {
             throw StatementFailure(
                 .cannotOpen,
-                "The server of \(address) is PostgreSQL \(connection.serverVersion / 10_000), and refresh-worker needs 13 or "
-                    + "later. Upgrade the server, or name another."
+                "The server of \(address) is PostgreSQL \(connection.serverVersion / 10_000), and refresh-worker "
+                    + "needs 13 or later. Upgrade the server, or name another."
             )
         }
         // Until that is known, no statement is prepared under a name.
@@ -96,8 +96,9 @@ extension PostgresConnection {
             return StatementFailure(
                 StoreError(
                     .refused,
-                    "\(address.description.capitalizedFirst) asks for a password, and there is none. Put it into a password file "
-                        + "(passfile= in the URL, or PGPASSFILE), or the whole URL into a file that url-file: names."
+                    "\(address.description.capitalizedFirst) asks for a password, and there is none. Put it into a "
+                        + "password file (passfile= in the URL, or PGPASSFILE), or the whole URL into a file that "
+                        + "url-file: names."
                 ),
                 losesConnection: true
             )

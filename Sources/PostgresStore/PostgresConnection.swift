@@ -209,7 +209,8 @@ final class PostgresConnection {
             throw StatementFailure(
                 StoreError(
                     .unreachable,
-                    "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords). It is tried again."
+                    "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords). It is "
+                        + "tried again."
                 ),
                 losesConnection: true
             )

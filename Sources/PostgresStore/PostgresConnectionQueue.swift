@@ -62,7 +62,8 @@ final class PostgresConnectionQueue: Sendable {
             return .failure(
                 StoreError(
                     .busy,
-                    "\(connector.description.capitalizedFirst) was busy with other calls for \(deadline.timeout.inWords). Try again."
+                    "\(connector.description.capitalizedFirst) was busy with other calls for "
+                        + "\(deadline.timeout.inWords). Try again."
                 )
             )
         }

@@ -97,8 +97,8 @@ struct Schema {
             guard !catalog.hasContent else {
                 throw StatementFailure(
                     .cannotOpen,
-                    "The schema refresh_worker of \(connection.database) is another program's: refresh-worker does not change it. "
-                        + "Name another database."
+                    "The schema refresh_worker of \(connection.database) is another program's: refresh-worker does "
+                        + "not change it. Name another database."
                 )
             }
             guard catalog.exists || catalog.mayCreate else { throw Self.cannotCreate(catalog) }
@@ -109,8 +109,8 @@ struct Schema {
         guard let version else {
             throw StatementFailure(
                 .cannotOpen,
-                "The table refresh_worker.schema_version of \(connection.database) is empty, so the version of its schema is not "
-                    + "known. Restore a backup of the schema refresh_worker."
+                "The table refresh_worker.schema_version of \(connection.database) is empty, so the version of its "
+                    + "schema is not known. Restore a backup of the schema refresh_worker."
             )
         }
         guard version <= migrations.count else {
@@ -152,17 +152,17 @@ struct Schema {
     private static func cannotUse(_ catalog: Catalog) -> StatementFailure {
         StatementFailure(
             .cannotOpen,
-            "The user \(catalog.user) may not use the schema refresh_worker of the database \(catalog.database). As its owner run: "
-                + "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, if another user created the tables, "
-                + "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(catalog.user);"
+            "The user \(catalog.user) may not use the schema refresh_worker of the database \(catalog.database). As "
+                + "its owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, if another "
+                + "user created the tables, GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(catalog.user);"
         )
     }
 
     private static func cannotCreate(_ catalog: Catalog) -> StatementFailure {
         StatementFailure(
             .cannotOpen,
-            "The user \(catalog.user) may not create the schema refresh_worker in the database \(catalog.database). As the database's "
-                + "owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
+            "The user \(catalog.user) may not create the schema refresh_worker in the database \(catalog.database). "
+                + "As the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
         )
     }
 }

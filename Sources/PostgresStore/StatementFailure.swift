@@ -37,8 +37,8 @@ struct StatementFailure: Error {
     func asUncertain(in database: String) -> StatementFailure {
         var failure = StatementFailure(
             .unreachable,
-            "The connection to \(database) was lost during a commit, so it is not known whether that took place. It is safe "
-                + "to try again. (\(error.message))"
+            "The connection to \(database) was lost during a commit, so it is not known whether that took place. It "
+                + "is safe to try again. (\(error.message))"
         )
         failure.state = state
         failure.losesConnection = true

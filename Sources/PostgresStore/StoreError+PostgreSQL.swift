@@ -12,14 +12,14 @@ extension StoreError {
         case UseCheckState.outdated:
             self.init(
                 .unreachable,
-                "\(subject) was replaced by a promoted server \(cause). It is not used, because writes to it would be lost. Shut it "
-                    + "down, or make it a standby."
+                "\(subject) was replaced by a promoted server \(cause). It is not used, because writes to it would be "
+                    + "lost. Shut it down, or make it a standby."
             )
         case UseCheckState.otherTables:
             self.init(
                 .cannotOpen,
-                "The tables in \(database) were dropped and created again while this worker used them \(cause). Restore a backup "
-                    + "of the schema refresh_worker; results wait in this worker's memory until then."
+                "The tables in \(database) were dropped and created again while this worker used them \(cause). "
+                    + "Restore a backup of the schema refresh_worker; results wait in this worker's memory until then."
             )
         case "40001", "40P01", "55P03", "57014", "25P03":
             self.init(.busy, "Other sessions hold locks in \(database) for too long \(cause). Try again.")
@@ -31,13 +31,14 @@ extension StoreError {
         case "53300":
             self.init(
                 .busy,
-                "\(subject) has no connection left \(cause). Raise max_connections, put a pooler in front, or run fewer workers."
+                "\(subject) has no connection left \(cause). Raise max_connections, put a pooler in front, or run "
+                    + "fewer workers."
             )
         case "25006":
             self.init(
                 .readOnly,
-                "\(subject) does not accept writes: it is a standby, or was set to read-only \(cause). Name the primary, or all "
-                    + "servers, in the URL."
+                "\(subject) does not accept writes: it is a standby, or was set to read-only \(cause). Name the "
+                    + "primary, or all servers, in the URL."
             )
         case "28P01", "28000":
             self.init(
@@ -53,14 +54,14 @@ extension StoreError {
         case "42501":
             self.init(
                 .refused,
-                "\(subject) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the user; "
-                    + "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO the user;"
+                "\(subject) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the "
+                    + "user; GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO the user;"
             )
         case "42P01", "42703", "42883", "3F000":
             self.init(
                 .cannotOpen,
-                "Tables or functions of the schema refresh_worker are missing in \(database) \(cause). Restore a backup. Results "
-                    + "wait in this worker's memory until then: do not restart it."
+                "Tables or functions of the schema refresh_worker are missing in \(database) \(cause). Restore a "
+                    + "backup. Results wait in this worker's memory until then: do not restart it."
             )
         case "57P01", "57P02", "57P03", "57P05":
             self.init(.unreachable, "\(subject) is shutting down or starting \(cause). It is tried again.")
@@ -105,24 +106,26 @@ extension StoreError {
         } else if Self.settingFaults.contains(where: text.hasPrefix) || text.contains("failed: invalid integer value") {
             self.init(
                 .refused,
-                "\(database.capitalizedFirst) cannot be opened with these settings (\(text)). Correct the URL, or the variable (PGPORT, PGSSLMODE, PGSERVICE and the "
-                    + "like) or the service file that sets it."
+                "\(database.capitalizedFirst) cannot be opened with these settings (\(text)). Correct the URL, or the "
+                    + "variable (PGPORT, PGSSLMODE, PGSERVICE and the like) or the service file that sets it."
             )
         } else if Self.sessionRefusals.contains(where: text.contains) {
             self.init(
                 .readOnly,
-                "\(database.capitalizedFirst) does not accept writes (\(text)). Name the primary, or all servers, in the URL."
+                "\(database.capitalizedFirst) does not accept writes (\(text)). Name the primary, or all servers, in "
+                    + "the URL."
             )
         } else if text.contains("certificate") || text.contains("SSL") {
             self.init(
                 .refused,
-                "There is no trusted connection to \(database) (\(text)). Check sslmode and sslrootcert in the URL, and the server's "
-                    + "certificate."
+                "There is no trusted connection to \(database) (\(text)). Check sslmode and sslrootcert in the URL, "
+                    + "and the server's certificate."
             )
         } else {
             self.init(
                 .unreachable,
-                "\(database.capitalizedFirst) cannot be reached (\(text)). Check host and port in the URL, and that the server runs."
+                "\(database.capitalizedFirst) cannot be reached (\(text)). Check host and port in the URL, and that "
+                    + "the server runs."
             )
         }
     }

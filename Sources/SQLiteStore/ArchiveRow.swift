@@ -42,7 +42,8 @@ enum ArchiveRow {
         let table = table(kind)
         return Query(
             "next page of \(kind.rawValue)",
-            "SELECT \(table.columns) FROM \(table.source ?? table.name) WHERE \(table.key) > ?2 ORDER BY \(table.key) LIMIT ?1"
+            "SELECT \(table.columns) FROM \(table.source ?? table.name) WHERE \(table.key) > ?2 ORDER BY \(table.key) "
+                + "LIMIT ?1"
         )
     }
 

@@ -29,8 +29,8 @@ extension SQLiteStore {
         }
         return StoreError(
             .ioFailure,
-            "A read from the database \(path) returned damaged data, but a second read found the whole file intact. Try again, and check "
-                + "the disk and the system log. The first error: \(error.message)"
+            "A read from the database \(path) returned damaged data, but a second read found the whole file intact. "
+                + "Try again, and check the disk and the system log. The first error: \(error.message)"
         )
     }
 
@@ -64,8 +64,8 @@ extension SQLiteConnection {
         guard !problems.contains(where: Self.isFailedRead) else {
             throw StoreError(
                 .ioFailure,
-                "Reading the database \(path) failed while it was checked. Try again; if it fails again, check the disk and the "
-                    + "system log."
+                "Reading the database \(path) failed while it was checked. Try again; if it fails again, check the "
+                    + "disk and the system log."
             )
         }
         return problems

@@ -167,8 +167,8 @@ enum DatabaseFile {
         case EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN:
             StoreError(
                 .ioFailure,
-                "The database \(path) cannot be used at the moment: \(what) fails with \"\(cause)\". Try again; if it fails again, check "
-                    + "the disk, the system log and the limits of the process."
+                "The database \(path) cannot be used at the moment: \(what) fails with \"\(cause)\". Try again; if it "
+                    + "fails again, check the disk, the system log and the limits of the process."
             )
         default: StoreError(.cannotOpen, message)
         }

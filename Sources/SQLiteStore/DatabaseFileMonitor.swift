@@ -140,8 +140,9 @@ extension SQLiteConnection {
         }
         guard let digest = fileMonitor.digest else {
             throw replaced(
-                "was overwritten by something else, or `touch` or a backup tool has set its modification time (contents "
-                    + "are compared up to \(DatabaseFileMonitor.largestComparedSize >> 20) MiB only; after `touch` it is enough to start again),"
+                "was overwritten by something else, or `touch` or a backup tool has set its modification time "
+                    + "(contents are compared up to \(DatabaseFileMonitor.largestComparedSize >> 20) MiB only; after "
+                    + "`touch` it is enough to start again),"
             )
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
@@ -180,17 +181,17 @@ extension SQLiteConnection {
     private func replaced(_ what: String) -> StoreError {
         StoreError(
             .replaced,
-            "The database \(path) \(what) while it is in use, so nothing more is stored there. Stop every worker and cron job, "
-                + "keep copies of the file and of those whose names begin with it, and put the right file back: the one "
-                + "that was there, or else the latest backup. Then start again."
+            "The database \(path) \(what) while it is in use, so nothing more is stored there. Stop every worker and "
+                + "cron job, keep copies of the file and of those whose names begin with it, and put the right file "
+                + "back: the one that was there, or else the latest backup. Then start again."
         )
     }
 
     private func leasesReplaced(_ fileMonitor: DatabaseFileMonitor) -> StoreError {
         StoreError(
             .replaced,
-            "The file of leases \(fileMonitor.leasePath) was deleted or replaced while it is in use, so nothing more is refreshed. "
-                + "Restart every worker of the database \(path). The file holds no tokens."
+            "The file of leases \(fileMonitor.leasePath) was deleted or replaced while it is in use, so nothing more "
+                + "is refreshed. Restart every worker of the database \(path). The file holds no tokens."
         )
     }
 }

@@ -53,7 +53,8 @@ extension SQLiteConnection {
             guard mode == "wal" else {
                 throw StoreError(
                     .cannotOpen,
-                    "The database \(path) is on a file system without shared memory (\(mode ?? "none")). Use a local disk."
+                    "The database \(path) is on a file system without shared memory (\(mode ?? "none")). Use a local "
+                        + "disk."
                 )
             }
         }

@@ -92,7 +92,8 @@ extension SQLiteStore {
         guard problems.isEmpty else {
             throw StoreError(
                 .corrupt,
-                "The copy of \(source.path) is damaged, so the database itself may be: \(problems.joined(separator: "; "))"
+                "The copy of \(source.path) is damaged, so the database itself may be: "
+                    + "\(problems.joined(separator: "; "))"
             )
         }
     }

@@ -15,7 +15,8 @@ extension Query {
     )
     static let writeLease = Query(
         "write lease",
-        "INSERT OR REPLACE INTO \(LeaseFile.schema).leases (grant_id, owner, claim, epoch, until) VALUES (?, ?, ?, ?, ?)"
+        "INSERT OR REPLACE INTO \(LeaseFile.schema).leases (grant_id, owner, claim, epoch, until) VALUES (?, ?, ?, ?, "
+            + "?)"
     )
     static let removeLease = Query(
         "remove lease",
@@ -23,7 +24,8 @@ extension Query {
     )
     static let renewLease = Query(
         "renew lease",
-        "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4 AND until > ?5"
+        "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4 AND until "
+            + "> ?5"
     )
 }
 

@@ -48,7 +48,8 @@ struct Schema {
             guard version == 0, try connection.integer(Self.countObjects) == 0 else {
                 throw StoreError(
                     .cannotOpen,
-                    "\(connection.path) is another program's database: refresh-worker does not change it. Name another file."
+                    "\(connection.path) is another program's database: refresh-worker does not change it. Name "
+                        + "another file."
                 )
             }
         }
@@ -99,9 +100,9 @@ struct Schema {
         guard workers.isEmpty else {
             throw StoreError(
                 .inUse,
-                "The database \(connection.path) needs schema version \(step), and workers that support only the version "
-                    + "before use it (\(workers.joined(separator: ", "))). Stop every worker and cron job first, then start again. "
-                    + "A killed worker counts as live for 30 seconds."
+                "The database \(connection.path) needs schema version \(step), and workers that support only the "
+                    + "version before use it (\(workers.joined(separator: ", "))). Stop every worker and cron job "
+                    + "first, then start again. A killed worker counts as live for 30 seconds."
             )
         }
     }

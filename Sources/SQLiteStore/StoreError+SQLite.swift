@@ -28,33 +28,35 @@ extension StoreError {
             let reason = unsafe resultCode == SQLITE_NOMEM ? "out of memory" : String(cString: strerror(systemError))
             self.init(
                 .ioFailure,
-                "\(database.capitalizedFirst) cannot be used at the moment: \(reason) \(cause). Try again; if it fails again, check "
-                    + "the disk, the system log and the limits of the process."
+                "\(database.capitalizedFirst) cannot be used at the moment: \(reason) \(cause). Try again; if it "
+                    + "fails again, check the disk, the system log and the limits of the process."
             )
         case SQLITE_CANTOPEN where Self.isUnexplained(systemError, for: path):
             self.init(
                 .ioFailure,
-                "\(database.capitalizedFirst) cannot be used at the moment: one of its files could not be opened \(cause). Try "
-                    + "again; if it fails again, check the disk, the system log and the limits of the process."
+                "\(database.capitalizedFirst) cannot be used at the moment: one of its files could not be opened "
+                    + "\(cause). Try again; if it fails again, check the disk, the system log and the limits of the "
+                    + "process."
             )
         case SQLITE_READONLY where Self.mayWrite(path):
             self.init(openedReadOnly: path, cause: cause)
         case SQLITE_READONLY, SQLITE_PERM:
             self.init(
                 .readOnly,
-                "\(database.capitalizedFirst) cannot be written \(cause). Let the worker's user write to it and to its folder."
+                "\(database.capitalizedFirst) cannot be written \(cause). Let the worker's user write to it and to "
+                    + "its folder."
             )
         case SQLITE_CANTOPEN, SQLITE_AUTH:
             self.init(
                 .cannotOpen,
-                "\(database.capitalizedFirst) cannot be opened \(cause). Check that its folder exists and that the worker's user may "
-                    + "use it."
+                "\(database.capitalizedFirst) cannot be opened \(cause). Check that its folder exists and that the "
+                    + "worker's user may use it."
             )
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             self.init(
                 .corrupt,
-                "A read from \(database) returned damaged data \(cause). Run `refresh-worker doctor`, which reads the whole file, and "
-                    + "check the disk and the system log."
+                "A read from \(database) returned damaged data \(cause). Run `refresh-worker doctor`, which reads the "
+                    + "whole file, and check the disk and the system log."
             )
             suspectedFile = path
         case SQLITE_CONSTRAINT where csqlite_is_conflict(resultCode) != 0:
@@ -71,8 +73,8 @@ extension StoreError {
     init(openedReadOnly path: String, cause: String) {
         self.init(
             .ioFailure,
-            "The database \(path) could not be opened for writing just now, although its permissions allow writing \(cause). Try again; if it "
-                + "fails again, check the disk and the system log."
+            "The database \(path) could not be opened for writing just now, although its permissions allow writing "
+                + "\(cause). Try again; if it fails again, check the disk and the system log."
         )
     }
 
@@ -80,8 +82,9 @@ extension StoreError {
     init(damaged path: String, problems: [String]) {
         self.init(
             .corrupt,
-            "The database \(path) is damaged, or is not an SQLite database (\(problems.prefix(3).joined(separator: "; "))). Stop the "
-                + "worker, keep the file for a repair, and put the latest backup in its place."
+            "The database \(path) is damaged, or is not an SQLite database "
+                + "(\(problems.prefix(3).joined(separator: "; "))). Stop the worker, keep the file for a repair, and "
+                + "put the latest backup in its place."
         )
     }
 
@@ -89,8 +92,8 @@ extension StoreError {
     init(damagedLeasesOf path: String) {
         self.init(
             .ioFailure,
-            "The file of leases of the database \(path) is damaged. Stop every worker, remove the files whose names begin with "
-                + "\(LeaseFile.prefix(of: path)), and start again. They hold no tokens."
+            "The file of leases of the database \(path) is damaged. Stop every worker, remove the files whose names "
+                + "begin with \(LeaseFile.prefix(of: path)), and start again. They hold no tokens."
         )
     }
 

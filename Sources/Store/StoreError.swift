@@ -58,9 +58,10 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package init(damagedRow what: String) {
         self.init(
             .corrupt,
-            "\(what) is damaged in the database; other rows can be used. Stop the workers, and correct or delete that row with the "
-                + "database's own shell: the user of a deleted grant or session must sign in again. Do not put a backup in the "
-                + "database's place for it: a backup lacks the refresh tokens that were rotated since."
+            "\(what) is damaged in the database; other rows can be used. Stop the workers, and correct or delete that "
+                + "row with the database's own shell: the user of a deleted grant or session must sign in again. Do "
+                + "not put a backup in the database's place for it: a backup lacks the refresh tokens that were "
+                + "rotated since."
         )
     }
 
@@ -70,10 +71,10 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package init(newerSchema version: Int, of database: String, supported: Int) {
         self.init(
             .newerSchema,
-            "\(database.prefix(1).uppercased() + database.dropFirst()) has schema version \(version), and this refresh-worker supports "
-                + "versions up to \(supported). A newer release wrote it, or a development build from before the first release. "
-                + "Nothing was changed. Upgrade refresh-worker. A database of a development build cannot be used: name a new "
-                + "database, and import the users and grants into it."
+            "\(database.prefix(1).uppercased() + database.dropFirst()) has schema version \(version), and this "
+                + "refresh-worker supports versions up to \(supported). A newer release wrote it, or a development "
+                + "build from before the first release. Nothing was changed. Upgrade refresh-worker. A database of a "
+                + "development build cannot be used: name a new database, and import the users and grants into it."
         )
     }
 

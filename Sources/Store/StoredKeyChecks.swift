@@ -64,8 +64,9 @@ package struct StoredKeyChecks: Sendable {
         guard let checks = KeyChecks(stored: text) else {
             throw StoreError(
                 .corrupt,
-                "The list of keys is damaged in the database. Stop the workers, delete the row \(Self.note) of the table meta with the "
-                    + "database's own shell, and start again: the list is made from the stored tokens. No token is lost."
+                "The list of keys is damaged in the database. Stop the workers, delete the row \(Self.note) of the "
+                    + "table meta with the database's own shell, and start again: the list is made from the stored "
+                    + "tokens. No token is lost."
             )
         }
         return checks

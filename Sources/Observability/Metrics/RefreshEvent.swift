@@ -40,7 +40,8 @@ package struct RefreshEvent: MetricsEvent {
         .sometimes(
             "lost_scopes",
             .string,
-            "the scopes, separated by spaces, that the grant had before and the answer no longer grants; only if there are any"
+            "the scopes, separated by spaces, that the grant had before and the answer no longer grants; only if "
+                + "there are any"
         ),
         .sometimes(
             "latency_ms",

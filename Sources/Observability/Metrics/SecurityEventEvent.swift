@@ -19,8 +19,8 @@ package struct SecurityEventEvent: MetricsEvent {
             "outcome",
             .string,
             "`applied`; `unmatched` (it does not match anything stored); `ambiguous` (it may match several grants: "
-                + "these are refreshed at once); `outdated` (it may be older than the stored tokens: the grant is refreshed at "
-                + "once); `recorded` (there is nothing to do); `repeated` (the token was received before)"
+                + "these are refreshed at once); `outdated` (it may be older than the stored tokens: the grant is "
+                + "refreshed at once); `recorded` (there is nothing to do); `repeated` (the token was received before)"
         ),
         .always("grants", .integer, "the number of grants that were changed or made due"),
         .always("sessions", .integer, "the number of the app's sessions that ended"),
