@@ -2,7 +2,7 @@ private import Synchronization
 
 /// A flag that the caller of a request sets to cancel it.
 ///
-/// The owner thread sees it even if the cancel command arrives before the request.
+/// The client's thread sees it even if the cancel command arrives before the request.
 final class Cancellation: Sendable {
     private let requested = Atomic(false)
 

@@ -16,7 +16,7 @@ extension HTTPClient {
         /// Bytes of bodies; headers are not counted, here and in `bytesReceived`.
         package var bytesSent = 0
         package var bytesReceived = 0
-        /// Rounds of the owner thread.
+        /// Rounds of the client's thread.
         ///
         /// It grows at least once a second while the thread works.
         package var rounds = 0

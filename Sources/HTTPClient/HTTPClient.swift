@@ -160,7 +160,7 @@ package final class HTTPClient: Sendable {
         thread.join()
     }
 
-    /// The counters that the owner thread publishes for other threads.
+    /// The counters that the client's thread publishes for other threads.
     private final class PublishedCounters: Sendable {
         let counters = Mutex(Counters())
     }

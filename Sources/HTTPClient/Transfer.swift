@@ -3,7 +3,7 @@ internal import Clocks
 
 /// One libcurl easy handle with the state of its current request; it is reused for later requests.
 ///
-/// It is confined to the owner thread: libcurl calls back only from inside the calls that this thread makes.
+/// It is confined to the client's thread: libcurl calls back only from inside the calls that this thread makes.
 @safe
 final class Transfer {
     /// The reason for which a callback ended the transfer.

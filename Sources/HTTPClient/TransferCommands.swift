@@ -1,6 +1,6 @@
 private import Synchronization
 
-/// The queue of commands from callers to the owner thread.
+/// The queue of commands from callers to the client's thread.
 final class TransferCommands: Sendable {
     enum Command: Sendable {
         case submit(SubmittedRequest)
@@ -40,7 +40,7 @@ final class TransferCommands: Sendable {
         }
     }
 
-    /// Asks the owner thread to end.
+    /// Asks the client's thread to end.
     func close() {
         state.withLock { state in
             state.isClosed = true
@@ -48,7 +48,7 @@ final class TransferCommands: Sendable {
         }
     }
 
-    /// Removes and returns all commands; called by the owner thread.
+    /// Removes and returns all commands; called by the client's thread.
     func take() -> (commands: [Command], isClosed: Bool) {
         state.withLock { state in
             defer { state.commands.removeAll(keepingCapacity: state.commands.count <= 1024) }
@@ -56,14 +56,14 @@ final class TransferCommands: Sendable {
         }
     }
 
-    /// Releases libcurl's handle when the owner thread ends.
+    /// Releases libcurl's handle when the client's thread ends.
     func releaseHandle() {
         state.withLock { $0.multi = nil }
     }
 }
 
 extension TransferCommands.State {
-    /// Wakes the owner thread for the first command only: it takes all of them after each wake.
+    /// Wakes the client's thread for the first command only: it takes all of them after each wake.
     fileprivate mutating func append(_ command: TransferCommands.Command) {
         if commands.isEmpty { multi?.wakeUp() }
         commands.append(command)

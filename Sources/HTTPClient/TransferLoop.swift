@@ -1,7 +1,7 @@
 internal import Clocks
 private import Glibc
 
-/// The loop of the owner thread: it takes commands, starts and ends transfers, and waits for sockets.
+/// The loop of the client's thread: it takes commands, starts and ends transfers, and waits for sockets.
 ///
 /// It drives libcurl with `curl_multi_perform` and `curl_multi_poll` instead of `curl_multi_socket_action`, with which
 /// libcurl 7.88 failed HTTP/2 requests whose server responded before it had read the body.
