@@ -191,7 +191,7 @@ extension Grant {
     /// account and brought the only copy of the token.
     package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .reauthRequired, reason: reason, at: now)
-        if hasForeignToken { accessToken = nil }
+        if hasTokenOfAnotherAccount { accessToken = nil }
         return events
     }
 
@@ -211,7 +211,7 @@ extension Grant {
         reason: GrantReason = .userRequest,
         at now: Timestamp
     ) -> [GrantEvent] {
-        let revokes = revokes && !hasForeignToken
+        let revokes = revokes && !hasTokenOfAnotherAccount
         let events = end(as: .disconnected, reason: reason, at: now)
         if revokes, refreshToken != nil || accessToken != nil {
             revocationAskedAt = revocationAskedAt ?? now
@@ -355,7 +355,7 @@ extension Grant {
 
 extension Grant {
     /// `true` if the stored refresh token belongs to another Google account than the owner.
-    package var hasForeignToken: Bool { reason == .accountMismatch }
+    package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
 
     /// `true` if the user ended the grant, here or at Google.
     package var wasEndedByUser: Bool {

@@ -34,7 +34,7 @@ package enum GrantEnding {
     /// again.
     package static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
         try transaction.grants(sharingAccountWith: grant).contains { other in
-            other.revocationAskedAt == nil && !other.hasForeignToken
+            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount
                 && ClientProject.same(other.clientID, grant.clientID)
         }
     }

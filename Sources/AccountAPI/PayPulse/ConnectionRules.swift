@@ -51,7 +51,7 @@ enum ConnectionRules {
     ///
     /// A grant with a foreign token is not counted: its own account is not the token's.
     static func areOfOtherAccount(_ holders: [Grant], than incoming: Grant.Owner) -> Bool {
-        holders.contains { !$0.hasForeignToken && $0.owner.named.isOtherAccount(than: incoming) }
+        holders.contains { !$0.hasTokenOfAnotherAccount && $0.owner.named.isOtherAccount(than: incoming) }
     }
 
     private static func decision(_ stored: Grant, ownedBy owner: Grant.Owner, incoming: Grant.Owner) -> Decision {
@@ -63,7 +63,7 @@ enum ConnectionRules {
         }
         // The revocation at Google may be under way after the user ended the grant, so the grant is not revived.
         // A refresh token of another account is never the user's.
-        return Decision(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasForeignToken)
+        return Decision(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasTokenOfAnotherAccount)
     }
 }
 

@@ -91,7 +91,7 @@ struct GmailConnector: Sendable {
     private func acceptedRefreshToken(_ decision: ConnectionRules.Decision, over stored: Grant?) async throws -> Secret?
     {
         guard let token = tokens.refreshToken else { return nil }
-        if let stored, decision.relation.isSwitch, !stored.hasForeignToken,
+        if let stored, decision.relation.isSwitch, !stored.hasTokenOfAnotherAccount,
             !dependencies.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
         {
             return nil

@@ -22,7 +22,7 @@ package struct RefreshResult: Sendable {
         /// A faulty 200; a refresh token in it is kept regardless of the fault.
         case flawed(code: String, rotated: Grant.RefreshToken?)
         /// Any other verdict, with the wait that the server asks for.
-        case refused(RefreshVerdict, retryAfter: Duration?)
+        case failed(RefreshVerdict, retryAfter: Duration?)
         /// No request was sent, because the grant does not have a refresh token.
         case nothingToSend
         /// No request was sent, because the stored token cannot be opened.
@@ -35,13 +35,13 @@ package struct RefreshResult: Sendable {
             switch self {
             case .granted: true
             case .flawed(_, let rotated): rotated != nil
-            case .refused, .nothingToSend, .unreadable, .revocation: false
+            case .failed, .nothingToSend, .unreadable, .revocation: false
             }
         }
 
         /// `true` if the worker did not send the request, so there is nothing to store.
         var isNotSent: Bool {
-            guard case .refused(.notSent, _) = self else { return false }
+            guard case .failed(.notSent, _) = self else { return false }
             return true
         }
     }
@@ -51,7 +51,7 @@ package struct RefreshResult: Sendable {
         switch answer {
         case .granted(let tokens): tokens.rotated
         case .flawed(_, let rotated): rotated
-        case .refused, .nothingToSend, .unreadable, .revocation: nil
+        case .failed, .nothingToSend, .unreadable, .revocation: nil
         }
     }
 
@@ -60,7 +60,7 @@ package struct RefreshResult: Sendable {
         switch answer {
         case .granted: "granted"
         case .flawed(let code, _): code
-        case .refused(let verdict, _): verdict.code
+        case .failed(let verdict, _): verdict.code
         case .nothingToSend: "no_refresh_token"
         case .unreadable: "unreadable_token"
         case .revocation(nil): "revoked"

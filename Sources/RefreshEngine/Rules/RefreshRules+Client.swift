@@ -13,7 +13,7 @@ extension RefreshRules {
         switch context.result.answer {
         case .granted:
             effect.breakerChange = context.health.breaker.succeeded()
-        case .refused(let verdict, let retryAfter):
+        case .failed(let verdict, let retryAfter):
             switch verdict {
             case .granted, .invalidGrant, .signInRequired, .blocked:
                 effect.breakerChange = context.health.breaker.succeeded()

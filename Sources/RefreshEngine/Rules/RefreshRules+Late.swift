@@ -20,7 +20,7 @@ extension RefreshRules {
             return holdsRotated || grant.accessToken?.sealed == tokens.accessToken.sealed ? .refreshed : nil
         case .flawed:
             return holdsRotated ? .retrying : nil
-        case .refused, .nothingToSend, .unreadable, .revocation:
+        case .failed, .nothingToSend, .unreadable, .revocation:
             return nil
         }
     }

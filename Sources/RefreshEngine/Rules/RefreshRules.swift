@@ -65,8 +65,8 @@ package struct RefreshRules: Sendable {
             return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
         case _ where !holdsLease:
             return RefreshDecision(.lostLease, grant: context.grant, health: context.health)
-        case .refused(let verdict, let retryAfter):
-            return refuse(verdict, retryAfter: retryAfter, context)
+        case .failed(let verdict, let retryAfter):
+            return decideFailure(verdict, retryAfter: retryAfter, context)
         case .nothingToSend:
             return endWithoutRefreshToken(context)
         case .unreadable:
@@ -131,8 +131,8 @@ package struct RefreshRules: Sendable {
         return decision
     }
 
-    /// Decides about a refusal by its verdict.
-    private func refuse(
+    /// Decides by the verdict about an attempt that brought no tokens.
+    private func decideFailure(
         _ verdict: RefreshVerdict,
         retryAfter: Duration?,
         _ context: DecisionContext

@@ -133,7 +133,7 @@ struct RefreshDispatcher: Sendable {
         guard case .unknownKey(let id) = error, vault.ring.reportMissing(id) else { return .unreadable(attempt, error) }
         let verdict = RefreshVerdict.notSent(code: "unknown_key")
         return Report(
-            result: RefreshResult(attempt: attempt, answer: .refused(verdict, retryAfter: nil)),
+            result: RefreshResult(attempt: attempt, answer: .failed(verdict, retryAfter: nil)),
             text: "\(error)"
         )
     }
@@ -159,7 +159,7 @@ struct RefreshDispatcher: Sendable {
             switch reply {
             case .done: .revocation(failure: nil)
             case .failed(let failure): .revocation(failure: failure)
-            case .notSent(let code): .refused(.notSent(code: code), retryAfter: nil)
+            case .notSent(let code): .failed(.notSent(code: code), retryAfter: nil)
             }
         return Report(result: RefreshResult(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
     }
@@ -190,7 +190,7 @@ struct RefreshDispatcher: Sendable {
         case .flawed(let code, let rotated):
             return .flawed(code: code, rotated: try seal(rotated: rotated, sent: sent, expiresAt: nil, for: id))
         case let verdict:
-            return .refused(verdict, retryAfter: answer.retryAfter)
+            return .failed(verdict, retryAfter: answer.retryAfter)
         }
     }
 

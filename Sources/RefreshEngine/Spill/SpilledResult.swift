@@ -51,7 +51,7 @@ package enum SpilledResult {
         case .flawed(let code, let rotated?):
             line.field("flaw", code)
             line.object("rotated") { write(rotated, into: &$0) }
-        case .flawed, .refused, .nothingToSend, .unreadable, .revocation:
+        case .flawed, .failed, .nothingToSend, .unreadable, .revocation:
             return nil
         }
         return line.bytes

@@ -183,11 +183,11 @@ final class GrantLifeModel {
             )
             return .granted(RefreshedTokens(accessToken: token, rotated: successor))
         case 4: return .flawed(code: "flawed_answer", rotated: successor)
-        case 5: return .refused(.signInRequired(code: "invalid_rapt"), retryAfter: nil)
-        case 6: return .refused(.blocked(code: "policy_enforced"), retryAfter: nil)
-        case 7: return .refused(.noAnswer(code: "timeout"), retryAfter: nil)
+        case 5: return .failed(.signInRequired(code: "invalid_rapt"), retryAfter: nil)
+        case 6: return .failed(.blocked(code: "policy_enforced"), retryAfter: nil)
+        case 7: return .failed(.noAnswer(code: "timeout"), retryAfter: nil)
         case 8: return .unreadable(.malformed)
-        default: return .refused(.invalidGrant, retryAfter: nil)
+        default: return .failed(.invalidGrant, retryAfter: nil)
         }
     }
 

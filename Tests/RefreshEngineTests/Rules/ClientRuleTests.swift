@@ -43,7 +43,7 @@ struct ClientRuleTests {
         for (code, sent, raisesAlarm) in answers {
             var fixture = RulesFixture()
             var grant = try Sample.grant()
-            let refusal = RefreshResult.Answer.refused(.clientFault(code: code), retryAfter: nil)
+            let refusal = RefreshResult.Answer.failed(.clientFault(code: code), retryAfter: nil)
             #expect(fixture.decide(refusal, on: &grant, clientSecret: sent).alarm == nil, "without a success")
             _ = fixture.decide(try Sample.granted(), on: &grant, clientSecret: right)
             let decision = fixture.decide(refusal, on: &grant, clientSecret: sent)
@@ -138,9 +138,9 @@ struct ClientRuleTests {
     @Test("Any answer about the grant ends the row of failures")
     func rowEnds() throws {
         let answers: [RefreshResult.Answer] = [
-            try Sample.granted(), .refused(.invalidGrant, retryAfter: nil),
-            .refused(.signInRequired(code: "invalid_rapt"), retryAfter: nil),
-            .refused(.blocked(code: "policy_enforced"), retryAfter: nil),
+            try Sample.granted(), .failed(.invalidGrant, retryAfter: nil),
+            .failed(.signInRequired(code: "invalid_rapt"), retryAfter: nil),
+            .failed(.blocked(code: "policy_enforced"), retryAfter: nil),
         ]
         for answer in answers {
             var fixture = RulesFixture()
@@ -237,18 +237,18 @@ struct ForeignTokenTests {
             for hour in 0..<30 {
                 _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, clientSecret: right)
                 fixture.advance(by: .seconds(10))
-                let refusal = RefreshResult.Answer.refused(verdict, retryAfter: nil)
+                let refusal = RefreshResult.Answer.failed(verdict, retryAfter: nil)
                 let decision = fixture.decide(refusal, on: &grant, clientSecret: sent)
                 #expect(decision.outcome == .retrying && decision.alarm?.kind == .clientSecretsDiffer, "hour \(hour)")
                 #expect(grant.state == .retrying && grant.reason == .clientMismatchUnconfirmed)
                 fixture.advance(by: .seconds(3590))
             }
             // A worker with the right secret takes the grant over: its token is foreign indeed.
-            _ = fixture.decide(.refused(verdict, retryAfter: nil), on: &grant, clientSecret: right)
+            _ = fixture.decide(.failed(verdict, retryAfter: nil), on: &grant, clientSecret: right)
             fixture.advance(by: .seconds(86_400))
             _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other, clientSecret: right)
             fixture.advance(by: .seconds(10))
-            let last = fixture.decide(.refused(verdict, retryAfter: nil), on: &grant, clientSecret: right)
+            let last = fixture.decide(.failed(verdict, retryAfter: nil), on: &grant, clientSecret: right)
             #expect(last.outcome == .reauthRequired && grant.reason == .clientMismatch)
         }
     }

@@ -18,7 +18,7 @@ struct FenceTests {
 
     private static var answers: [RefreshResult.Answer] {
         get throws {
-            refusals.map { .refused($0, retryAfter: nil) }
+            refusals.map { .failed($0, retryAfter: nil) }
                 + [
                     try Sample.granted(), try Sample.granted(rotated: Sample.refreshToken("late")),
                     .flawed(code: "flawed_answer", rotated: try Sample.refreshToken("late")), .nothingToSend,
@@ -46,11 +46,11 @@ struct FenceTests {
     func healthLearns() throws {
         var grant = try Sample.grant()
         var fixture = RulesFixture()
-        _ = fixture.decide(.refused(.throttled(code: "http_429"), retryAfter: .seconds(60)), on: &grant, generation: 2)
+        _ = fixture.decide(.failed(.throttled(code: "http_429"), retryAfter: .seconds(60)), on: &grant, generation: 2)
         #expect(fixture.health.limits.pausedUntil == fixture.instant + .seconds(60))
         for number in 0..<20 {
             var other = try Sample.grant(Int64(number))
-            _ = fixture.decide(.refused(.noAnswer(code: "timeout"), retryAfter: nil), on: &other, generation: 2)
+            _ = fixture.decide(.failed(.noAnswer(code: "timeout"), retryAfter: nil), on: &other, generation: 2)
         }
         #expect(fixture.health.breaker.isOpen)
     }
@@ -60,7 +60,7 @@ struct FenceTests {
         var fixture = RulesFixture()
         for number in 0..<40 {
             var grant = try Sample.grant(Int64(number))
-            _ = fixture.decide(.refused(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
+            _ = fixture.decide(.failed(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
         }
         #expect(fixture.health.recentAnswers.answers.isEmpty)
     }
@@ -71,7 +71,7 @@ struct FenceTests {
             var grant = try Sample.grant(accessToken: Sample.accessToken())
             let before = grant
             var fixture = RulesFixture()
-            let decision = fixture.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
+            let decision = fixture.decide(.failed(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
             #expect(decision.outcome == .lostLease)
             #expect(decision.events.isEmpty)
             #expect(grant.lease?.claim == lease, "another worker's lease stays")

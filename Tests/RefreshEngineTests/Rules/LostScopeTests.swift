@@ -26,7 +26,7 @@ struct LostScopeTests {
 
     @Test("An answer without scopes, and a refusal, lose none")
     func silence() throws {
-        for answer in [try Sample.granted(), .refused(.invalidGrant, retryAfter: nil)] {
+        for answer in [try Sample.granted(), .failed(.invalidGrant, retryAfter: nil)] {
             var grant = try Sample.grant()
             var fixture = RulesFixture()
             #expect(fixture.decide(answer, on: &grant).lostScopes.isEmpty)

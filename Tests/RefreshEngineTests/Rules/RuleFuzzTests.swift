@@ -90,7 +90,7 @@ private struct RuleModel {
         let answer: RefreshResult.Answer =
             isGood
             ? .granted(RefreshedTokens(accessToken: access, rotated: rotated))
-            : .refused(verdicts[draw(verdicts.count)], retryAfter: nil)
+            : .failed(verdicts[draw(verdicts.count)], retryAfter: nil)
         let decision = fixture.decide(answer, on: &grant)
         grants[place] = grant
         if let problem = Self.problem(after: decision, grant, before, at: fixture.now) { return problem }

@@ -189,13 +189,13 @@ struct LateSuccessTests {
             let lease = Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000))
             if failsBetween {
                 grant.setLease(lease)
-                let failure = RefreshResult.Answer.refused(.endpointFault(code: "http_503"), retryAfter: nil)
+                let failure = RefreshResult.Answer.failed(.endpointFault(code: "http_503"), retryAfter: nil)
                 #expect(decide(RefreshResult(attempt: attempt, answer: failure), &grant).outcome == .retrying)
                 attempt.followsUnfinishedClaim = false
             }
             grant.setLease(lease)
             let decision = decide(
-                RefreshResult(attempt: attempt, answer: .refused(.invalidGrant, retryAfter: nil)),
+                RefreshResult(attempt: attempt, answer: .failed(.invalidGrant, retryAfter: nil)),
                 &grant
             )
             #expect(decision.outcome == .disconnected && grant.reason == .answerLost)

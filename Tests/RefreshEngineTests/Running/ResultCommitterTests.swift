@@ -24,7 +24,7 @@ struct ResultCommitterTests {
             isForced: isForced,
             leaseEnd: time.sinceBoot
         )
-        let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
+        let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .failed(verdict, retryAfter: nil))
         return PendingResult(refresh, with: RefreshDispatcher.Report(result: result))
     }
 

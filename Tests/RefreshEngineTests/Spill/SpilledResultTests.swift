@@ -81,7 +81,7 @@ struct SpilledResultTests {
     func withoutTokens() throws {
         let vault = try vault()
         let answers: [RefreshResult.Answer] = [
-            .flawed(code: "flawed_answer", rotated: nil), .refused(.invalidGrant, retryAfter: nil), .nothingToSend,
+            .flawed(code: "flawed_answer", rotated: nil), .failed(.invalidGrant, retryAfter: nil), .nothingToSend,
             .unreadable(.malformed), .revocation(failure: nil),
         ]
         for answer in answers {

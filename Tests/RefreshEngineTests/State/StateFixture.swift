@@ -112,7 +112,7 @@ struct StateFixture {
     /// Reports refreshes whose request was not sent.
     mutating func withhold(_ refreshes: [InFlightRefresh]) -> [EngineAction] {
         let batch = refreshes.map { refresh in
-            let answer = RefreshResult.Answer.refused(.notSent(code: "cancelled"), retryAfter: nil)
+            let answer = RefreshResult.Answer.failed(.notSent(code: "cancelled"), retryAfter: nil)
             let report = RefreshDispatcher.Report(result: RefreshResult(attempt: refresh.attempt, answer: answer))
             return FinishedRefresh(refresh: refresh, report: report, committed: nil)
         }

@@ -127,7 +127,7 @@ struct RulesFixture {
     mutating func refuse(_ verdict: RefreshVerdict, on grant: inout Grant, retryAfter: Duration? = nil)
         -> RefreshDecision
     {
-        decide(.refused(verdict, retryAfter: retryAfter), on: &grant)
+        decide(.failed(verdict, retryAfter: retryAfter), on: &grant)
     }
 
     /// Records answers about proven grants.
