@@ -9,13 +9,9 @@ package enum Hexadecimal {
 
     /// Decodes the text; returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
-        decode(text.utf8)
-    }
-
-    static func decode(_ digits: some Collection<UInt8>) -> [UInt8]? {
         // The same bytes in other letters would be a second name of one thing.
-        let values = digits.compactMap { digit in isUpperCase(digit) ? nil : value(of: digit) }
-        guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }
+        let values = text.utf8.compactMap(value(ofLowerCase:))
+        guard values.count == text.utf8.count, values.count.isMultiple(of: 2) else { return nil }
         return stride(from: 0, to: values.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
     }
 
@@ -29,7 +25,7 @@ package enum Hexadecimal {
         }
     }
 
-    private static func isUpperCase(_ digit: UInt8) -> Bool {
-        (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit)
+    static func value(ofLowerCase digit: UInt8) -> UInt8? {
+        (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : value(of: digit)
     }
 }

@@ -16,8 +16,14 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
 
     init?(ascii digits: some Collection<UInt8>) {
-        guard digits.count == Self.length, let bytes = Hexadecimal.decode(digits) else { return nil }
-        self.init(number: bytes.reduce(0) { $0 << 8 | UInt32($1) })
+        guard digits.count == Self.length else { return nil }
+        // Each refresh reads two ids, so no array of bytes is made.
+        var number: UInt32 = 0
+        for digit in digits {
+            guard let value = Hexadecimal.value(ofLowerCase: digit) else { return nil }
+            number = number << 4 | UInt32(value)
+        }
+        self.init(number: number)
     }
 
     static func random() throws(SealError) -> KeyID {
