@@ -62,8 +62,6 @@ extension Migration {
                 WHERE refresh_prefix_mark IS NOT NULL;
             CREATE INDEX grants_by_digest_mark ON refresh_worker.grants (refresh_digest_mark)
                 WHERE refresh_digest_mark IS NOT NULL;
-            CREATE INDEX grants_unmarked ON refresh_worker.grants (id)
-                WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL;
             CREATE INDEX grants_with_former_tokens ON refresh_worker.grants (former_tokens_until)
                 WHERE former_tokens_until IS NOT NULL;
 

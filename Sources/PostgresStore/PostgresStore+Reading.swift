@@ -10,13 +10,6 @@ extension Query {
         "page of grants in a state",
         "\(grants) WHERE g.id > $1 AND g.state = $3 ORDER BY g.id LIMIT $2"
     )
-    fileprivate static let unmarkedGrants = Query(
-        "grants without marks",
-        """
-        \(grants) WHERE g.refresh_key IS NOT NULL AND g.refresh_prefix_mark IS NULL AND g.id > $1
-        ORDER BY g.id LIMIT $2
-        """
-    )
     fileprivate static let eventsOfGrant = Query(
         "events of grant",
         """
@@ -59,17 +52,6 @@ extension PostgresStore {
                 parameters.bind(id?.rawValue ?? -1)
                 parameters.bind(Int64(max(0, count)))
                 if let state { parameters.bind(state.rawValue) }
-            },
-            read: GrantRow.read
-        )
-    }
-
-    package func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant] {
-        try await scanner.rows(
-            .unmarkedGrants,
-            bind: { parameters in
-                parameters.bind(id?.rawValue ?? -1)
-                parameters.bind(Int64(max(0, count)))
             },
             read: GrantRow.read
         )

@@ -71,7 +71,6 @@ extension Migration {
         CREATE INDEX grants_by_key ON grants (refresh_key, access_key);
         CREATE INDEX grants_by_prefix_mark ON grants (refresh_prefix_mark) WHERE refresh_prefix_mark IS NOT NULL;
         CREATE INDEX grants_by_digest_mark ON grants (refresh_digest_mark) WHERE refresh_digest_mark IS NOT NULL;
-        CREATE INDEX grants_unmarked ON grants (id) WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL;
         CREATE INDEX grants_with_former_tokens ON grants (former_tokens_until) WHERE former_tokens_until IS NOT NULL;
 
         CREATE TABLE grant_events (

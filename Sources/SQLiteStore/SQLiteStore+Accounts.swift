@@ -2,13 +2,6 @@ package import Clocks
 package import Store
 
 extension Query {
-    static let unmarkedGrants = Query(
-        "grants without marks",
-        """
-        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
-        WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL AND id > ?1 ORDER BY id LIMIT ?2
-        """
-    )
     static let removeExpiredSessions = Query(
         "remove expired sessions",
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)"
@@ -71,19 +64,6 @@ extension SQLiteStore {
     package func session(_ id: SessionID) async throws -> Session? {
         try await reader.run { connection throws(StoreError) in
             try connection.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
-        }
-    }
-
-    package func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant] {
-        try await scanner.run { connection throws(StoreError) in
-            try connection.rows(
-                .unmarkedGrants,
-                bind: { statement in
-                    statement.bind(id?.rawValue ?? -1)
-                    statement.bind(Int64(max(0, count)))
-                },
-                read: GrantRow.read
-            )
         }
     }
 

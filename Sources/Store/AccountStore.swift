@@ -5,9 +5,6 @@ package protocol AccountStore: GrantStore {
     func user(_ id: String) async throws -> User?
     func session(_ id: SessionID) async throws -> Session?
 
-    /// Returns grants whose refresh token has no marks yet, sorted by id.
-    func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant]
-
     /// Removes expired data, a bounded number of each kind; to be called again while the result says that there may be
     /// more.
     func removeExpired(at now: Timestamp) async throws -> RemovedCounts

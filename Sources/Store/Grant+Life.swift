@@ -303,12 +303,6 @@ extension Grant {
         if let newAccess { accessToken?.sealed = newAccess }
     }
 
-    /// Adds marks to a refresh token that was stored before marks existed, if it is still the stored one.
-    package mutating func mark(_ marked: RefreshToken) {
-        guard refreshToken?.sealed == marked.sealed else { return }
-        refreshToken?.marks = marked.marks
-    }
-
     /// Sets, renews or removes the right to call Google for this grant.
     package mutating func setLease(_ lease: Lease?) {
         self.lease = lease

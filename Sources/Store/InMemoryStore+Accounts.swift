@@ -9,15 +9,6 @@ extension InMemoryStore {
         try withOpenState { $0.sessions[id] }
     }
 
-    package func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant] {
-        try withOpenState { state in
-            let unmarked = state.grants.values.filter { grant in
-                grant.refreshToken.map { $0.marks == nil } ?? false && (id.map { grant.id > $0 } ?? true)
-            }
-            return Array(unmarked.sorted { $0.id < $1.id }.prefix(max(0, count)))
-        }
-    }
-
     package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
         try withOpenState { $0.removeExpired(at: now) }
     }

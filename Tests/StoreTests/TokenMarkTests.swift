@@ -47,28 +47,6 @@ struct TokenMarkTests {
         #expect(marks.prefix.bytes.count == 32 && marks.digest.bytes.count == 32)
     }
 
-    @Test("Tokens stored before marks existed are marked once", arguments: StoreKind.allCases)
-    func marking(kind: StoreKind) async throws {
-        let vault = try Sample.vault()
-        try await kind.withStore { store, _ in
-            var grants = try Sample.grants(1...120)
-            for position in grants.indices where position != 4 {
-                let sealed = try vault.seal(refreshToken: Secret("token \(position)"), for: grants[position].id)
-                grants[position].reseal(refreshToken: Grant.RefreshToken(sealed: sealed.sealed), accessToken: nil)
-            }
-            try await store.add(grants)
-            let outcome = try await TokenMarking.markTokens(store: store, vault: vault)
-            #expect(outcome.marked == 119 && outcome.unreadable == 1)
-            for position in [0, 99, 100, 119] {
-                let marks = TokenMarks(of: Secret("token \(position)"))
-                let found = try await store.transact { try $0.grants(withRefreshTokenMark: marks.digest) }
-                #expect(found.map(\.id) == [grants[position].id])
-                #expect(found.first?.refreshToken?.sealed == grants[position].refreshToken?.sealed)
-            }
-            #expect(try await TokenMarking.markTokens(store: store, vault: vault).marked == 0)
-        }
-    }
-
     @Test("A sealed refresh token carries its marks, and a resealed one keeps them")
     func vault() throws {
         let vault = try Sample.vault()

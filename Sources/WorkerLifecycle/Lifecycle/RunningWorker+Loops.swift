@@ -83,15 +83,9 @@ extension RunningWorker {
         }
     }
 
-    /// Marks tokens of an older version's database, then removes expired records, periodically.
+    /// Removes expired records periodically.
     private func cleanUp() async {
         await PeriodicTask.run(every: Self.cleanUpInterval, by: context.time) {
-            // One unreadable row must not stop the removal of expired records.
-            do {
-                _ = try await TokenMarking.markTokens(store: store, vault: vault)
-            } catch {
-                context.diagnostics.debug("marking", ["error": "\(error)"])
-            }
             do {
                 while try await store.removeExpired(at: context.time.now).mayHaveMore {}
             } catch {
