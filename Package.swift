@@ -156,7 +156,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ObservabilityTests",
-            dependencies: ["Clocks", "JSON", "Observability"],
+            dependencies: ["Clocks", "JSON", "Observability", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(

@@ -2,6 +2,7 @@ import Clocks
 import Foundation
 import JSON
 import Observability
+import TestSupport
 import Testing
 
 @Suite(
@@ -57,11 +58,11 @@ struct RecipeTests {
         for recipe in recipes {
             // `tail -F` never ends.
             let command = recipe.command.replacing("tail -F", with: "cat")
-            #expect(try await output(of: command) == expected[recipe.title], "\(recipe.title)")
+            #expect(try output(of: command) == expected[recipe.title], "\(recipe.title)")
         }
         try folder.write(try folder.text("metrics.log") + "{\"time\":\"20\n", to: "metrics.log")
         let tolerant = try #require(recipes.last)
-        #expect(try await output(of: tolerant.command) == expected[tolerant.title])
+        #expect(try output(of: tolerant.command) == expected[tolerant.title])
     }
 
     private func sampleLog() -> String {
@@ -97,17 +98,9 @@ struct RecipeTests {
     }
 
     /// Runs a command as a user would, and returns its output lines.
-    private func output(of command: String) async throws -> [String] {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-euc", "{ \(command)\n} >output 2>&1"]
-        process.currentDirectoryURL = folder.url
-        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        let text = try folder.text("output")
-        #expect(status == 0, "\(text)")
+    private func output(of command: String) throws -> [String] {
+        let shell = try ChildProcess("/bin/sh", ["-euc", "cd \"$0\"; \(command)", folder.url.path])
+        let text = try shell.waitForSuccess()
         return text.split(separator: "\n").map(String.init)
     }
 }
