@@ -152,10 +152,7 @@ extension HTTPListeners {
                 handler: { await router.answer($0) }
             )
         } catch {
-            throw CommandFailure(
-                .cannotCreate,
-                "\(error): check that no other program listens there, or use another address"
-            )
+            throw CommandFailure(cannotListen: error)
         }
     }
 }
