@@ -28,7 +28,7 @@ struct ClientSecretFileTests {
         #expect(file.warning == nil)
     }
 
-    @Test("keeps the secret of a client id of Google that is not configured, and warns about it")
+    @Test("keeps the secret of a Google client id that is not configured, and warns about it")
     func unconfigured() throws {
         let former = "1-former.apps.googleusercontent.com"
         let other = "2-other.apps.googleusercontent.com"

@@ -6,7 +6,7 @@ package import Secrets
 ///     first-client-id   its-secret
 ///     second-client-id  its-secret
 ///
-/// With exactly one configured client id, a file may hold only its secret. A line may begin with a client id of Google
+/// With exactly one configured client id, a file may hold only its secret. A line may begin with a Google client id
 /// that is not configured: stored grants of that client still need the secret.
 package struct ClientSecretFile: Sendable {
     package static let flag = "--client-secret-file"
@@ -106,7 +106,7 @@ package struct ClientSecretFile: Sendable {
         ids.map { "\(DisplayedText($0))" }.joined(separator: ", ")
     }
 
-    /// Returns the word if it has the form of a client id of Google, so that it is not a secret.
+    /// Returns the word if it has the form of a Google client id, so that it is not a secret.
     private static func googleClientID(_ word: Secret) -> String? {
         let suffix = SettingValue.googleClientIDSuffix
         guard word.hasSuffix(suffix), word.count > suffix.utf8.count, word.count <= SettingValue.clientIDLimit else {

@@ -150,8 +150,8 @@ extension Setting {
             """
             File with the secrets of confidential clients; Google's iOS clients do not have one. Each line \
             is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
-            begin with # are comments. A secret is sent only with its own client id. A client id of Google may stay here after \
-            it is removed from --client-id: its stored grants are still refreshed.
+            begin with # are comments. A secret is sent only with its own client id. A Google client id may stay here after \
+            it is removed from --client-id: the grants stored for it are still refreshed.
             """
         ),
         Setting(

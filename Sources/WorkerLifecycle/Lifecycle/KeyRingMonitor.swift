@@ -47,7 +47,8 @@ final class KeyRingMonitor: Sendable {
         let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
         let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || isTimeToCount()))
         guard case .fits = fit else {
-            ring.rejection = "\(sentence(fit)). The worker continues with the keys in memory; do not restart it before"
+            ring.rejection =
+                "\(sentence(fit)). The worker continues with the keys in memory; correct the file before you restart it"
             return
         }
         ring.rejection = nil

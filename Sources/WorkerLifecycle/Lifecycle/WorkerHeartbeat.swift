@@ -49,7 +49,7 @@ package struct WorkerHeartbeat: Sendable {
             try await keyRingMonitor.reloadFile()
         } catch let error as KeyRingFileError {
             diagnostics.warning(
-                "the key ring cannot be read; the worker continues with the keys in memory; do not restart it before",
+                "the key ring cannot be read; the worker continues with the keys in memory; correct the file before you restart it",
                 ["error": error.descriptionWhileInUse]
             )
         }

@@ -14,7 +14,7 @@ def scenario(fixture):
     fixture.generate_keys()
     grants = [sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
     for grant in grants:
-        sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
+        sandbox.change(grant, hold=True)
     fixture.import_grants(grants)
     worker = fixture.start().wait_started()
     sandbox.call(f"/control/wait?holding={GRANTS}")
