@@ -26,6 +26,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
@@ -37,7 +38,8 @@ let package = Package(
         .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto", "Clocks", "JSON"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "HTTP2", dependencies: ["CNGHTTP2", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "HTTP2", "Secrets"], swiftSettings: atTheEdge),
         .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
         .target(
@@ -138,9 +140,14 @@ let package = Package(
         .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(name: "SecretsTests", dependencies: ["Clocks", "JSON", "Secrets"], swiftSettings: common),
+        .target(
+            name: "TLSListener",
+            path: "Tests/TLSListener",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
+        ),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["Clocks", "HTTPClient", "Secrets", "TestSupport"],
+            dependencies: ["Clocks", "HTTPClient", "Secrets", "TLSListener", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
@@ -210,7 +217,7 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTP2", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
                 "RefreshEngine", "Secrets", "Store", "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],

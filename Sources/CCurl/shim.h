@@ -36,6 +36,10 @@ static inline CURLcode ccurl_easy_get_string(CURL *easy, CURLINFO info, const ch
     return curl_easy_getinfo(easy, info, value);
 }
 
+static inline CURLcode ccurl_easy_get_socket(CURL *easy, curl_socket_t *value) {
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, value);
+}
+
 static inline CURLcode ccurl_easy_get_private(CURL *easy, void **value) {
     return curl_easy_getinfo(easy, CURLINFO_PRIVATE, value);
 }
@@ -61,6 +65,34 @@ static inline int ccurl_connection_is_http2(CURL *easy) {
     unsigned int length = 0;
     SSL_get0_alpn_selected((const struct ssl_st *)session->internals, &name, &length);
     return length == 2 && name[0] == 'h' && name[1] == '2';
+}
+
+// OpenSSL's declarations (openssl/ssl.h), for the same reason. The numbers are those of macros.
+extern int SSL_CTX_set_alpn_protos(struct ssl_ctx_st *context, const unsigned char *names, unsigned int length);
+extern void SSL_CTX_set_default_read_buffer_len(struct ssl_ctx_st *context, size_t length);
+extern long SSL_CTX_ctrl(struct ssl_ctx_st *context, int command, long number, void *pointer);
+
+static CURLcode ccurl_prepare_tls(CURL *easy, void *context, void *unused) {
+    (void)easy;
+    (void)unused;
+    enum { set_mode = 33, set_read_ahead = 41, clear_mode = 78 };
+    enum { partial_write = 1, moving_write_buffer = 2, release_buffers = 16 };
+    struct ssl_ctx_st *tls = (struct ssl_ctx_st *)context;
+    // One recv takes all that has arrived, instead of two for each record.
+    SSL_CTX_ctrl(tls, set_read_ahead, 1, NULL);
+    SSL_CTX_set_default_read_buffer_len(tls, 65536);
+    // A write that is repeated may come from a buffer that has grown since.
+    SSL_CTX_ctrl(tls, set_mode, partial_write | moving_write_buffer, NULL);
+    // libcurl frees the buffers whenever they are empty, which costs time and leaves their content in freed memory.
+    SSL_CTX_ctrl(tls, clear_mode, release_buffers, NULL);
+    static const unsigned char names[] = "\2h2\10http/1.1";
+    return SSL_CTX_set_alpn_protos(tls, names, sizeof names - 1) == 0 ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+}
+
+// Prepares the TLS connection of a handle with CURLOPT_CONNECT_ONLY, and offers HTTP/2 and HTTP/1.1. libcurl must not
+// offer protocols itself (CURLOPT_SSL_ENABLE_ALPN): if it knew that HTTP/2 was agreed on, it would frame it itself.
+static inline CURLcode ccurl_easy_offer_http2(CURL *easy) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, ccurl_prepare_tls);
 }
 
 // CURL_GLOBAL_DEFAULT is a macro made of other macros, which Swift does not import.

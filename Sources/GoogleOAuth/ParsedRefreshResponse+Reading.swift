@@ -15,6 +15,9 @@ extension ParsedRefreshResponse {
 
     /// Reads the token endpoint's answer to a refresh with the token `sent`.
     package static func reading(_ response: HTTPResponse, sent: Secret) -> ParsedRefreshResponse {
+        if response.status == 200, let tokens = response.body.withBytes({ TokenResponse(plain: $0) }) {
+            return ParsedRefreshResponse(verdict: .granted(tokens), status: response.status)
+        }
         let body = JSONValue.object(in: response.body.reveal())
         if body == nil, let recovered = recoverRotatedToken(from: response) { return recovered }
         let verdict = verdict(status: response.status, body: body, sent: sent)

@@ -13,6 +13,13 @@ package enum Token {
             && bytes.indices.allSatisfy { (0x21...0x7e).contains(bytes[$0]) }
     }
 
+    /// Returns the token that a text is; `nil` if it is not well-formed.
+    static func required(_ text: RawSpan) -> Secret? {
+        guard (1...maximumLength).contains(text.byteCount) else { return nil }
+        for offset in 0..<text.byteCount where !(0x21...0x7e).contains(text.byte(at: offset)) { return nil }
+        return Secret(copying: text)
+    }
+
     /// Returns the token of a required member.
     package static func required(_ value: JSONValue?) -> Secret? {
         guard let text = value?.string, isWellFormed(text) else { return nil }

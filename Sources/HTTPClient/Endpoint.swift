@@ -45,6 +45,19 @@ package struct Endpoint: Hashable, Sendable {
         try Endpoint(url.hasSuffix("/") ? "\(url)\(path)" : "\(url)/\(path)")
     }
 
+    /// The host, and the port if it is not the scheme's own, as a request names them.
+    var authority: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        let usualPort = scheme == .https ? 443 : 80
+        return port.map { $0 == usualPort ? name : "\(name):\($0)" } ?? name
+    }
+
+    /// The path with the query, as a request names it.
+    var target: String {
+        let target = url.dropFirst("\(scheme.rawValue)://".count).drop { $0 != "/" && $0 != "?" }
+        return target.first == "/" ? String(target) : "/\(target)"
+    }
+
     /// `true` if the host is this machine, by an address or name that cannot refer to another one.
     package var isLoopback: Bool { Self.isLoopback(host) }
 

@@ -1,3 +1,5 @@
+private import Secrets
+
 /// Encodes name and value pairs as `application/x-www-form-urlencoded`.
 ///
 /// It takes values as bytes and writes them into memory that is wiped, so that a secret does not have to become a

@@ -1,3 +1,5 @@
+internal import Secrets
+
 /// The body of a request or response: bytes that are never printed and are overwritten when the last reference is
 /// released.
 ///

@@ -19,6 +19,14 @@ extension HTTPClient {
         package var userAgent = "refresh-worker"
         /// `true` if HTTP/2 is offered; it is only used over TLS.
         package var http2 = true
+        /// The library that frames HTTP/2.
+        package var http2Framing = HTTP2Framing.nghttp2
+
+        /// libcurl can carry HTTP/2 too; tests hold both ways to the same rules.
+        package enum HTTP2Framing: Sendable, CaseIterable {
+            case nghttp2
+            case libcurl
+        }
 
         /// Sets as many connections as requests in flight, which HTTP/1.1 needs.
         package init(maximumInFlight: Int = 64) {
@@ -33,6 +41,14 @@ extension HTTPClient {
         /// connection). Most servers allow 100 streams or more per connection; 50 are enough here.
         var connectionsOverHTTP2: Int {
             http2 ? min(maximumConnections, max(4, (maximumInFlight + 49) / 50)) : maximumConnections
+        }
+
+        /// The maximum number of connections to one host and port in libcurl until a response comes over HTTP/1.1.
+        ///
+        /// At the limit, libcurl 7.88 closes a connection that it has just made for ``HTTP2Transport``, to make room
+        /// for another. So there is room for the connections that only finish their requests: each has one in flight.
+        var connectionsInLibcurl: Int {
+            http2 && http2Framing == .nghttp2 ? connectionsOverHTTP2 + maximumInFlight : connectionsOverHTTP2
         }
     }
 }

@@ -1,3 +1,5 @@
+internal import Secrets
+
 /// A complete response with any status.
 package struct HTTPResponse: Sendable {
     package enum Version: Sendable {

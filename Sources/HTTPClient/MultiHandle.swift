@@ -1,4 +1,4 @@
-private import CCurl
+internal import CCurl
 private import Secrets
 
 /// libcurl's multi handle: the transfers in flight and the connections that they share.
@@ -28,7 +28,7 @@ final class MultiHandle: @unchecked Sendable {
         guard result == CURLSHE_OK else {
             throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_share_strerror(result)))
         }
-        try limitConnections(to: configuration.connectionsOverHTTP2)
+        try limitConnections(to: configuration.connectionsInLibcurl)
         // The limit of idle connections to all hosts. The worker calls few hosts, each over its own connections.
         try set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections * 4)
         try set(CURLMOPT_MAX_CONCURRENT_STREAMS, 100)
@@ -51,22 +51,22 @@ final class MultiHandle: @unchecked Sendable {
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connections)
     }
 
-    /// Lets a new transfer use the sessions for as long as it exists; a reset of its options does not change that.
-    func shareSessions(with transfer: Transfer) throws(HTTPFailure) {
-        let result = unsafe ccurl_easy_set_pointer(transfer.easy, CURLOPT_SHARE, sessions)
+    /// Lets a new handle use the sessions for as long as it exists; a reset of its options does not change that.
+    func shareSessions(with handle: EasyHandle) throws(HTTPFailure) {
+        let result = unsafe ccurl_easy_set_pointer(handle.easy, CURLOPT_SHARE, sessions)
         guard result == CURLE_OK else {
             throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_easy_strerror(result)))
         }
     }
 
-    func add(_ transfer: Transfer) throws(HTTPFailure) {
-        try check(unsafe curl_multi_add_handle(multi, transfer.easy))
+    func add(_ handle: EasyHandle) throws(HTTPFailure) {
+        try check(unsafe curl_multi_add_handle(multi, handle.easy))
     }
 
-    /// Removes a transfer, and ends it if it is still running.
-    func remove(_ transfer: Transfer) {
-        let result = unsafe curl_multi_remove_handle(multi, transfer.easy)
-        assert(result == CURLM_OK, "a transfer was removed that is not in the multi handle")
+    /// Removes a handle, and ends its transfer or its connection.
+    func remove(_ handle: EasyHandle) {
+        let result = unsafe curl_multi_remove_handle(multi, handle.easy)
+        assert(result == CURLM_OK, "a handle was removed that is not in the multi handle")
     }
 
     /// Reads, writes and checks timeouts for every transfer, without waiting.
@@ -75,19 +75,19 @@ final class MultiHandle: @unchecked Sendable {
         try check(unsafe curl_multi_perform(multi, &running))
     }
 
-    /// Waits for a socket, one of libcurl's timers, ``wakeUp()`` or the limit.
-    func wait(milliseconds limit: Int32) throws(HTTPFailure) {
-        try check(unsafe curl_multi_poll(multi, nil, 0, limit, nil))
+    /// Waits for a socket of libcurl's or of the array, one of libcurl's timers, ``wakeUp()`` or the limit.
+    func wait(milliseconds limit: Int32, for sockets: inout [curl_waitfd]) throws(HTTPFailure) {
+        try check(unsafe curl_multi_poll(multi, &sockets, UInt32(sockets.count), limit, nil))
     }
 
-    /// Returns the next transfer that has ended, with libcurl's result code.
-    func nextEnded() -> (transfer: Transfer, code: UInt32)? {
+    /// Returns the next handle whose transfer has ended or whose connection is made, with libcurl's result code.
+    func nextEnded() -> (handle: EasyHandle, code: UInt32)? {
         var left: Int32 = 0
         while let message = unsafe curl_multi_info_read(multi, &left) {
             guard unsafe message.pointee.msg == CURLMSG_DONE, let easy = unsafe message.pointee.easy_handle,
-                let transfer = unsafe Transfer.of(easy: easy)
+                let handle = unsafe EasyHandle.of(easy: easy)
             else { continue }
-            return (transfer, unsafe message.pointee.data.result.rawValue)
+            return (handle, unsafe message.pointee.data.result.rawValue)
         }
         return nil
     }

@@ -30,3 +30,32 @@ final class SubmittedRequest: Sendable {
         self.completion = completion
     }
 }
+
+extension SubmittedRequest {
+    /// Makes the last checks that may prevent the request, immediately before it is sent.
+    func checkBeforeSending(_ time: any TimeSource) throws(HTTPFailure) {
+        guard !cancellation.isRequested else {
+            throw HTTPFailure(kind: .cancelled, message: "the request was cancelled")
+        }
+        guard beforeSend?() ?? true else {
+            throw HTTPFailure(kind: .withheld, message: "beforeSend prevented the request")
+        }
+        guard time.sinceBoot < deadline else {
+            throw HTTPFailure(kind: .expired, message: "the deadline passed before the request was sent")
+        }
+    }
+
+    /// Calls the closure with the body; a request without one has an empty body.
+    func withBody<Result>(_ body: (RawSpan) -> Result) -> Result {
+        content.body?.withBytes(body) ?? body(RawSpan())
+    }
+
+    /// Returns the kind and text of the failure of a request whose deadline has passed.
+    ///
+    /// An unsent request counts as the server's timeout only if connecting took longer than the wait in this process.
+    func expiry(isIssued: Bool, startedAt: BootInstant, now: BootInstant) -> (HTTPFailure.Kind, String) {
+        guard !isIssued else { return (.timeout, "no response within the deadline") }
+        guard now - startedAt < startedAt - submittedAt else { return (.timeout, "no connection within the deadline") }
+        return (.expired, "the deadline passed before the request was sent")
+    }
+}

@@ -5,9 +5,6 @@ private import Secrets
 /// The libcurl options that prepare a handle for a request.
 extension Transfer {
     func setOptions(of pattern: RequestPattern) throws(HTTPFailure) {
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PRIVATE, context))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText))
         try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_WRITEFUNCTION, Self.bodyReceiver))
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_WRITEDATA, context))
         try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_HEADERFUNCTION, Self.headerReceiver))
@@ -15,53 +12,19 @@ extension Transfer {
         try check(unsafe ccurl_easy_set_prerequest(easy, Self.prerequest))
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PREREQDATA, context))
         try setConnectionOptions(for: pattern.endpoint)
-        switch pattern.method {
-        case .get: try set(CURLOPT_HTTPGET, 1)
-        case .post: try set(CURLOPT_POST, 1)
-        }
-        try set(CURLOPT_USERAGENT, configuration.userAgent)
-    }
-
-    private func setConnectionOptions(for endpoint: Endpoint) throws(HTTPFailure) {
-        let isEncrypted = endpoint.scheme == .https
-        let offersHTTP2 = isEncrypted && configuration.http2
-        try set(CURLOPT_URL, endpoint.url)
-        try set(CURLOPT_PROTOCOLS_STR, endpoint.scheme.rawValue)
+        let offersHTTP2 = pattern.endpoint.scheme == .https && configuration.http2
+        try set(CURLOPT_URL, pattern.endpoint.url)
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
         // Waiting for a connection to become shareable only helps if it may turn out to be HTTP/2.
         try set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
-        try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        try set(CURLOPT_SSL_VERIFYPEER, 1)
-        try set(CURLOPT_SSL_VERIFYHOST, 2)
-        try setAuthorities()
-        try set(CURLOPT_NOSIGNAL, 1)
         // CURLOPT_BUFFERSIZE stays at 16 KB: libcurl 7.88 refuses another size once a handle has its buffer, and may
         // keep the buffer over curl_easy_reset.
         try set(CURLOPT_FORBID_REUSE, 1)
-        try set(CURLOPT_TCP_NODELAY, 1)
-        try set(CURLOPT_TCP_KEEPALIVE, 1)
-        // A proxy from the environment cannot reach this machine's loopback; an empty name means no proxy.
-        if endpoint.isLoopback { try set(CURLOPT_PROXY, "") }
-        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // Without this option, ending a transfer that is still resolving its host would wait for the resolver and block
-        // every other transfer (https://curl.se/libcurl/c/CURLOPT_QUICK_EXIT.html).
-        try set(CURLOPT_QUICK_EXIT, 1)
-    }
-
-    /// Sets the certificates to trust, from one file.
-    ///
-    /// libcurl caches certificates only if all of them come from a file. With an additional directory, as Debian's
-    /// libcurl has by default, each connection would read the whole file again: 26 ms for the system's 140 authorities.
-    private func setAuthorities() throws(HTTPFailure) {
-        var defaultFile: UnsafePointer<CChar>?
-        try unsafe check(ccurl_easy_get_string(easy, CURLINFO_CAINFO, &defaultFile))
-        let hasFile = unsafe configuration.caFile != nil || defaultFile != nil
-        if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
-        guard hasFile else { return }
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_CAPATH, nil))
-        // A change of the file takes effect within an hour.
-        try set(CURLOPT_CA_CACHE_TIMEOUT, 3600)
+        switch pattern.method {
+        case .get: try set(CURLOPT_HTTPGET, 1)
+        case .post: try set(CURLOPT_POST, 1)
+        }
     }
 
     func setDeadline(remaining: Duration) throws(HTTPFailure) {
@@ -142,19 +105,5 @@ extension Transfer {
                 try unsafe body(start.assumingMemoryBound(to: CChar.self))
             }
         }
-    }
-
-    func set(_ option: CURLoption, _ value: Int) throws(HTTPFailure) {
-        try check(unsafe ccurl_easy_set_long(easy, option, value))
-    }
-
-    private func set(_ option: CURLoption, _ value: String) throws(HTTPFailure) {
-        try check(unsafe ccurl_easy_set_string(easy, option, value))
-    }
-
-    func check(_ result: CURLcode) throws(HTTPFailure) {
-        guard result != CURLE_OK else { return }
-        let message = unsafe String(cString: curl_easy_strerror(result))
-        throw HTTPFailure(kind: .other, code: Int(result.rawValue), message: message)
     }
 }

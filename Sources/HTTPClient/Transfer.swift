@@ -1,11 +1,10 @@
 internal import CCurl
 internal import Clocks
+internal import Secrets
 
-/// One libcurl easy handle with the state of its current request; it is reused for later requests.
-///
-/// It is confined to the client's thread: libcurl calls back only from inside the calls that this thread makes.
+/// A handle with which libcurl carries a request, with the state of its current request; it is reused for later ones.
 @safe
-final class Transfer {
+final class Transfer: EasyHandle {
     /// The reason for which a callback ended the transfer.
     ///
     /// libcurl does not report it.
@@ -18,13 +17,10 @@ final class Transfer {
         case needsNewHandle
     }
 
-    let easy: UnsafeMutableRawPointer
-    let errorText: UnsafeMutablePointer<CChar>
     var headerList: UnsafeMutablePointer<curl_slist>?
     /// The lasting pattern whose options the handle has.
     private var prepared: RequestPattern?
     var connectMilliseconds = 0
-    let configuration: HTTPClient.Configuration
     private let time: any TimeSource
 
     private(set) var request: SubmittedRequest?
@@ -45,29 +41,12 @@ final class Transfer {
     private var isHTTP2 = false
 
     init(configuration: HTTPClient.Configuration, time: any TimeSource) throws(HTTPFailure) {
-        guard let easy = unsafe curl_easy_init() else {
-            throw HTTPFailure(kind: .other, message: "libcurl has no memory for a request")
-        }
-        unsafe self.easy = unsafe easy
-        unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        unsafe errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        self.configuration = configuration
         self.time = time
+        try super.init(configuration: configuration)
     }
 
     deinit {
-        unsafe curl_easy_cleanup(easy)
         unsafe curl_slist_free_all(headerList)
-        unsafe errorText.deallocate()
-    }
-
-    /// Returns the transfer of an easy handle that libcurl reports.
-    static func of(easy: UnsafeMutableRawPointer) -> Transfer? {
-        var context: UnsafeMutableRawPointer?
-        guard unsafe ccurl_easy_get_private(easy, &context) == CURLE_OK, let context = unsafe context else {
-            return nil
-        }
-        return unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
     }
 
     /// Prepares the handle for a request.
@@ -95,7 +74,7 @@ final class Transfer {
     /// The options of a lasting pattern stay for its next request. The body, which holds a token, does not.
     func reset() {
         if !keepsOptions { clearOptions() }
-        unsafe errorText[0] = 0
+        clearError()
         request = nil
         head = ErasedBytes()
         body = ErasedBytes()
@@ -148,15 +127,12 @@ extension Transfer {
     }
 
     /// Returns the failure of a request whose deadline has passed.
-    ///
-    /// An unsent request counts as the server's timeout only if connecting took longer than the wait in this process.
     func expiry() -> HTTPFailure {
-        guard !isIssued, let request else { return failure(.timeout, "no response within the deadline") }
-        let connecting = time.sinceBoot - startedAt
-        guard connecting < startedAt - request.submittedAt else {
-            return failure(.timeout, "no connection within the deadline")
+        guard let (kind, message) = request?.expiry(isIssued: isIssued, startedAt: startedAt, now: time.sinceBoot)
+        else {
+            return failure(.timeout, "no response within the deadline")
         }
-        return failure(.expired, "the deadline passed before the request was sent")
+        return failure(kind, message)
     }
 
     private static let highestStatus = 999
@@ -182,9 +158,8 @@ extension Transfer {
         )
     }
 
-    /// The connections opened, body bytes sent and body bytes received for the request.
-    var cost: (connections: Int, sent: Int, received: Int) {
-        (
+    var cost: TransferCost {
+        TransferCost(
             connections: long(CURLINFO_NUM_CONNECTS),
             sent: size(CURLINFO_SIZE_UPLOAD_T),
             received: size(CURLINFO_SIZE_DOWNLOAD_T)
@@ -213,19 +188,10 @@ extension Transfer {
                 kind: HTTPFailure.Kind(curlCode: code, requestIssued: isIssued),
                 outcomeUnknown: isIssued,
                 code: Int(code),
-                message: message(code: CURLcode(code)),
+                message: message(code: code),
                 partialResponse: takeResponse()
             )
         }
-    }
-
-    /// Returns libcurl's message, short and printable: its detail may quote text that a server sent.
-    private func message(code: CURLcode) -> String {
-        let general = unsafe String(cString: curl_easy_strerror(code))
-        let detail = unsafe String(cString: errorText)
-        guard !detail.isEmpty else { return general }
-        let printable = detail.unicodeScalars.prefix(200).map { $0.value >= 0x20 && $0.value < 0x7F ? $0 : "?" }
-        return "\(general): \(String(String.UnicodeScalarView(printable)))"
     }
 
     private func take(_ bytes: inout ErasedBytes) -> ErasedBytes {

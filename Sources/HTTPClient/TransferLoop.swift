@@ -1,10 +1,11 @@
 internal import Clocks
 private import Glibc
 
-/// The loop of the client's thread: it takes commands, starts and ends transfers, and waits for sockets.
+/// The loop of the client's thread: it takes commands, starts and ends requests, and waits for sockets.
 ///
-/// It drives libcurl with `curl_multi_perform` and `curl_multi_poll` instead of `curl_multi_socket_action`, with which
-/// libcurl 7.88 failed HTTP/2 requests whose server responded before it had read the body.
+/// ``HTTP2Transport`` carries the requests that it accepts, libcurl all others. The loop drives libcurl with
+/// `curl_multi_perform` and `curl_multi_poll` instead of `curl_multi_socket_action`, with which libcurl 7.88 failed
+/// HTTP/2 requests whose server responded before it had read the body.
 final class TransferLoop {
     /// The longest wait.
     ///
@@ -19,9 +20,11 @@ final class TransferLoop {
 
     private var queue: TransferQueue
     private var requests: [UInt64: SubmittedRequest] = [:]
+    private let http2: HTTP2Transport
+    /// The requests that libcurl carries.
     private var running: [UInt64: Transfer] = [:]
     private var idle: [Transfer] = []
-    private var ended: [(request: SubmittedRequest, result: Result<HTTPResponse, HTTPFailure>)] = []
+    private var ended: [EndedRequest] = []
     private var counters = HTTPClient.Counters()
     /// `true` once a server has answered over HTTP/1.1, where each request needs its own connection.
     private var hasSeenHTTP1 = false
@@ -39,17 +42,22 @@ final class TransferLoop {
         self.time = time
         self.publish = publish
         queue = TransferQueue(maximumInFlight: configuration.maximumInFlight)
+        http2 = HTTP2Transport(configuration: configuration, time: time, multi: multi)
     }
 
     /// Runs until the queue of commands is closed; by then every request has its response or failure.
     func run() {
         while executeCommands() {
             startQueued()
-            runLibcurl()
+            runRound()
         }
+        // The only copy of a new refresh token may be waiting in a socket.
+        http2.receive(fromAll: true)
+        for ended in http2.takeEnded() { end(ended) }
         endAll(.shutDown, "the HTTP client was shut down")
         completeEnded()
         idle = []
+        http2.close()
         commands.releaseHandle()
     }
 
@@ -69,40 +77,37 @@ final class TransferLoop {
         return !isClosed
     }
 
-    private func endExpired() {
-        for id in queue.expired(at: time.sinceBoot) {
+    private func endExpired(at now: BootInstant) {
+        for id in queue.expired(at: now) {
             guard let request = requests[id] else { continue }
-            end(request, .failure(running[id]?.expiry() ?? expiredInQueue))
+            if let expired = http2.expire(id) {
+                end(expired)
+            } else {
+                let inQueue = HTTPFailure(kind: .expired, message: "the deadline passed before the request was sent")
+                end(request, .failure(running[id]?.expiry() ?? inQueue))
+            }
         }
-    }
-
-    private var expiredInQueue: HTTPFailure {
-        HTTPFailure(kind: .expired, message: "the deadline passed before the request was sent")
     }
 
     private func startQueued() {
         while let id = queue.startNext() {
-            guard let request = requests[id] else { continue }
-            do throws(HTTPFailure) {
-                try start(request)
-            } catch {
-                end(request, .failure(error))
-            }
+            guard let request = requests[id], !http2.accept(request) else { continue }
+            startInLibcurl(request)
+        }
+    }
+
+    private func startInLibcurl(_ request: SubmittedRequest) {
+        do throws(HTTPFailure) {
+            try start(request)
+        } catch {
+            end(request, .failure(error))
         }
     }
 
     /// Starts a request in libcurl, after the last checks that may prevent it.
     private func start(_ request: SubmittedRequest) throws(HTTPFailure) {
-        guard !request.cancellation.isRequested else {
-            throw HTTPFailure(kind: .cancelled, message: "the request was cancelled")
-        }
-        guard request.beforeSend?() ?? true else {
-            throw HTTPFailure(kind: .withheld, message: "beforeSend prevented the request")
-        }
+        try request.checkBeforeSending(time)
         let now = time.sinceBoot
-        guard now < request.deadline else {
-            throw expiredInQueue
-        }
         if let last = idle.popLast() {
             try start(request, on: last, at: now)
         } else {
@@ -140,7 +145,8 @@ final class TransferLoop {
         }
     }
 
-    private func runLibcurl() {
+    private func runRound() {
+        let now = time.sinceBoot
         var failure: HTTPFailure?
         do throws(HTTPFailure) {
             try multi.perform()
@@ -149,17 +155,27 @@ final class TransferLoop {
         }
         // A request that ended before libcurl failed keeps its response.
         endFinished()
+        startRequestsForHTTP1()
         // The multi handle itself failed, usually because memory ran out: none of its transfers can continue.
         if let failure { for id in running.keys.sorted() { fail(id, .other, failure.message) } }
-        // Deadlines are checked after libcurl has read. If the process was stopped past a deadline, the response, with
-        // the only copy of a new refresh token, may be waiting in its socket.
-        endExpired()
+        http2.receive(fromAll: queue.hasExpired(at: now))
+        http2.send()
+        for ended in http2.takeEnded() { end(ended) }
+        // Deadlines are checked after all sockets were read. If the process was stopped past a deadline, the response,
+        // with the only copy of a new refresh token, may be waiting in its socket.
+        endExpired(at: now)
         counters.rounds += 1
         completeEnded()
+        wait(failure)
+    }
+
+    private func wait(_ failure: HTTPFailure?) {
         do throws(HTTPFailure) {
             if let failure { throw failure }
-            let span = queue.waitTime(at: time.sinceBoot, limit: Self.longestWait)
-            try multi.wait(milliseconds: Int32(span.wholeMilliseconds))
+            let span = http2.hasMoreWork ? .zero : queue.waitTime(at: time.sinceBoot, limit: Self.longestWait)
+            var sockets = http2.sockets()
+            try multi.wait(milliseconds: Int32(span.wholeMilliseconds), for: &sockets)
+            http2.noteReady(sockets)
         } catch {
             // Keeps the thread from spinning until the machine has recovered. A failed wait does not end any transfer.
             _ = poll(nil, 0, 100)
@@ -167,8 +183,9 @@ final class TransferLoop {
     }
 
     private func endFinished() {
-        while let (transfer, code) = multi.nextEnded() {
-            guard let request = transfer.request else { continue }
+        while let (handle, code) = multi.nextEnded() {
+            if let connection = handle as? TLSConnection { http2.endConnecting(connection, code: code) }
+            guard let transfer = handle as? Transfer, let request = transfer.request else { continue }
             if transfer.needsNewHandle {
                 restart(request, insteadOf: transfer)
                 continue
@@ -184,6 +201,18 @@ final class TransferLoop {
         }
     }
 
+    /// Starts the requests whose server turned out to speak HTTP/1.1.
+    private func startRequestsForHTTP1() {
+        let requests = http2.takeRequestsForHTTP1()
+        guard !requests.isEmpty else { return }
+        do throws(HTTPFailure) {
+            try allowConnectionsForHTTP1()
+        } catch {
+            // Fewer connections are slower but still correct; the next response tries again.
+        }
+        for request in requests { startInLibcurl(request) }
+    }
+
     private func allowConnectionsForHTTP1() throws(HTTPFailure) {
         guard !hasSeenHTTP1 else { return }
         try multi.limitConnections(to: configuration.maximumConnections)
@@ -197,25 +226,29 @@ final class TransferLoop {
     /// Ends a waiting or in-flight request with a failure; does nothing if it has already ended.
     private func fail(_ id: UInt64, _ kind: HTTPFailure.Kind, _ message: String) {
         guard let request = requests[id] else { return }
+        if let abandoned = http2.abandon(id, kind, message) { return end(abandoned) }
         let failure = running[id]?.failure(kind, message) ?? HTTPFailure(kind: kind, message: message)
         end(request, .failure(failure))
     }
 
-    /// Removes a request from every list and counts it; its caller gets the result at the end of the round.
+    /// Ends a request that libcurl carries, or that has not started.
     private func end(_ request: SubmittedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
-        requests[request.id] = nil
-        queue.remove(request.id)
+        var cost = TransferCost()
         if let transfer = running.removeValue(forKey: request.id) {
-            let cost = transfer.cost
-            counters.newConnections += cost.connections
-            counters.bytesSent += cost.sent
-            counters.bytesReceived += cost.received
+            cost = transfer.cost
             multi.remove(transfer)
             transfer.reset()
             if transfer.isReusable { idle.append(transfer) }
         }
-        count(result)
-        ended.append((request, result))
+        end(EndedRequest(request: request, result: result, cost: cost))
+    }
+
+    /// Removes a request from the queue and counts it; its caller gets the result at the end of the round.
+    private func end(_ ending: EndedRequest) {
+        requests[ending.request.id] = nil
+        queue.remove(ending.request.id)
+        count(ending)
+        ended.append(ending)
     }
 
     /// Publishes the counters, then calls the completions, which may read them.
@@ -223,12 +256,15 @@ final class TransferLoop {
         counters.waiting = queue.waiting
         counters.inFlight = queue.inFlight
         publish(counters)
-        for (request, result) in ended { request.completion(result) }
+        for ending in ended { ending.request.completion(ending.result) }
         ended.removeAll(keepingCapacity: true)
     }
 
-    private func count(_ result: Result<HTTPResponse, HTTPFailure>) {
-        switch result {
+    private func count(_ ending: EndedRequest) {
+        counters.newConnections += ending.cost.connections
+        counters.bytesSent += ending.cost.sent
+        counters.bytesReceived += ending.cost.received
+        switch ending.result {
         case .success(let response):
             counters.completed += 1
             if !response.newConnection { counters.reusedConnections += 1 }

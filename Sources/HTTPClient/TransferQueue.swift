@@ -55,6 +55,9 @@ package struct TransferQueue {
         if entries.isEmpty { earliestDeadline = nil }
     }
 
+    /// `true` if ``expired(at:)`` may return a request.
+    package func hasExpired(at now: BootInstant) -> Bool { earliestDeadline.map { $0 <= now } ?? false }
+
     /// Returns the requests whose deadline has come, the earliest first; they stay in the queue.
     ///
     /// It scans the requests only if one may have expired, so that the cost of a loop round does not grow with the

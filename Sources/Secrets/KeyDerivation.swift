@@ -21,7 +21,7 @@ struct KeyDerivation: Sendable {
 
     /// Calls the closure with the key for one purpose, and wipes the key afterwards.
     func withKey<Result: ~Copyable, Failure: Error>(
-        for purpose: [UInt8],
+        for purpose: consuming [UInt8],
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var block = InlineArray<32, UInt8>(repeating: 0)
@@ -29,7 +29,8 @@ struct KeyDerivation: Sendable {
         var buffer = unsafe span.mutableBytes
         defer { LibCrypto.wipe(&buffer) }
         // The counter of the first and only block ends the message (section 2.3).
-        let message = purpose + [1]
+        var message = purpose
+        message.append(1)
         unsafe key.authenticate(message.span.bytes, into: &buffer)
         return try body(buffer.bytes)
     }

@@ -38,7 +38,16 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package static func < (left: KeyID, right: KeyID) -> Bool { left.number < right.number }
 
     package var description: String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: Self.length - digits.count) + digits
+        var digits: [UInt8] = []
+        appendDigits(to: &digits)
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// Appends the bytes of ``description``.
+    func appendDigits(to text: inout [UInt8]) {
+        for shift in stride(from: 28, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xf
+            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
+        }
     }
 }

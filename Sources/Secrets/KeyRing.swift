@@ -59,7 +59,7 @@ package struct KeyRing: Sendable {
         bytes.reserveCapacity(length)
         bytes.append(SealedSecret.Version.derivedKey.rawValue)
         bytes.append(UInt8(KeyID.length))
-        bytes.append(contentsOf: key.id.description.utf8)
+        key.id.appendDigits(to: &bytes)
         bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
         try key.fill(&bytes, with: secret, for: context)
         return try SealedSecret(bytes: bytes)
@@ -91,7 +91,7 @@ extension SealingKey {
         let layout = SealedSecret.Layout(byteCount: bytes.count)
         var span = bytes.mutableSpan
         var buffer = unsafe span.mutableBytes
-        try LibCrypto.fillRandomly(&buffer, in: layout.nonce)
+        try Nonces.write(into: &buffer, in: layout.nonce)
         let cipher = try derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
             try CipherContext(.seal, key: key, nonce: buffer.bytes.extracting(layout.nonce))
         }

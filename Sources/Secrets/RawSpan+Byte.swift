@@ -2,7 +2,8 @@ extension RawSpan {
     /// Returns the byte at a checked offset.
     ///
     /// The load is only unsafe for types that do not accept every bit pattern.
-    func byte(at offset: Int) -> UInt8 {
+    @inlinable
+    package func byte(at offset: Int) -> UInt8 {
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 }

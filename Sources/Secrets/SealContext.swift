@@ -16,10 +16,12 @@ package struct SealContext: Hashable, Sendable {
     }
 
     package init(owner: Int64, column: String) {
-        self.init(
-            owner: stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: owner >> Int64($0)) },
-            column: column
-        )
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8)
+        for shift in stride(from: 56 as Int64, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: owner >> shift))
+        }
+        self.init(owner: bytes, column: column)
     }
 
     /// The data that the tag of version 1 covers in addition to the secret.
@@ -40,6 +42,7 @@ package struct SealContext: Hashable, Sendable {
     /// Up to 54 bytes of it fit into one block of the hash.
     var derivationPurpose: [UInt8] {
         var bytes: [UInt8] = []
+        // With one more byte for the counter of the derivation.
         bytes.reserveCapacity(2 + owner.count + column.utf8.count)
         bytes.append(UInt8(owner.count))
         bytes.append(contentsOf: owner)

@@ -19,7 +19,7 @@ package struct Secret: Sendable {
         }
     }
 
-    init(copying span: RawSpan) {
+    package init(copying span: RawSpan) {
         self.init(capacity: span.byteCount) { buffer in
             unsafe buffer.withUnsafeMutableBytes { target in
                 unsafe span.withUnsafeBytes { source in unsafe target.copyMemory(from: source) }

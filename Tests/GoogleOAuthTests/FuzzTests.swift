@@ -1,14 +1,21 @@
 import Clocks
-import GoogleOAuth
+import HTTPClient
 import JSON
 import Secrets
 import Testing
+
+@testable import GoogleOAuth
 
 @Suite("Mutated answers")
 struct FuzzTests {
     private static let corpus: [(status: Int, body: String)] = [
         (200, #"{"access_token":"ya29.x","expires_in":3599,"scope":"openid email","token_type":"Bearer"}"#),
         (200, #"{"access_token":"a","refresh_token":"1//next","refresh_token_expires_in":604799,"id_token":"e.e.x"}"#),
+        (200, #"{"access_token":"a","expires_in":1,"scope":"s","token_type":"Bearer","refresh_token":"1//n"}"#),
+        (
+            200,
+            "{ \"expires_in\" : 10 ,\r\n\"scope\":\"s\",\"token_type\":\"Bearer\",\t\"access_token\":\"a\",\"x\":0 }\n"
+        ),
         (200, #"{"access_token":7,"refresh_token":"1//next"}"#),
         (200, "<!DOCTYPE html><title>Sign in</title>"),
         (400, #"{"error":"invalid_client","error_description":"The OAuth client was not found."}"#),
@@ -32,6 +39,13 @@ struct FuzzTests {
             let answer = ParsedRefreshResponse.reading(response(status, bytes), sent: Secret(sentToken))
             let comment: Comment = "seed \(seed), round \(round): \(String(decoding: bytes, as: UTF8.self))"
 
+            if status == 200, let plain = Self.plain(bytes) {
+                let body = JSONValue.object(in: bytes)
+                let rotated = Token.optional(body?["refresh_token"])
+                #expect(body != nil && body?["error"] == nil && rotated.isWellFormed, comment)
+                let parsed = body.flatMap { TokenResponse($0, rotated: rotated.value) }
+                #expect(parsed.map(Self.content) == Self.content(plain), comment)
+            }
             switch answer.verdict {
             case .granted(let tokens):
                 let token = JSONValue.object(in: bytes)?["access_token"]?.string
@@ -53,6 +67,17 @@ struct FuzzTests {
             #expect((answer.text?.utf8.count ?? 0) <= 256, comment)
             #expect((1...64).contains(answer.verdict.code.utf8.count), comment)
         }
+    }
+
+    private static func plain(_ bytes: [UInt8]) -> TokenResponse? {
+        HTTPBody(bytes).withBytes { TokenResponse(plain: $0) }
+    }
+
+    private static func content(_ tokens: TokenResponse) -> [String?] {
+        [
+            tokens.accessToken.reveal(), "\(tokens.lifetime)", tokens.type, tokens.scope, tokens.rotated?.reveal(),
+            tokens.refreshTokenLifetime.map { "\($0)" }, tokens.idToken?.reveal(),
+        ]
     }
 
     /// Applies one to four changes: to a byte, to a range, or by an insertion.

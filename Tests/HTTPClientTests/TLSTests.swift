@@ -105,7 +105,11 @@ struct TLSTests {
         try authority.issue("good", for: "DNS:localhost")
         let server = try TLSServer.http1(authority, certificate: "good", options: [version])
         defer { server.stop() }
-        let client = try makeClient { $0.caFile = authority.certificateFile }
+        let client = try makeClient {
+            $0.caFile = authority.certificateFile
+            // Otherwise the first session is that of the connection that offers HTTP/2.
+            $0.http2 = false
+        }
         let request = HTTPRequest(method: .get, url: "https://localhost:\(server.port)/")
         // The page of `openssl s_server -www` describes the connection over which it is sent.
         #expect(try await client.send(request).text.contains("New, TLSv1"))

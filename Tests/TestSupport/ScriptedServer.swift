@@ -156,7 +156,8 @@ package final class ScriptedServer: Sendable {
         return true
     }
 
-    private static func listen() throws -> (descriptor: Int32, port: Int) {
+    /// Listens on an unused port of 127.0.0.1.
+    package static func listen() throws -> (descriptor: Int32, port: Int) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -5,11 +5,11 @@ private import Glibc
 /// `@unchecked Sendable` holds because the value cannot be copied: only its owner can reach the memory, and the memory
 /// of a `let` is never written again.
 @safe
-struct ErasedBytes: ~Copyable, @unchecked Sendable {
+package struct ErasedBytes: ~Copyable, @unchecked Sendable {
     private var buffer: UnsafeMutableRawBufferPointer
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    init(capacity: Int = 0) {
+    package init(capacity: Int = 0) {
         if capacity > 0 {
             unsafe buffer = .allocate(byteCount: capacity, alignment: 1)
         } else {
@@ -21,33 +21,33 @@ struct ErasedBytes: ~Copyable, @unchecked Sendable {
         unsafe Self.release(buffer)
     }
 
-    mutating func append(_ byte: UInt8) {
+    package mutating func append(_ byte: UInt8) {
         reserve(1)
         unsafe buffer.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
         count += 1
     }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         reserve(bytes.count)
         unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyMemory(from: bytes)
         count += bytes.count
     }
 
-    mutating func append(_ bytes: [UInt8]) {
+    package mutating func append(_ bytes: [UInt8]) {
         unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
-    mutating func append(_ bytes: RawSpan) {
+    package mutating func append(_ bytes: RawSpan) {
         unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
     /// Wipes the bytes and keeps the capacity.
-    mutating func removeAll() {
+    package mutating func removeAll() {
         unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
         count = 0
     }
 
-    func withBytes<Result, Failure: Error>(
+    package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
@@ -56,7 +56,7 @@ struct ErasedBytes: ~Copyable, @unchecked Sendable {
 
     /// The address of the bytes, for a C function that reads them later; valid until the value changes or is destroyed.
     @unsafe
-    var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(buffer.baseAddress) }
+    package var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(buffer.baseAddress) }
 
     /// Grows by moving to a larger buffer, and wipes the smaller one.
     private mutating func reserve(_ more: Int) {

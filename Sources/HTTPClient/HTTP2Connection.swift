@@ -1,0 +1,186 @@
+internal import Clocks
+internal import HTTP2
+private import Secrets
+
+/// One connection that speaks HTTP/2: the bytes of a ``TLSConnection``, framed by a session.
+final class HTTP2Connection {
+    enum State {
+        case connecting
+        case open
+        /// No request may begin on the connection; those that did may still end.
+        case draining
+    }
+
+    /// The reason why a connection is lost.
+    struct Loss {
+        let kind: HTTPFailure.Kind
+        let code: UInt32?
+        let message: String
+    }
+
+    let tls: TLSConnection
+    private let session: HTTP2Session
+    private let input: InputBuffer
+    private(set) var state = State.connecting
+    private(set) var loss: Loss?
+    /// `true` until the first request begins.
+    private(set) var isUnused = true
+    /// `true` if the last round read as much as it may, so that more may be left.
+    private(set) var hasMoreInput = false
+    /// `true` if the socket was readable or writable after the last wait.
+    var isReady = false
+    /// The time of the last sign of life: bytes from the server, or the first request after a pause.
+    private var lastSign = BootInstant(milliseconds: 0)
+    private var pingedAt: BootInstant?
+
+    /// The most requests on one connection at a time, also if the server allows more.
+    static let mostStreams = 100
+    /// The most reads of one round, so that one server cannot hold up all others.
+    private static let readsPerRound = 32
+    /// The time without a sign of life after which the server is asked for one, and then given up.
+    private static let patience = Duration.seconds(5)
+
+    init(
+        to endpoint: Endpoint,
+        configuration: HTTPClient.Configuration,
+        limits: HTTP2Limits,
+        input: InputBuffer
+    ) throws(HTTPFailure) {
+        tls = try TLSConnection(to: endpoint, configuration: configuration)
+        self.input = input
+        do throws(HTTP2Error) {
+            session = try HTTP2Session(limits: limits)
+        } catch {
+            throw HTTPFailure(kind: .other, message: error.message)
+        }
+    }
+
+    func establish(at now: BootInstant) throws(HTTPFailure) {
+        try tls.establish()
+        lastSign = now
+        state = .open
+        // Settings that arrived with the end of the handshake were read ahead: the socket will not become readable.
+        isReady = true
+    }
+}
+
+// MARK: - Requests
+
+extension HTTP2Connection {
+    /// The number of requests that may begin now.
+    var freeStreams: Int {
+        guard state == .open, loss == nil, !session.hasUnsentOutput, session.takesRequests else { return 0 }
+        return max(0, min(Self.mostStreams, session.maximumStreams) - session.openStreams)
+    }
+
+    var isIdle: Bool { session.openStreams == 0 }
+
+    /// `true` if the connection can be closed without loss: the session has ended, or nothing is left to wait for.
+    var isOver: Bool { state != .connecting && (session.isOver || state == .draining && isIdle) }
+
+    /// Begins a request, which ``flush(at:)`` sends; returns `false` if the connection cannot take it.
+    func begin(_ exchange: HTTP2Exchange, limits: HTTP2Limits, at now: BootInstant) -> Bool {
+        if isIdle { lastSign = now }
+        let stream = exchange.request.withBody { body in
+            HTTP2Stream(tag: exchange.request.id, head: exchange.head, body: body, limits: limits)
+        }
+        attempt { () throws(HTTP2Error) in try session.submit(stream) }
+        guard loss == nil else { return false }
+        exchange.begin(on: stream, of: self)
+        isUnused = false
+        return true
+    }
+
+    /// Ends a stream before its response is complete; ``flush(at:)`` notifies the server.
+    func cancel(_ stream: HTTP2Stream) {
+        attempt { () throws(HTTP2Error) in try session.cancel(stream) }
+    }
+
+    func takeEnded() -> [HTTP2Stream] { session.takeEnded() }
+
+    var unfinished: [HTTP2Stream] { session.unfinished }
+}
+
+// MARK: - Bytes
+
+extension HTTP2Connection {
+    /// `true` if output waits until the socket is writable.
+    var awaitsWriting: Bool { session.hasUnsentOutput }
+
+    /// Sends what the session has to send.
+    func flush(at now: BootInstant) {
+        guard state != .connecting, loss == nil else { return }
+        var failure: UInt32?
+        let result = session.send { bytes in
+            switch tls.send(bytes) {
+            case .moved(let count): return count
+            case .wouldBlock: return 0
+            case .closed: failure = 0
+            case .failed(let code): failure = code
+            }
+            return 0
+        }
+        if case .failure(let error) = result { lose(.other, error.message) }
+        guard let failure else { return }
+        // The server may have responded before it closed the connection.
+        receive(at: now)
+        lose(.sendFailed, code: failure, "the connection was lost: \(tls.message(code: failure))")
+    }
+
+    /// Reads what has arrived.
+    ///
+    /// It must read until nothing is left before the loop waits for the socket: OpenSSL reads ahead of what it returns.
+    func receive(at now: BootInstant) {
+        hasMoreInput = false
+        for _ in 0..<Self.readsPerRound where loss == nil {
+            switch unsafe tls.receive(into: input.bytes) {
+            case .moved(let count):
+                lastSign = now
+                pingedAt = nil
+                input.use(count) { bytes in attempt { () throws(HTTP2Error) in try session.receive(bytes) } }
+            case .wouldBlock:
+                return
+            case .closed:
+                return lose(.receiveFailed, "the server closed the connection before the response was complete")
+            case .failed(let code):
+                let kind = HTTPFailure.Kind(curlCode: code, requestIssued: true)
+                return lose(kind, code: code, tls.message(code: code))
+            }
+        }
+        hasMoreInput = loss == nil
+    }
+
+    private func attempt(_ call: () throws(HTTP2Error) -> Void) {
+        do throws(HTTP2Error) {
+            try call()
+        } catch {
+            lose(.receiveFailed, "HTTP/2 failed: \(error.message)")
+        }
+    }
+
+    private func lose(_ kind: HTTPFailure.Kind, code: UInt32? = nil, _ message: String) {
+        guard loss == nil else { return }
+        loss = Loss(kind: kind, code: code, message: message)
+    }
+}
+
+// MARK: - Signs of life
+
+extension HTTP2Connection {
+    /// Stops the use of a connection whose server has ended it, or does not even answer a PING while requests wait.
+    ///
+    /// Requests in flight may still get their responses until their deadlines.
+    func checkLife(at now: BootInstant) {
+        guard state == .open else { return }
+        if !session.takesRequests { state = .draining }
+        // A server that allows no streams at all may allow some on another connection.
+        if isIdle, session.maximumStreams == 0, now - lastSign >= Self.patience { state = .draining }
+        guard !isIdle, now - lastSign >= Self.patience else { return }
+        guard let pingedAt else {
+            self.pingedAt = now
+            attempt { () throws(HTTP2Error) in try session.ping() }
+            return
+        }
+        if now - pingedAt >= Self.patience { state = .draining }
+    }
+}

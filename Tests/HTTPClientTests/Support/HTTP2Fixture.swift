@@ -1,0 +1,56 @@
+import Clocks
+import HTTPClient
+import TestSupport
+
+typealias HTTP2Framing = HTTPClient.Configuration.HTTP2Framing
+
+/// A ``FrameServer`` and a client that frames HTTP/2 with one of its two libraries.
+struct HTTP2Fixture {
+    let authority: TestAuthority
+    let server: FrameServer
+    let client: HTTPClient
+
+    init(
+        _ framing: HTTP2Framing,
+        time: any TimeSource = SystemTime(),
+        protocol name: String = "h2",
+        configure: (inout HTTPClient.Configuration) -> Void = { _ in },
+        script: @escaping @Sendable (FrameConnection) -> Void
+    ) throws {
+        authority = try TestAuthority()
+        try authority.issue("good", for: "DNS:localhost,IP:127.0.0.1")
+        server = try FrameServer(authority, protocol: name, script: script)
+        let file = authority.certificateFile
+        client = try makeClient(time: time) { configuration in
+            configuration.caFile = file
+            configuration.http2Framing = framing
+            configure(&configuration)
+        }
+    }
+
+    func stop() {
+        client.shutDown()
+        server.stop()
+        authority.remove()
+    }
+
+    func send(_ body: String = "token", deadline: Duration? = nil) async -> Result<HTTPResponse, HTTPFailure> {
+        await outcome { () throws(HTTPFailure) in try await client.send(post(server.url, body), deadline: deadline) }
+    }
+
+    /// Submits requests with the bodies "request 1" and so on together, and returns their results in that order.
+    func sendTogether(_ count: Int) async -> [Result<HTTPResponse, HTTPFailure>] {
+        let (results, continuation) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPFailure>).self)
+        client.submit(
+            (1...count).map { number in
+                HTTPClient.Submission(post(server.url, "request \(number)")) { continuation.yield((number, $0)) }
+            }
+        )
+        var received: [Int: Result<HTTPResponse, HTTPFailure>] = [:]
+        for await (number, result) in results {
+            received[number] = result
+            if received.count == count { break }
+        }
+        return (1...count).compactMap { received[$0] }
+    }
+}
