@@ -3,12 +3,28 @@ extension [UInt8] {
     package mutating func append(jsonString value: String) {
         append(UInt8(ascii: "\""))
         let bytes = value.utf8Span.span
-        if bytes.indices.allSatisfy({ bytes[$0].isPlainInJSON }) {
-            append(contentsOf: value.utf8)
-        } else {
+        var index = 0
+        // Nearly all strings end here. This loop costs less than a check and a copy, because most are short.
+        while index < bytes.count, bytes[index].isPlainInJSON {
+            append(bytes[index])
+            index += 1
+        }
+        if index < bytes.count {
+            removeLast(index)
             for scalar in value.unicodeScalars { append(jsonScalar: scalar) }
         }
         append(UInt8(ascii: "\""))
+    }
+
+    /// Appends a whole number.
+    mutating func append(jsonInteger value: some FixedWidthInteger) {
+        guard let small = UInt32(exactly: value) else { return append(contentsOf: value.description.utf8) }
+        var divisor: UInt32 = 1
+        while small / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: small / divisor % 10))
+            divisor /= 10
+        }
     }
 
     /// Appends a number, or `null` if JSON cannot represent it.
@@ -34,6 +50,6 @@ extension [UInt8] {
 
 extension UInt8 {
     fileprivate var isPlainInJSON: Bool {
-        (0x20..<0x7f).contains(self) && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
+        self &- 0x20 < 0x5f && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }
 }

@@ -12,14 +12,14 @@ package struct JSONArray: Sendable {
 
     package mutating func element(_ value: some FixedWidthInteger) {
         separate()
-        output.append(contentsOf: value.description.utf8)
+        output.append(jsonInteger: value)
     }
 
     package mutating func object(_ body: (inout JSONLine) throws -> Void) rethrows {
         separate()
         var nested = JSONLine()
         try body(&nested)
-        output.append(contentsOf: nested.bytes)
+        nested.append(to: &output)
     }
 
     private mutating func separate() {

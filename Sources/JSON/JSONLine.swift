@@ -5,18 +5,42 @@ private import Clocks
 /// The result never has a line break or a character that could move a terminal's cursor, whatever the values hold. It
 /// is valid UTF-8 because Swift's strings are.
 package struct JSONLine: Sendable {
+    /// Enough for most lines, so that they are not copied as they grow.
+    private static let usualCapacity = 512
+
     private var output: [UInt8]
     private var isFirst = true
 
     package init() {
-        output = []
-        // Reserves enough for most lines, so that they are not copied as they grow.
-        output.reserveCapacity(512)
+        self.init(capacity: Self.usualCapacity)
         output.append(UInt8(ascii: "{"))
     }
 
+    /// Begins a line with the fields of another one.
+    package init(continuing line: JSONLine) {
+        self.init(capacity: Self.usualCapacity)
+        output.append(contentsOf: line.output)
+        isFirst = line.isFirst
+    }
+
+    private init(capacity: Int) {
+        output = []
+        output.reserveCapacity(capacity)
+    }
+
     /// The complete object, without a line break at its end.
-    package var bytes: [UInt8] { output + [UInt8(ascii: "}")] }
+    package var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(output.count + 1)
+        append(to: &bytes)
+        return bytes
+    }
+
+    /// Appends the complete object, without a line break at its end.
+    package func append(to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: output)
+        bytes.append(UInt8(ascii: "}"))
+    }
 
     /// The complete object as text.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -28,7 +52,7 @@ package struct JSONLine: Sendable {
 
     package mutating func field(_ key: String, _ value: some FixedWidthInteger) {
         open(key)
-        output.append(contentsOf: value.description.utf8)
+        output.append(jsonInteger: value)
     }
 
     /// Writes a number.
@@ -41,7 +65,7 @@ package struct JSONLine: Sendable {
 
     package mutating func field(_ key: String, _ value: Bool) {
         open(key)
-        output.append(contentsOf: value.description.utf8)
+        output.append(contentsOf: (value ? "true" : "false").utf8)
     }
 
     /// Writes a duration in whole milliseconds.
@@ -64,7 +88,7 @@ package struct JSONLine: Sendable {
         open(key)
         var nested = JSONLine()
         try body(&nested)
-        output.append(contentsOf: nested.bytes)
+        nested.append(to: &output)
     }
 
     /// Writes a nested array; `body` adds its elements.

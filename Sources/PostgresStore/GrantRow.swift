@@ -51,8 +51,8 @@ enum GrantRow {
         + ["s.lease_owner", "s.lease_claim", "s.lease_epoch", "s.lease_until"]).joined(separator: ", ")
 
     static let allOfGrant = ofGrant.map { Column($0) }
-    private static let changing = (key + seldomChanged + oftenChanged).map { Column($0) }
-    private static let refreshed = (key + oftenChanged).map { Column($0) }
+    static let changing = (key + seldomChanged + oftenChanged).map { Column($0) }
+    static let refreshed = (key + oftenChanged).map { Column($0) }
 
     private static let insertGrant = Table.insert(
         "insert grant",

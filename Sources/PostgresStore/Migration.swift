@@ -9,7 +9,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema]
+    static let all: [Migration] = [firstSchema, uncountedSuccesses]
 
     /// The first schema; a grant has a row in two tables.
     ///
@@ -167,6 +167,18 @@ extension Migration {
             CREATE INDEX notices_by_time ON refresh_worker.notices (at);
 
             \(useCheck)
+            """
+    )
+
+    /// Plain refreshes that the health of their client does not contain yet: a row for each batch, for a few seconds.
+    private static let uncountedSuccesses = Migration(
+        statements: """
+            CREATE TABLE refresh_worker.client_successes (
+                client_id text COLLATE "C" NOT NULL,
+                at bigint NOT NULL,
+                successes bigint NOT NULL CHECK (successes > 0),
+                client_secret bigint NOT NULL
+            ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
             """
     )
 }

@@ -46,7 +46,7 @@ extension Query {
     fileprivate static let claimed = Query(
         "claimed grants",
         """
-        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
+        SELECT \(GrantRow.columns), g.xmin::text::bigint FROM \(GrantRow.source)
         JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
             ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
         """
@@ -114,8 +114,9 @@ extension PostgresStore {
             )
             return try results[position].rows { (row: inout Row) throws(StatementFailure) -> Grant in
                 var grant = try GrantRow.read(&row)
-                if unfinished.contains(grant.id), var lease = grant.lease {
-                    lease.followsUnfinishedClaim = true
+                if var lease = grant.lease {
+                    lease.followsUnfinishedClaim = unfinished.contains(grant.id)
+                    lease.rowVersion = RowVersion(row.integer())
                     grant.setLease(lease)
                 }
                 return grant

@@ -30,7 +30,7 @@ extension Query {
         "checking that tables are not locked",
         """
         LOCK TABLE refresh_worker.grants, refresh_worker.grant_schedule, refresh_worker.grant_events,
-            refresh_worker.grant_counts, refresh_worker.clients IN ROW EXCLUSIVE MODE
+            refresh_worker.grant_counts, refresh_worker.clients, refresh_worker.client_successes IN ROW EXCLUSIVE MODE
         """
     )
     fileprivate static let begin = Query("begin", "BEGIN")

@@ -9,8 +9,9 @@ package import Store
 /// check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait
 /// behind a scan. A connection is opened when a call needs it, and again after it was lost.
 ///
-/// An advisory lock allows one transaction at a time, over all workers: each is short, and all need the health of the
-/// same clients anyway. Claims do not take the lock; they skip the rows that a transaction has locked.
+/// An advisory lock allows one transaction at a time, over all workers: those that decide by the health of a client
+/// must see each other's answers. Claims and plain refreshes do not take the lock. Claims skip the rows that a
+/// transaction has locked. Plain refreshes wait for such rows, and are not stored if their grants have changed.
 package final class PostgresStore: AccountStore {
     /// The database's time, for due times and expiries that several machines share.
     package let clock: DatabaseClock

@@ -38,6 +38,7 @@ final class PostgresTransaction: StoreTransaction {
     /// The grants in the database, as far as this transaction has read them; `nil` for those that do not exist.
     private var stored: [GrantID: Grant?] = [:]
     private var healths: [String: [UInt8]?] = [:]
+    private var uncountedSuccesses: [String: [UncountedSuccesses]] = [:]
     private var writes = PendingWrites()
 
     init(of store: PostgresStore, on connection: PostgresConnection, until deadline: CallDeadline) {
@@ -141,12 +142,16 @@ final class PostgresTransaction: StoreTransaction {
         guard !missing.isEmpty || !unknown.isEmpty else { return }
         var batch = opening()
         let healthPosition = batch.add(Self.health) { $0.bind(texts: unknown) { $0 } }
+        let successesPosition = batch.add(UncountedSuccesses.take) { $0.bind(texts: unknown) { $0 } }
         let grantsPosition = batch.add(Self.grantsByID) { $0.bind(integers: missing, \.rawValue) }
         try perform { () throws(StatementFailure) in
             let results = try store.run(batch, on: connection, until: deadline)
             for client in unknown { healths[client] = .some(nil) }
             _ = try results[healthPosition].rows { (row: inout Row) throws(StatementFailure) in
                 healths[row.text()] = row.optionalBlob() ?? []
+            }
+            for (client, successes) in try results[successesPosition].rows(UncountedSuccesses.read) {
+                uncountedSuccesses[client, default: []].append(successes)
             }
             for id in missing { stored[id] = .some(nil) }
             for grant in try results[grantsPosition].rows(GrantRow.read) { stored[grant.id] = grant }
@@ -240,6 +245,11 @@ final class PostgresTransaction: StoreTransaction {
         return healths[clientID] ?? nil
     }
 
+    func takeUncountedSuccesses(of clientID: String) throws -> [UncountedSuccesses] {
+        try willRead(grants: [], healthOf: [clientID])
+        return uncountedSuccesses.removeValue(forKey: clientID) ?? []
+    }
+
     func setClientHealth(_ health: [UInt8], of clientID: String) throws {
         healths[clientID] = health
         writes.healths[clientID] = health
@@ -261,11 +271,13 @@ final class PostgresTransaction: StoreTransaction {
 }
 
 extension Query {
-    /// Returns a query for grants that locks them against claims until the transaction ends.
+    /// Returns a query for grants that locks them against claims and plain refreshes until the transaction ends.
+    ///
+    /// Both rows are locked: only a locked row is read again if a plain refresh has changed it since the snapshot.
     static func lockedGrants(_ name: String, where condition: String) -> Query {
         Query(
             name,
-            "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE \(condition) ORDER BY g.id FOR UPDATE OF s"
+            "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE \(condition) ORDER BY g.id FOR UPDATE OF s FOR NO KEY UPDATE OF g"
         )
     }
 }

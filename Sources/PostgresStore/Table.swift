@@ -71,7 +71,13 @@ struct Table<Element> {
     }
 
     static func rows(of columns: [Column]) -> String {
-        let arrays = columns.enumerated().map { "$\($0.offset + 1)::\($0.element.arrayType)" }.joined(separator: ", ")
-        return "unnest(\(arrays)) AS new (\(columns.map(\.name).joined(separator: ", ")))"
+        rows(of: columns, followedBy: [Table<Element>.Column]())
+    }
+
+    /// The rows of columns that are bound from two lists of elements of the same length.
+    static func rows<Other>(of columns: [Column], followedBy others: [Table<Other>.Column]) -> String {
+        let all = columns.map { ($0.name, $0.arrayType) } + others.map { ($0.name, $0.arrayType) }
+        let arrays = all.enumerated().map { "$\($0.offset + 1)::\($0.element.1)" }.joined(separator: ", ")
+        return "unnest(\(arrays)) AS new (\(all.map(\.0).joined(separator: ", ")))"
     }
 }

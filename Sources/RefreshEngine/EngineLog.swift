@@ -34,37 +34,60 @@ package final class EngineLog: Sendable {
         self.time = time
     }
 
-    /// Logs one refresh after its result is committed.
-    func committed(
+    /// Logs refreshes after their results are committed.
+    ///
+    /// The lines of refreshes without a further line are written together.
+    func committed(_ refreshes: [FinishedRefresh], at now: Timestamp) {
+        var events: [RefreshEvent] = []
+        events.reserveCapacity(refreshes.count)
+        for refresh in refreshes {
+            guard let committed = refresh.committed else { continue }
+            events.append(Self.event(of: refresh, committed, at: now))
+            let changes = committed.decision.events + committed.recalled
+            guard !changes.isEmpty || committed.decision.alarm != nil else { continue }
+            record(events)
+            events.removeAll()
+            for change in changes { state(change) }
+            if let alarm = committed.decision.alarm { raise(alarm) }
+        }
+        record(events)
+    }
+
+    private static func event(
+        of refresh: FinishedRefresh,
         _ committed: CommittedResult,
-        refresh: InFlightRefresh,
-        report: RefreshDispatcher.Report,
         at now: Timestamp
-    ) {
-        let isRotation = committed.decision.events.contains { $0.kind == .rotated }
-        let lateness = refresh.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
-        let event = RefreshEvent(
-            grant: refresh.grant.id.description,
+    ) -> RefreshEvent {
+        let latency = refresh.report?.latency
+        return RefreshEvent(
+            grant: refresh.refresh.grant.id.description,
             outcome: committed.decision.outcome,
             verdict: committed.result.code,
             reason: committed.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
-            attempt: refresh.grant.attempts + 1,
-            lateness: lateness,
-            rotated: isRotation,
-            forced: refresh.isForced,
+            attempt: refresh.refresh.grant.attempts + 1,
+            lateness: refresh.refresh.dueAt.map { now - $0 - (latency ?? .zero) } ?? .zero,
+            rotated: committed.decision.events.contains { $0.kind == .rotated },
+            forced: refresh.refresh.isForced,
             lostScopes: committed.decision.lostScopes,
-            latency: report.latency,
-            status: report.status,
-            answer: report.text
+            latency: latency,
+            status: refresh.report?.status,
+            answer: refresh.report?.text
         )
-        metrics.record(event)
-        counters.record(event)
-        diagnostics.debug(
-            "refresh",
-            ["grant": event.grant, "outcome": event.outcome.rawValue, "verdict": event.verdict, "reason": event.reason]
-        )
-        for change in committed.decision.events + committed.recalled { state(change) }
-        if let alarm = committed.decision.alarm { raise(alarm) }
+    }
+
+    private func record(_ events: [RefreshEvent]) {
+        guard !events.isEmpty else { return }
+        metrics.record(events)
+        counters.record(events)
+        for event in events {
+            diagnostics.debug(
+                "refresh",
+                [
+                    "grant": event.grant, "outcome": event.outcome.rawValue, "verdict": event.verdict,
+                    "reason": event.reason,
+                ]
+            )
+        }
     }
 
     /// Logs a change of a grant's state by the engine, a route or a command.

@@ -9,7 +9,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema]
+    static let all: [Migration] = [firstSchema, revisions]
 
     /// The first schema.
     ///
@@ -20,6 +20,11 @@ extension Migration {
     /// by client, so that one client's overdue grants do not delay another's. Leases have a file of their own
     /// (``LeaseFile``).
     private static let firstSchema = Migration(statements: [users, grants, counts, notices, others].joined())
+
+    /// Counts the changes of each grant's row, so that a commit recognises the row that its claim has read.
+    private static let revisions = Migration(
+        statements: "ALTER TABLE grants ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"
+    )
 
     private static let users = """
         CREATE TABLE users (

@@ -104,7 +104,7 @@ final class SQLiteConnection {
 
     /// Runs a prepared statement to its end.
     func run(_ query: Query, bind: (Statement) -> Void = { _ in }) throws(StoreError) {
-        _ = try rows(query, bind: bind) { (_: inout Row) throws(StoreError) in }
+        try prepared(query).run(bind: bind)
     }
 
     /// Runs a prepared statement and reads each of its rows.
@@ -113,14 +113,7 @@ final class SQLiteConnection {
         bind: (Statement) -> Void = { _ in },
         read: (inout Row) throws(StoreError) -> Element
     ) throws(StoreError) -> [Element] {
-        let statement = try prepared(query)
-        defer { statement.reset() }
-        bind(statement)
-        var elements: [Element] = []
-        while var row = try statement.step() {
-            elements.append(try read(&row))
-        }
-        return elements
+        try prepared(query).rows(bind: bind, read: read)
     }
 
     /// Runs a prepared statement that returns at most one row.
@@ -129,7 +122,7 @@ final class SQLiteConnection {
         bind: (Statement) -> Void = { _ in },
         read: (inout Row) throws(StoreError) -> Element
     ) throws(StoreError) -> Element? {
-        try rows(query, bind: bind, read: read).first
+        try prepared(query).first(bind: bind, read: read)
     }
 
     /// Returns the whole number that a statement selects.
@@ -216,7 +209,10 @@ final class SQLiteConnection {
         _ = unsafe sqlite3_busy_timeout(handle, Int32(clamping: timeout.wholeMilliseconds))
     }
 
-    private func prepared(_ query: Query) throws(StoreError) -> Statement {
+    /// Returns the statement that this connection keeps prepared for a query.
+    ///
+    /// A caller that runs it for many rows asks for it once, because finding it costs as much as a part of the run.
+    func prepared(_ query: Query) throws(StoreError) -> Statement {
         if let statement = statements[query.name] { return statement }
         var prepared: OpaquePointer?
         let flags = UInt32(SQLITE_PREPARE_PERSISTENT)

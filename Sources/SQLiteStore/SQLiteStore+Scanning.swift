@@ -68,7 +68,7 @@ extension Query {
     static let reschedule = Query(
         "reschedule",
         """
-        UPDATE grants SET due_at = ?1 + (((id >> 31) * 60000) >> 32)
+        UPDATE grants SET due_at = ?1 + (((id >> 31) * 60000) >> 32), \(GrantRow.increment)
         WHERE id > ?2 AND id <= ?3 AND due_at IS NOT NULL
             AND reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
             AND (access_obtained_at > ?1 OR last_attempt_at > ?1)
@@ -83,7 +83,7 @@ extension Query {
     static let expedite = Query(
         "expedite retries",
         """
-        UPDATE grants SET due_at = ?2 WHERE id IN (
+        UPDATE grants SET due_at = ?2, \(GrantRow.increment) WHERE id IN (
             SELECT id FROM grants INDEXED BY grants_by_state
             WHERE state = '\(GrantState.retrying.rawValue)' AND id > ?4 AND client_id = ?1 AND due_at > ?2
                 AND reason NOT IN (\(GrantReason.awaitingConfirmation.sqlList))

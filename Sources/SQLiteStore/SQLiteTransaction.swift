@@ -62,8 +62,10 @@ final class SQLiteTransaction: StoreTransaction {
     private var isOpen = true
     /// The first failure after which SQLite may have rolled back the whole transaction: nothing may follow it.
     private var failure: StoreError?
+    /// The statement by which most results are stored, once it is prepared.
+    private var refreshUpdate: Statement?
     /// The changes of leases after the commit.
-    private(set) var leaseChanges: [GrantID: LeaseChange] = [:]
+    private(set) var leaseChanges = LeaseChanges()
     /// `true` if deleted data must leave the log as well.
     var wipes = false
 
@@ -131,7 +133,7 @@ final class SQLiteTransaction: StoreTransaction {
             }
             try connection.run(GrantRow.insert) { GrantRow.bindInsert(grant, to: $0) }
         }
-        if let lease = grant.lease { leaseChanges[grant.id] = LeaseChange(lease: lease) }
+        if let lease = grant.lease { leaseChanges.set(lease, of: grant.id, ending: nil) }
         grants[grant.id] = grant
     }
 
@@ -153,9 +155,47 @@ final class SQLiteTransaction: StoreTransaction {
             try connection.run(extent.update) { GrantRow.bindUpdate(grant, extent: extent, to: $0) }
         }
         if formerLease != grant.lease {
-            leaseChanges[grant.id, default: LeaseChange(ended: formerLease?.claim)].lease = grant.lease
+            leaseChanges.set(grant.lease, of: grant.id, ending: formerLease?.claim)
         }
         grants[grant.id] = grant
+        noteWipe(of: former, by: grant)
+    }
+
+    func replace(_ claimed: Grant, by grant: Grant) throws -> Bool {
+        // A grant that this transaction has handled already is compared with what it holds.
+        guard let lease = claimed.lease, let revision = lease.rowVersion.number, grant.lease == nil,
+            grants.isEmpty || grants.index(forKey: claimed.id) == nil
+        else { return try replaceIfSame(claimed, by: grant) }
+        guard !claimed.forbids(grant) else {
+            throw StoreError(.conflict, "The user of grant \(claimed.id) was deleted.")
+        }
+        let extent = GrantRow.extent(of: grant, from: claimed)
+        let isSame = try perform { () throws(StoreError) in
+            try update(ofClaimed: extent).run { statement in
+                GrantRow.bindUpdate(grant, extent: extent, to: statement)
+                statement.bind(revision)
+                statement.bind(lease.claim)
+            }
+            return connection.changedRows == 1
+        }
+        guard isSame else { return false }
+        leaseChanges.endClaim(lease.claim, of: claimed.id)
+        // The other extents leave the keys of both tokens as they are.
+        if extent == .all { noteWipe(of: claimed, by: grant) }
+        return true
+    }
+
+    /// Returns the update of a claimed grant; the usual one is kept, because each refresh needs it.
+    private func update(ofClaimed extent: GrantRow.Extent) throws(StoreError) -> Statement {
+        guard extent == .refresh else { return try connection.prepared(extent.updateOfClaimed) }
+        if let refreshUpdate { return refreshUpdate }
+        let statement = try connection.prepared(extent.updateOfClaimed)
+        refreshUpdate = statement
+        return statement
+    }
+
+    /// Notes if an update deletes a token, which must then leave the log as well.
+    private func noteWipe(of former: Grant, by grant: Grant) {
         let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil
         let wipesAccessToken = former.accessToken != nil && grant.accessToken == nil
         if wipesRefreshToken || wipesAccessToken { wipes = true }
@@ -213,20 +253,15 @@ final class SQLiteTransaction: StoreTransaction {
         )
     }
 
-    private func caching(_ grant: consuming Grant?) -> Grant? {
-        guard let id = grant?.id else { return nil }
-        if let change = leaseChanges[id] { grant?.setLease(change.lease) }
-        grants[id] = grant
-        return grant
+    private func caching(_ grant: Grant?) -> Grant? {
+        guard let grant else { return nil }
+        let present = withPresentLease(grant)
+        grants[grant.id] = present
+        return present
     }
 
     /// Returns a grant that was read from the file with the lease that this transaction gives it.
-    func withPresentLease(_ grant: Grant) -> Grant {
-        guard let change = leaseChanges[grant.id] else { return grant }
-        var grant = grant
-        grant.setLease(change.lease)
-        return grant
-    }
+    func withPresentLease(_ grant: Grant) -> Grant { leaseChanges.applied(to: grant) }
 
     func perform<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }

@@ -1,5 +1,6 @@
 private import CSQLite
 import Clocks
+private import Glibc
 import Store
 
 /// Owns one prepared statement, which is bound for each run, reset after it, and finalised at the end.
@@ -12,6 +13,8 @@ final class Statement {
     private let path: String
     private let name: String
     private var parameters: Int32 = 0
+    /// The number of the first parameters that runs do not bind again.
+    private var constants: Int32 = 0
     private var bindFailure: Int32 = SQLITE_OK
 
     /// Takes over a statement that was just prepared.
@@ -65,8 +68,51 @@ final class Statement {
         bind(value?.milliseconds)
     }
 
+    /// Binds the first parameters for all runs of `body`, whose own parameters come after them.
+    func withConstants(_ bind: (Statement) -> Void, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        bind(self)
+        constants = parameters
+        defer {
+            constants = 0
+            reset()
+        }
+        try body()
+    }
+
+    /// Runs to the end.
+    func run(bind: (Statement) -> Void) throws(StoreError) {
+        defer { reset() }
+        bind(self)
+        while try step() != nil {}
+    }
+
+    /// Runs and reads each row.
+    func rows<Element>(
+        bind: (Statement) -> Void,
+        read: (inout Row) throws(StoreError) -> Element
+    ) throws(StoreError) -> [Element] {
+        defer { reset() }
+        bind(self)
+        var elements: [Element] = []
+        while var row = try step() { elements.append(try read(&row)) }
+        return elements
+    }
+
+    /// Runs to the end and reads the first row, if there is one.
+    func first<Element>(
+        bind: (Statement) -> Void,
+        read: (inout Row) throws(StoreError) -> Element
+    ) throws(StoreError) -> Element? {
+        defer { reset() }
+        bind(self)
+        guard var row = try step() else { return nil }
+        let element = try read(&row)
+        while try step() != nil {}
+        return element
+    }
+
     /// Runs to the next row; `nil` after the last one.
-    func step() throws(StoreError) -> Row? {
+    private func step() throws(StoreError) -> Row? {
         guard bindFailure == SQLITE_OK else { throw failure(bindFailure) }
         let result = unsafe sqlite3_step(handle)
         switch result {
@@ -77,11 +123,11 @@ final class Statement {
     }
 
     /// Resets the statement for its next run and releases its row and parameters.
-    func reset() {
+    private func reset() {
         // As with finalize: the result repeats the one of the step.
         _ = unsafe sqlite3_reset(handle)
-        _ = unsafe sqlite3_clear_bindings(handle)
-        parameters = 0
+        if constants == 0 { _ = unsafe sqlite3_clear_bindings(handle) }
+        parameters = constants
         bindFailure = SQLITE_OK
     }
 
@@ -93,6 +139,18 @@ final class Statement {
     func text(at column: Int32) -> String? {
         guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// Returns a text; if it is the same as `former`, as it often is in the next row, it is not built again.
+    func text(at column: Int32, like former: String) -> String? {
+        guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        let isSame = unsafe former.utf8.withContiguousStorageIfAvailable { former in
+            guard former.count == count, let address = former.baseAddress else { return false }
+            return unsafe memcmp(address, start, count) == 0
+        }
+        if isSame ?? false { return former }
         return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 

@@ -35,6 +35,9 @@ package struct Pacer: Sendable {
     /// Returns this worker's part of the ceiling, in requests per second.
     private func pace(at now: BootInstant) -> Double { ceiling(at: now) / Double(workerCount) }
 
+    /// Returns the number of requests that may be sent now.
+    package func available(at now: BootInstant) -> Int { isPaused(at: now) ? 0 : Int(tokens(at: now)) }
+
     /// Takes up to `wanted` requests out of the bucket; returns the number taken.
     package mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
         guard wanted > 0, !isPaused(at: now) else { return 0 }

@@ -60,7 +60,7 @@ package enum GrantColumn: String, CaseIterable, Sendable {
         }
     }
 
-    /// The columns that are read, in the order that ``Grant/read(_:)`` expects.
+    /// The columns that are read, in the order that ``Grant/read(_:)`` and SQLite's `GrantReader` expect.
     package static let read = allCases.filter { !$0.isDerived }
 
     /// The type of the values, and the constraint on them in SQL.
@@ -98,8 +98,8 @@ package enum GrantColumn: String, CaseIterable, Sendable {
 
     /// Writes the column's value.
     ///
-    /// It is inlinable, like ``Grant/read(_:)``, so that each store compiles it for its own type of row: both run for
-    /// every refresh.
+    /// It is inlinable, like ``Grant/read(_:)``, so that each store may compile it for its own type of row. SQLite
+    /// binds the columns of a usual refresh, and reads rows, with code of its own that is faster.
     @inlinable
     package func write(_ grant: Grant, to row: inout some ColumnWriter) {
         switch self {

@@ -11,7 +11,8 @@ package protocol GrantStore: Sendable {
     /// The id of this machine's boot, to which every ``BootInstant`` of its boot clock belongs.
     var bootID: String { get }
 
-    /// Runs `body` in one transaction that excludes all other writers, in this process and in others.
+    /// Runs `body` in one transaction that excludes all other writers, in this process and in others, except
+    /// ``storePlain(_:at:)`` of other grants.
     ///
     /// Its writes are durable when this returns; if it throws, nothing is written.
     func transact<Result: Sendable>(
@@ -23,6 +24,17 @@ package protocol GrantStore: Sendable {
     func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
+
+    /// `true` if the store takes plain refreshes: one that several workers share, where each transaction excludes the
+    /// others and takes round trips.
+    var storesPlainRefreshes: Bool { get }
+
+    /// Stores plain refreshes in one step that excludes no other writer: each whose grant has neither been changed nor
+    /// claimed again since its claim; returns the ids of these.
+    ///
+    /// They are durable when this returns. ``StoreTransaction/takeUncountedSuccesses(of:)`` returns them for the health
+    /// of their clients. All others are left as they are, for ``storeResults(_:)``.
+    func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID>
 
     /// Leases, in one transaction, those of `ids` that are due by `dueBy` (`nil`: at any time) and not leased to
     /// another worker.
@@ -116,6 +128,10 @@ extension GrantStore {
     ) async throws -> Result {
         try await transact(body)
     }
+
+    package var storesPlainRefreshes: Bool { false }
+
+    package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
 
     package func takeIncidents() -> [StoreIncident] { [] }
 }

@@ -14,6 +14,7 @@ package final class InMemoryStore: AccountStore {
         var securityEvents: [String: Timestamp] = [:]
         var outbox = InMemoryOutbox()
         var health: [String: [UInt8]] = [:]
+        var uncountedSuccesses: [String: [UncountedSuccesses]] = [:]
         var notes: [String: String] = [:]
         var workers: [String: (report: WorkerReport, heartbeat: BootInstant)] = [:]
         var clockReading: ClockReading?
@@ -25,19 +26,23 @@ package final class InMemoryStore: AccountStore {
     private let random: any RandomSource
     private let epoch: String
     private let keepsNotices: Bool
+    package let storesPlainRefreshes: Bool
     private let state = Mutex(State())
 
-    /// Creates an empty store; `keepsNotices` is `true` if events that concern the backend go to the outbox.
+    /// Creates an empty store; `keepsNotices` is `true` if events that concern the backend go to the outbox, and
+    /// `storesPlainRefreshes` if it takes those, as PostgreSQL does.
     package init(
         timeSource: any TimeSource,
         random: any RandomSource = SystemRandom(),
         epoch: String = "memory",
-        keepsNotices: Bool = false
+        keepsNotices: Bool = false,
+        storesPlainRefreshes: Bool = false
     ) {
         self.timeSource = timeSource
         self.random = random
         self.epoch = epoch
         self.keepsNotices = keepsNotices
+        self.storesPlainRefreshes = storesPlainRefreshes
     }
 
     /// The number of transactions so far, including failed ones.
@@ -62,6 +67,27 @@ package final class InMemoryStore: AccountStore {
             let result = try body(transaction)
             state = transaction.state
             return result
+        }
+    }
+
+    package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> {
+        try withOpenState { state in
+            var stored: Set<GrantID> = []
+            for refresh in refreshes {
+                let (id, client) = (refresh.claimed.id, refresh.claimed.clientID)
+                // The lease may have been renewed since the claim.
+                guard var current = state.grants[id], current.lease?.claim == refresh.claimed.lease?.claim else {
+                    continue
+                }
+                current.setLease(refresh.claimed.lease)
+                guard current == refresh.claimed else { continue }
+                state.grants[id] = refresh.refreshed
+                state.uncountedSuccesses[client, default: []].append(
+                    UncountedSuccesses(at: now, count: 1, clientSecret: refresh.clientSecret)
+                )
+                stored.insert(id)
+            }
+            return stored
         }
     }
 

@@ -64,6 +64,10 @@ final class InMemoryTransaction: StoreTransaction {
     func setClientHealth(_ health: [UInt8], of clientID: String) {
         state.health[clientID] = health
     }
+
+    func takeUncountedSuccesses(of clientID: String) -> [UncountedSuccesses] {
+        state.uncountedSuccesses.removeValue(forKey: clientID) ?? []
+    }
 }
 
 extension InMemoryStore.State {

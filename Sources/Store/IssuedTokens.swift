@@ -10,41 +10,22 @@ package struct IssuedTokens: Hashable, Sendable {
     /// (`DuePolicy` and `RenewalDecision` slow it down), and must not push the first one off the list.
     package static let capacity = 128
     private static let digestLength = 16
+    /// A digest, and the time at which its token expires in eight bytes, the highest byte first.
+    private static let entryLength = digestLength + 8
 
-    private struct Entry: Hashable {
-        var digest: [UInt8]
-        var expiresAt: Timestamp
-    }
-
-    private var entries: [Entry] = []
+    /// The stored form, since most refreshes read the list and none needs more of it than the times.
+    private var entries: [UInt8] = []
 
     package init() {}
 
-    /// Parses the form that ``bytes`` returns; `nil` stands for an empty list.
+    /// Takes the form that ``bytes`` returns; `nil` stands for an empty list.
     package init(bytes: [UInt8]?) {
-        let bytes = bytes ?? []
-        let length = Self.digestLength + 8
-        for start in stride(from: 0, through: bytes.count - length, by: length) {
-            let end = start + Self.digestLength
-            let time = bytes[end..<end + 8].reduce(0) { $0 << 8 | UInt64($1) }
-            entries.append(
-                Entry(
-                    digest: Array(bytes[start..<end]),
-                    expiresAt: Timestamp(milliseconds: Int64(bitPattern: time))
-                )
-            )
-        }
+        guard let bytes else { return }
+        entries = bytes.count % Self.entryLength == 0 ? bytes : bytes.dropLast(bytes.count % Self.entryLength)
     }
 
     /// The stored form of the list; `nil` if it is empty.
-    package var bytes: [UInt8]? {
-        guard !entries.isEmpty else { return nil }
-        return entries.flatMap { entry in
-            let time = UInt64(bitPattern: entry.expiresAt.milliseconds)
-            return entry.digest
-                + stride(from: 56 as UInt64, through: 0, by: -8).map { UInt8(truncatingIfNeeded: time >> $0) }
-        }
-    }
+    package var bytes: [UInt8]? { entries.isEmpty ? nil : entries }
 
     /// Returns the digest of an access token: half of its SHA-256, which identifies the token without revealing it.
     package static func digest(of token: Secret) -> [UInt8] {
@@ -52,13 +33,33 @@ package struct IssuedTokens: Hashable, Sendable {
     }
 
     /// The instant at which the last of them expires; `nil` if there are none.
-    var end: Timestamp? { entries.map(\.expiresAt).max() }
+    var end: Timestamp? { starts.map(expiry).max() }
 
-    package func contains(_ digest: [UInt8]) -> Bool { entries.contains { $0.digest == digest } }
+    package func contains(_ digest: [UInt8]) -> Bool { starts.contains { self.digest(at: $0).elementsEqual(digest) } }
 
     /// Adds a token, and drops expired ones.
     package mutating func insert(_ digest: [UInt8], until expiresAt: Timestamp, at now: Timestamp) {
-        entries = entries.filter { $0.expiresAt > now && $0.digest != digest }.suffix(Self.capacity - 1)
-        entries.append(Entry(digest: digest, expiresAt: expiresAt))
+        precondition(digest.count == Self.digestLength)
+        let kept = starts.filter { expiry(at: $0) > now && !self.digest(at: $0).elementsEqual(digest) }
+            .suffix(Self.capacity - 1)
+        var next: [UInt8] = []
+        next.reserveCapacity((kept.count + 1) * Self.entryLength)
+        for start in kept { next.append(contentsOf: entries[start..<start + Self.entryLength]) }
+        next.append(contentsOf: digest)
+        let time = UInt64(bitPattern: expiresAt.milliseconds)
+        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
+            next.append(UInt8(truncatingIfNeeded: time >> shift))
+        }
+        entries = next
+    }
+
+    /// The positions at which entries begin.
+    private var starts: StrideTo<Int> { stride(from: 0, to: entries.count, by: Self.entryLength) }
+
+    private func digest(at start: Int) -> ArraySlice<UInt8> { entries[start..<start + Self.digestLength] }
+
+    private func expiry(at start: Int) -> Timestamp {
+        let bytes = entries[start + Self.digestLength..<start + Self.entryLength]
+        return Timestamp(milliseconds: Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) }))
     }
 }

@@ -12,6 +12,10 @@ package struct Lease: Hashable, Sendable {
     ///
     /// Only the claiming worker knows it; it is not stored with the lease.
     package var followsUnfinishedClaim: Bool
+    /// The version of the grant's row that the claim has read.
+    ///
+    /// Only the claiming worker knows it, for ``GrantStore/storePlain(_:at:)`` and ``StoreTransaction/replace(_:by:)``.
+    package var rowVersion = RowVersion()
 
     package init(
         owner: String,

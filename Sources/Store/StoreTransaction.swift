@@ -41,6 +41,11 @@ package protocol StoreTransaction {
     ///
     /// Throws if this would bring back the grant of a deleted user.
     func update(_ grant: Grant) throws
+    /// Replaces a grant as a claim returned it by a changed copy, unless the stored grant has changed since.
+    ///
+    /// Returns `false`, and writes nothing, if the stored grant differs in anything but the end of its lease. A lease
+    /// under another claim is such a difference. The caller then reads the grant and decides again.
+    func replace(_ claimed: Grant, by grant: Grant) throws -> Bool
     /// Adds an event to a grant's history, and a notice to the outbox if the store keeps notices and the event
     /// changes the profile.
     ///
@@ -53,6 +58,10 @@ package protocol StoreTransaction {
     /// Returns the health of a client: bytes that only the engine reads.
     func clientHealth(_ clientID: String) throws -> [UInt8]?
     func setClientHealth(_ health: [UInt8], of clientID: String) throws
+    /// Removes and returns the plain refreshes of a client that its stored health lacks; the caller adds them.
+    ///
+    /// They are as complete as the health itself: all that were stored before this transaction began to read.
+    func takeUncountedSuccesses(of clientID: String) throws -> [UncountedSuccesses]
 
     func user(_ id: String) throws -> User?
     func user(withGoogleUserID googleUserID: String) throws -> User?
@@ -78,4 +87,21 @@ package protocol StoreTransaction {
 extension StoreTransaction {
     /// Does nothing: the default for stores whose reads need no round trip.
     package func willRead(grants ids: [GrantID], healthOf clients: [String]) throws {}
+
+    /// Returns none: the default for stores without plain refreshes.
+    package func takeUncountedSuccesses(of clientID: String) throws -> [UncountedSuccesses] { [] }
+
+    /// Reads the stored grant and compares it: the default for stores that do not compare row versions.
+    package func replace(_ claimed: Grant, by grant: Grant) throws -> Bool {
+        try replaceIfSame(claimed, by: grant)
+    }
+
+    /// Replaces a grant if the stored one, which is read as a whole, is the same.
+    package func replaceIfSame(_ claimed: Grant, by grant: Grant) throws -> Bool {
+        guard var stored = try self.grant(claimed.id), stored.lease?.claim == claimed.lease?.claim else { return false }
+        stored.setLease(claimed.lease)
+        guard stored == claimed else { return false }
+        try update(grant)
+        return true
+    }
 }

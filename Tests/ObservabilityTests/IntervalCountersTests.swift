@@ -26,7 +26,7 @@ struct IntervalCountersTests {
                     for _ in 0..<100 {
                         let outcome: RefreshOutcome = task < 6 ? .refreshed : .lostLease
                         let latency: Duration? = task < 6 ? .milliseconds(40) : nil
-                        counters.record(event(outcome, latency: latency, lateness: .milliseconds(10 * task)))
+                        counters.record([event(outcome, latency: latency, lateness: .milliseconds(10 * task))])
                     }
                 }
             }

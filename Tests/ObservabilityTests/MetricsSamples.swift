@@ -111,7 +111,7 @@ enum MetricsSamples {
     static func counted(refreshes: [RefreshEvent]) -> IntervalCounts {
         let time = ManualTime()
         let counters = IntervalCounters(time: time)
-        for event in refreshes { counters.record(event) }
+        counters.record(refreshes)
         time.advance(by: .seconds(10))
         return counters.drain()
     }

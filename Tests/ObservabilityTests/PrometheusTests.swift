@@ -27,7 +27,7 @@ struct PrometheusTests {
     /// A report in which every family has a sample.
     static var full: PrometheusReport {
         let counters = IntervalCounters(time: ManualTime())
-        counters.record(MetricsSamples.full)
+        counters.record([MetricsSamples.full])
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(1))
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(40))
         counters.lifetime.recordVend(outcome: "not_found", duration: .seconds(60))

@@ -1,6 +1,7 @@
 import Foundation
 import Secrets
 import TestSupport
+import Testing
 
 /// A pooler in transaction mode before a server, on a socket in a folder.
 enum PgBouncer {
@@ -37,8 +38,9 @@ enum PgBouncer {
         } catch {
             outcome = .failure(error)
         }
-        let pid = try String(contentsOfFile: folder + "/pid", encoding: .utf8).split(separator: "\n").joined()
-        _ = try await ChildProcess.run(["kill", "-TERM", pid])
+        let file = try String(contentsOfFile: folder + "/pid", encoding: .utf8)
+        let pid = try #require(pid_t(file.trimmingCharacters(in: .newlines)))
+        #expect(kill(pid, SIGTERM) == 0)
         try await poll { !FileManager.default.fileExists(atPath: "/proc/\(pid)") }
         try outcome.get()
     }

@@ -1,3 +1,4 @@
+import Glibc
 import Secrets
 import Store
 import Testing
@@ -72,13 +73,13 @@ struct PostgresDeadlineTests {
             let backend = connection.serverProcess
             try #require(backend > 0)
             // The server's process is stopped, so that it cannot respond.
-            try await ChildProcess.run(["kill", "-STOP", "\(backend)"])
+            #expect(kill(backend, SIGSTOP) == 0)
             let outcome = ending(
                 of: StatementBatch(Self.one),
                 on: connection,
                 until: CallDeadline(in: .zero, grace: .zero)
             )
-            try await ChildProcess.run(["kill", "-CONT", "\(backend)"])
+            #expect(kill(backend, SIGCONT) == 0)
             #expect(outcome == Ending(code: .unreachable, losesConnection: true))
         }
     }

@@ -24,14 +24,22 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     }
 
     /// Calls `body` with a new, empty store whose clocks move only when the test moves them.
+    ///
+    /// Only the store in memory can choose if it takes plain refreshes.
     func withStore(
         keepsNotices: Bool = false,
+        storesPlainRefreshes: Bool = false,
         _ body: (any AccountStore, ManualTime) async throws -> Void
     ) async throws {
         let time = ManualTime()
         switch self {
         case .inMemory:
-            try await body(InMemoryStore(timeSource: time, keepsNotices: keepsNotices), time)
+            let store = InMemoryStore(
+                timeSource: time,
+                keepsNotices: keepsNotices,
+                storesPlainRefreshes: storesPlainRefreshes
+            )
+            try await body(store, time)
         case .sqlite:
             try await TemporaryFolder.with { folder in
                 let store = try SQLiteStore(

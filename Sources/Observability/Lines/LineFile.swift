@@ -44,12 +44,21 @@ struct LineFile: ~Copyable {
         if isOwned { close(descriptor) }
     }
 
-    /// Appends a line in one `write`, unless the system accepts only a part of it.
+    /// The largest number of bytes that are written at once.
+    ///
+    /// A write to a pipe stays whole only up to `PIPE_BUF`; Linux does not mix writes to a local file, however long.
+    var largestWrite: Int { identity?.isRegular == true ? 65_536 : 4_096 }
+
+    /// Appends lines in one `write`, unless the system accepts only a part of them; returns the number of lines that
+    /// were written, and the failure that stopped the writing.
     ///
     /// A line that cannot be written completely is removed if possible. Otherwise the next line begins with a line
     /// break, so that only one line is lost, never two.
-    mutating func append(_ line: [UInt8]) throws(LineFileError) {
-        let bytes = (endsInPartialLine ? [UInt8(ascii: "\n")] : []) + line + [UInt8(ascii: "\n")]
+    mutating func append(_ lines: Range<Int>, of block: LineBlock) -> (written: Int, failure: LineFileError?) {
+        let start = block.start(of: lines.lowerBound)
+        let text = block.bytes[start..<block.start(of: lines.upperBound)]
+        let head = endsInPartialLine ? 1 : 0
+        let bytes = endsInPartialLine ? ArraySlice([UInt8(ascii: "\n")]) + text : text
         var written = 0
         while written < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { buffer in
@@ -65,11 +74,15 @@ struct LineFile: ~Copyable {
             case EINTR: continue
             case EAGAIN: waitUntilWritable()
             default:
-                if written > 0, !removeLast(written) { endsInPartialLine = true }
-                throw LineFileError(call: "write", path: path, code: code)
+                let whole = lines.prefix { head + block.ends[$0] - start <= written }
+                let end = whole.isEmpty ? 0 : head + block.start(of: whole.upperBound) - start
+                if !whole.isEmpty { endsInPartialLine = false }
+                if written > end, !removeLast(written - end) { endsInPartialLine = true }
+                return (whole.count, LineFileError(call: "write", path: path, code: code))
             }
         }
         endsInPartialLine = false
+        return (lines.count, nil)
     }
 
     /// Waits until the reader of a pipe has read, or has gone.

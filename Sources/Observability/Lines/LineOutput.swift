@@ -22,23 +22,40 @@ struct LineOutput: ~Copyable {
         lastCheck = time.sinceBoot
     }
 
-    /// Writes a line; returns `false` if it is lost.
+    /// The result of writing some lines of a block.
+    struct Outcome {
+        /// The number of lines that are done: written or lost.
+        var done = 0
+        var lost = 0
+        /// `true` if the last of them was lost.
+        var isFailing = false
+    }
+
+    /// Writes lines of a block from `first` on, as many as one `write` may take.
     ///
     /// The diagnostic log reports the first loss and the end of the losses.
-    mutating func write(_ line: [UInt8]) -> Bool {
+    mutating func write(_ block: LineBlock, from first: Int) -> Outcome {
         followName()
-        do {
-            try file.append(line)
-        } catch {
-            if lost == 0 { diagnostics.error("lines are being lost", ["reason": error.description]) }
+        let lines = block.lines(from: first, upToBytes: file.largestWrite)
+        var outcome = Outcome()
+        while outcome.done < lines.count {
+            let (written, failure) = file.append(lines.dropFirst(outcome.done), of: block)
+            if written > 0 { reportRecovery() }
+            outcome.done += written
+            outcome.isFailing = failure != nil
+            guard let failure else { break }
+            if lost == 0 { diagnostics.error("lines are being lost", ["reason": failure.description]) }
             lost += 1
-            return false
+            outcome.done += 1
+            outcome.lost += 1
         }
-        if lost > 0 {
-            diagnostics.notice("lines are written again", ["lost": lost.description])
-            lost = 0
-        }
-        return true
+        return outcome
+    }
+
+    private mutating func reportRecovery() {
+        guard lost > 0 else { return }
+        diagnostics.notice("lines are written again", ["lost": lost.description])
+        lost = 0
     }
 
     /// Opens the file again by its name.

@@ -7,13 +7,13 @@ private import Synchronization
 ///
 /// Lines wait in a queue that one private serial Dispatch queue empties, so a stalled reader blocks one dedicated
 /// thread and no refresh. When the queue is full, new lines are lost and counted. Several processes may write to one
-/// file: it is opened for appending and each line is one `write`, which Linux does not mix with another on a local
+/// file: it is opened for appending and each `write` has whole lines, which Linux does not mix with others on a local
 /// file. In a pipe with several writers, only lines up to `PIPE_BUF` (4096 bytes) stay whole.
 ///
 /// The program ignores `SIGPIPE`, so a pipe without a reader is an ordinary error.
 package final class LineWriter: LineSink {
     private struct Backlog {
-        var lines: [[UInt8]] = []
+        var lines = LineBlock()
         /// The number of lines not yet written, including those that are being written.
         var count = 0
         var isDraining = false
@@ -26,9 +26,7 @@ package final class LineWriter: LineSink {
     }
 
     /// The time for which lines are collected: waking the queue for each line costs more than writing it.
-    private static let collectionDelay = DispatchTimeInterval.milliseconds(2)
-    /// The number of lines that are written before their places in the queue are released.
-    private static let batchSize = 32
+    private static let collectionDelay = DispatchTimeInterval.milliseconds(5)
 
     private let capacity: Int
     private let diagnostics: DiagnosticLog
@@ -52,7 +50,6 @@ package final class LineWriter: LineSink {
 
     @discardableResult
     package func write(_ line: JSONLine) -> Bool {
-        let bytes = line.bytes
         let (isSafe, overflowsNow) = backlog.withLock { backlog in
             guard backlog.count < capacity else {
                 backlog.dropped += 1
@@ -62,7 +59,7 @@ package final class LineWriter: LineSink {
             // A reader that is slightly too slow frees one place at a time. That counts as one overflow and is reported
             // once.
             if backlog.count <= capacity / 2 { backlog.isOverflowing = false }
-            backlog.lines.append(bytes)
+            backlog.lines.append(line)
             backlog.count += 1
             if !backlog.isDraining {
                 backlog.isDraining = true
@@ -80,11 +77,11 @@ package final class LineWriter: LineSink {
     package func reopen() {
         let before = backlog.withLock { backlog in
             backlog.reopenings += 1
-            defer { backlog.lines = [] }
+            defer { backlog.lines = LineBlock() }
             return backlog.lines
         }
         queue.async {
-            self.writeBatches(before)
+            self.write(before)
             self.output.withLock { $0.reopen() }
             self.backlog.withLock { $0.reopenings -= 1 }
             self.drain()
@@ -105,31 +102,31 @@ package final class LineWriter: LineSink {
     }
 
     private func drain() {
-        while let lines = nextLines() { writeBatches(lines) }
+        while let lines = nextLines() { write(lines) }
     }
 
-    private func writeBatches(_ lines: [[UInt8]]) {
-        var rest = lines[...]
-        while !rest.isEmpty {
-            let outcomes = output.withLock { output in rest.prefix(Self.batchSize).map { output.write($0) } }
-            rest = rest.dropFirst(outcomes.count)
+    private func write(_ lines: LineBlock) {
+        var first = 0
+        while first < lines.count {
+            let outcome = output.withLock { $0.write(lines, from: first) }
+            first += outcome.done
             backlog.withLock { backlog in
-                backlog.count -= outcomes.count
-                backlog.isFailing = outcomes.last == false
-                backlog.dropped += outcomes.count { !$0 }
+                backlog.count -= outcome.done
+                backlog.isFailing = outcome.isFailing
+                backlog.dropped += outcome.lost
             }
         }
     }
 
     /// Takes the waiting lines; returns `nil` and ends the drain if there are none.
-    private func nextLines() -> [[UInt8]]? {
+    private func nextLines() -> LineBlock? {
         backlog.withLock { backlog in
             // Lines that came after a request to reopen wait for the new file.
-            guard !backlog.lines.isEmpty, backlog.reopenings == 0 else {
+            guard backlog.lines.count > 0, backlog.reopenings == 0 else {
                 backlog.isDraining = false
                 return nil
             }
-            defer { backlog.lines = [] }
+            defer { backlog.lines = LineBlock() }
             return backlog.lines
         }
     }

@@ -21,12 +21,14 @@ package final class IntervalCounters: Sendable {
         state = Mutex(State(start: time.sinceBoot))
     }
 
-    package func record(_ event: RefreshEvent) {
-        lifetime.record(event)
+    package func record(_ refreshes: [RefreshEvent]) {
+        lifetime.record(refreshes)
         state.withLock { state in
-            state.outcomes[event.outcome, default: 0] += 1
-            state.lateness.record(event.lateness.wholeMilliseconds)
-            if let latency = event.latency { state.latency.record(latency.wholeMilliseconds) }
+            for event in refreshes {
+                state.outcomes[event.outcome, default: 0] += 1
+                state.lateness.record(event.lateness.wholeMilliseconds)
+                if let latency = event.latency { state.latency.record(latency.wholeMilliseconds) }
+            }
         }
     }
 

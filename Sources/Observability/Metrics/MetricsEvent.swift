@@ -15,11 +15,17 @@ package protocol MetricsEvent: Sendable {
 
 extension MetricsEvent {
     package func line(at instant: Timestamp, worker: String) -> JSONLine {
+        var line = Self.beginning(at: instant, worker: worker)
+        write(into: &line)
+        return line
+    }
+
+    /// Returns the fields that every line has.
+    static func beginning(at instant: Timestamp, worker: String) -> JSONLine {
         var line = JSONLine()
         line.field("time", instant.iso8601)
         line.field("event", Self.name)
         line.text("worker", worker, limit: TextLimit.name)
-        write(into: &line)
         return line
     }
 }

@@ -1,4 +1,5 @@
 package import Clocks
+private import JSON
 
 /// The log of the worker's actions for programs: one JSON object per line.
 package struct MetricsLog: Sendable {
@@ -21,6 +22,16 @@ package struct MetricsLog: Sendable {
     @discardableResult
     package func record(_ event: some MetricsEvent) -> Bool {
         sink.write(event.line(at: time.now, worker: worker))
+    }
+
+    /// Writes the lines of refreshes that ended together, which begin with the same fields.
+    package func record(_ refreshes: [RefreshEvent]) {
+        let beginning = RefreshEvent.beginning(at: time.now, worker: worker)
+        for refresh in refreshes {
+            var line = JSONLine(continuing: beginning)
+            refresh.write(into: &line)
+            sink.write(line)
+        }
     }
 
     /// The number of lines lost since the start, for the next summary.

@@ -11,7 +11,8 @@ package struct VendEvent: MetricsEvent {
             .string,
             """
             `served` (the stored token), `refreshed` (after a refresh that the service waited for), `warning` (the \
-            stored token, while refreshes of the grant fail), else the code of the error that it was answered with
+            stored token, while refreshes of the grant fail), else the code of the error, as the routes `/v1/grants/…` \
+            answer it
             """
         ),
         .always("scopes", .string, "the scopes that were asked for, separated by spaces; empty where none was named"),

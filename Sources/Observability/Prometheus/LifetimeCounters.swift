@@ -36,10 +36,12 @@ package final class LifetimeCounters: Sendable {
 
     package var counts: Counts { state.withLock { $0 } }
 
-    func record(_ event: RefreshEvent) {
+    func record(_ refreshes: [RefreshEvent]) {
         state.withLock { counts in
-            counts.refreshes[event.outcome, default: 0] += 1
-            if let latency = event.latency { counts.refreshDuration.record(latency) }
+            for event in refreshes {
+                counts.refreshes[event.outcome, default: 0] += 1
+                if let latency = event.latency { counts.refreshDuration.record(latency) }
+            }
         }
     }
 

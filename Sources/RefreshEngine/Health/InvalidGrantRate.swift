@@ -72,11 +72,30 @@ package struct InvalidGrantRate: Hashable, Sendable {
             $0.answers += 1
             if isInvalidGrant { $0.invalid += 1 }
         }
-        if blocks.last.map({ $0.answers >= Self.answersPerBlock }) ?? true {
-            blocks = blocks.suffix(1) + [Block(since: Self.minute(of: now))]
-        }
+        beginBlockIfFull(Self.minute(of: now))
         blocks[blocks.count - 1].answers += 1
         if isInvalidGrant { blocks[blocks.count - 1].invalid += 1 }
+    }
+
+    /// Counts answers of an earlier time that were not `invalid_grant`.
+    ///
+    /// They count in the current minute if theirs is over: an earlier minute would remove the later ones.
+    package mutating func record(successes count: Int, at time: Timestamp) {
+        let minute = max(Self.minute(of: time), minutes.last?.number ?? 0)
+        beginMinute(minute)
+        minutes[minutes.count - 1].answers += count
+        var rest = count
+        while rest > 0 {
+            beginBlockIfFull(minute)
+            let added = min(rest, Self.answersPerBlock - blocks[blocks.count - 1].answers)
+            blocks[blocks.count - 1].answers += added
+            rest -= added
+        }
+    }
+
+    private mutating func beginBlockIfFull(_ minute: Int64) {
+        guard blocks.last.map({ $0.answers >= Self.answersPerBlock }) ?? true else { return }
+        blocks = blocks.suffix(1) + [Block(since: minute)]
     }
 
     /// Counts a grant that was ended.

@@ -22,6 +22,12 @@ package struct RecentAnswers: Hashable, Sendable {
         answers.append(isInvalidGrant)
     }
 
+    /// Adds answers that were not `invalid_grant`.
+    package mutating func append(successes count: Int) {
+        let added = [Bool](repeating: false, count: min(max(0, count), Self.kept))
+        answers = Array((answers + added).suffix(Self.kept))
+    }
+
     package var isWave: Bool {
         let invalid = answers.count { $0 }
         return invalid >= Self.fewestInWave && invalid * Self.answersPerInvalid > answers.count

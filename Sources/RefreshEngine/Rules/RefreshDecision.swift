@@ -36,6 +36,12 @@ package struct RefreshDecision: Sendable {
         self.health = health
         self.alarm = alarm
     }
+
+    /// Adds the consequences of plain refreshes that were counted before this decision.
+    mutating func add(_ effect: ClientEffect) {
+        breakerChange = breakerChange ?? effect.breakerChange
+        endsOutage = endsOutage || effect.endsOutage
+    }
 }
 
 extension StoreTransaction {
@@ -43,6 +49,18 @@ extension StoreTransaction {
     func store(_ decision: RefreshDecision, at now: Timestamp) throws {
         guard let grant = decision.grant else { return }
         try update(grant)
+        try record(decision, about: grant, at: now)
+    }
+
+    /// Stores a decision about a grant as it was claimed; returns `false`, and stores nothing, if the stored grant has
+    /// changed since.
+    func store(_ decision: RefreshDecision, replacing claimed: Grant, at now: Timestamp) throws -> Bool {
+        guard let grant = decision.grant, try replace(claimed, by: grant) else { return false }
+        try record(decision, about: grant, at: now)
+        return true
+    }
+
+    private func record(_ decision: RefreshDecision, about grant: Grant, at now: Timestamp) throws {
         for event in decision.events { try record(event) }
         guard !decision.lostScopes.isEmpty else { return }
         let lost = decision.lostScopes.joined(separator: " ")

@@ -40,26 +40,8 @@ extension RefreshRules {
         case .flawed, .nothingToSend, .unreadable, .revocation:
             break
         }
-        effect.endsOutage = wasFailing && endsOutage(context)
-        if effect.endsOutage { context.health.outageEndedAt = context.now }
-        if !context.health.breaker.hasEndpointFailures {
-            context.health.failingSince = nil
-        } else if context.health.failingSince == nil {
-            context.health.failingSince = context.instant
-        }
+        effect.endsOutage = context.health.recordOutage(wasFailing: wasFailing, at: context.now, context.instant)
         return effect
-    }
-
-    /// `true` if the endpoint works again after an outage; the breaker has the answer already.
-    ///
-    /// Five failures and one success are an outage only if they took a while and no outage has ended shortly before.
-    private func endsOutage(_ context: DecisionContext) -> Bool {
-        let health = context.health
-        guard !health.breaker.endpointIsFailing else { return false }
-        let failedFor = health.failingSince.map { context.instant - $0 } ?? .zero
-        let endedLately =
-            health.outageEndedAt.map { $0 <= context.now && context.now - $0 < Breaker.shortestRetryInterval } ?? false
-        return failedFor >= Breaker.shortestOutage && !endedLately
     }
 
     /// Decides about a fault of the client: the grant stays as it is, and other grants are tried before it.

@@ -6,8 +6,11 @@ package struct CommittedResult: Sendable {
     package var decision: RefreshDecision
     /// The events of other grants that were recalled because of this result.
     package var recalled: [GrantEvent] = []
+    /// `true` if it was stored without its client's health.
+    package var isPlain = false
 
     /// The grant as stored; `nil` if it has been deleted since the claim.
     package var grant: Grant? { decision.grant }
-    package var health: ClientHealth { decision.health }
+    /// The client's health as stored; `nil` if it was not read.
+    package var health: ClientHealth? { isPlain ? nil : decision.health }
 }

@@ -30,14 +30,14 @@ package struct PassSummary: Sendable, Hashable {
         switch completion {
         case .handledElsewhere: skipped += 1
         case .abandoned, .refused: retrying += 1
-        case .committed(let result):
-            switch result.decision.outcome {
+        case .committed(let finished):
+            switch finished.outcome {
             case .refreshed: refreshed += 1
             case .held: held += 1
             case .suspended: suspended += 1
             case .reauthRequired: reauthRequired += 1
             case .disconnected: disconnected += 1
-            case .retrying, .unchanged: retrying += 1
+            case .retrying, .unchanged, nil: retrying += 1
             // Another process has changed or claimed the grant since, and handles it.
             case .void, .lostLease: skipped += 1
             }

@@ -12,11 +12,20 @@ struct RefreshDispatcher: Sendable {
     let clientSecrets: ClientSecrets
 
     /// The result of one request, with the fields for its log line.
-    struct Report: Sendable {
-        var result: RefreshResult
-        var status: Int?
-        var text: String?
-        var latency: Duration?
+    ///
+    /// It is shared on its way from the committer to the log, because copies of results are costly.
+    final class Report: Sendable {
+        let result: RefreshResult
+        let status: Int?
+        let text: String?
+        let latency: Duration?
+
+        init(result: RefreshResult, status: Int? = nil, text: String? = nil, latency: Duration? = nil) {
+            self.result = result
+            self.status = status
+            self.text = text
+            self.latency = latency
+        }
     }
 
     /// Sends the token requests of refreshes; returns a closure for each request that cancels it.

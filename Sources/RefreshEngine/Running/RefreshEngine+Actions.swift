@@ -11,13 +11,15 @@ extension RefreshEngine {
 
     private func execute(_ action: EngineAction) {
         switch action {
-        case .wakeLoop: wakeLoop()
+        case .wakeLoop:
+            wakeLoop()
+            for waiter in slotWaiters { waiter.resume() }
+            slotWaiters = []
         case .send(let refreshes): send(refreshes)
         case .cancel(let cancel): cancel()
         case .release(let claims, let end): Task { await release(claims, end: end) }
         case .complete(let signal, let completion): signal.complete(completion)
-        case .logRefresh(let committed, let refresh, let report):
-            log.committed(committed, refresh: refresh, report: report, at: time.now)
+        case .logRefreshes(let refreshes): log.committed(refreshes, at: time.now)
         case .logBreaker(let change, let client): log.breaker(change, client: client)
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)

@@ -77,16 +77,19 @@ extension RefreshEngine {
 
     /// Asks the store, which all workers share, if this worker may probe.
     func beginProbe(_ client: String) async -> Bool {
-        let deadline = configuration.leaseNeededToSend
+        let (deadline, now) = (configuration.leaseNeededToSend, time.now)
         do {
-            let (mayProbe, health) = try await store.transact { transaction in
-                let stored = try transaction.clientHealth(client)
-                var health = ClientHealth(stored: stored, epoch: transaction.leaseTime.epoch)
+            let (mayProbe, health, effect) = try await store.transact { transaction in
+                var cache = ClientHealthCache(transaction: transaction, at: now)
+                var health = try cache.health(of: client)
                 let mayProbe = health.breaker.beginProbe(at: transaction.leaseTime.instant, deadline: deadline)
-                if mayProbe { try transaction.setClientHealth(health.stored, of: client) }
-                return (mayProbe, health)
+                cache.set(health, of: client)
+                try cache.save()
+                return (mayProbe, health, cache.takeEffect(of: client))
             }
             state.updateHealth(health, of: client)
+            if let change = effect.breakerChange { log.breaker(change, client: client) }
+            if effect.endsOutage { expediteRetries(of: client) }
             return mayProbe
         } catch {
             reportStoreFailure(error, waiting: 1)

@@ -23,61 +23,78 @@ extension RefreshEngine {
         return summary
     }
 
+    /// Claims the due grants of a client as its pace and the in-flight limit allow.
+    ///
+    /// Each claim ends in a task of its own, so that requests keep going while the slowest answer of a claim is
+    /// awaited.
     private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws -> PassSummary {
         var summary = PassSummary()
         var cursor: DueEntry?
-        try await withThrowingTaskGroup(of: [RefreshCompletion].self) { group in
-            var pages = 0
+        try await withThrowingTaskGroup(of: PassSummary.self) { group in
             while true {
                 let page = try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: Self.passPageSize)
                 guard !page.isEmpty else { break }
                 cursor = page.last
-                // A few pages in flight at once keep requests going while the slowest answer of a page is awaited.
-                if pages >= mostPagesInFlight, let completions = try await group.next() {
-                    for completion in completions { summary.count(completion) }
+                var remaining = page[...]
+                while !remaining.isEmpty {
+                    let allowance = await waitForAllowance(of: client, wanting: remaining.count, until: end)
+                    guard allowance.count > 0 else {
+                        for _ in remaining { summary.count(.abandoned) }
+                        break
+                    }
+                    let ids = remaining.prefix(allowance.count).map(\.id)
+                    remaining = remaining.dropFirst(allowance.count)
+                    let (request, completions) = state.reserve(ids, dueBy: dueBy)
+                    if allowance.isProbe {
+                        // Its answer decides about the others.
+                        summary.add(await send(request, of: client, awaiting: completions))
+                    } else {
+                        group.addTask { await self.send(request, of: client, awaiting: completions) }
+                    }
                 }
-                pages += 1
-                group.addTask { await self.pass(page.map(\.id)[...], of: client, dueBy: dueBy, until: end) }
             }
-            for try await completions in group { for completion in completions { summary.count(completion) } }
+            for try await part in group { summary.add(part) }
         }
         return summary
     }
 
-    private var mostPagesInFlight: Int { max(4, 2 * state.maximumInFlight / Self.passPageSize) }
-
-    private func pass(
-        _ page: ArraySlice<GrantID>,
+    private func send(
+        _ request: ClaimRequest,
         of client: String,
-        dueBy: Timestamp,
-        until end: BootInstant
-    ) async -> [RefreshCompletion] {
-        var ended: [RefreshCompletion] = []
-        var remaining = page
-        while !remaining.isEmpty {
-            let allowed = await waitForAllowance(of: client, wanting: remaining.count, until: end)
-            guard allowed > 0 else { return ended + remaining.map { _ in .abandoned } }
-            let (completions, outcome) = await claimAndSend(Array(remaining.prefix(allowed)), dueBy: dueBy)
-            state.refund(outcome.lost, of: client, takenAt: time.sinceBoot)
-            for completion in completions { ended.append(await completion.value) }
-            remaining = remaining.dropFirst(allowed)
+        awaiting completions: [CompletionSignal]
+    ) async -> PassSummary {
+        let outcome = await claim(request)
+        state.refund(outcome.lost, of: client, takenAt: time.sinceBoot)
+        var summary = PassSummary()
+        for signal in completions {
+            // Most of them end together, and each wait would leave the actor and come back.
+            if let completion = signal.completion {
+                summary.count(completion)
+            } else {
+                summary.count(await signal.value)
+            }
         }
-        return ended
+        return summary
     }
 
     /// Returns the number of grants of a client that may be sent now.
     ///
     /// It waits for the pace, and returns 0 if the breaker is open, the engine is stopping or the time is up.
-    private func waitForAllowance(of client: String, wanting count: Int, until end: BootInstant) async -> Int {
+    private func waitForAllowance(
+        of client: String,
+        wanting count: Int,
+        until end: BootInstant
+    ) async -> (count: Int, isProbe: Bool) {
         while keyRing.standbyReason == nil {
             switch state.permitPass(count, of: client, until: end, under: conditions) {
-            case .send(let allowed): return allowed
-            case .askForProbe: return await beginProbe(client) ? 1 : 0
-            case .wait(let span): guard await sleepUnlessCancelled(span) else { return 0 }
-            case .stop: return 0
+            case .send(let allowed): return (allowed, false)
+            case .askForProbe: return (await beginProbe(client) ? 1 : 0, true)
+            case .wait(let span): guard await sleepUnlessCancelled(span) else { return (0, false) }
+            case .waitForSlot: await withCheckedContinuation { slotWaiters.append($0) }
+            case .stop: return (0, false)
             }
         }
-        return 0
+        return (0, false)
     }
 
     /// Waits; returns `false` if the task was cancelled.

@@ -20,6 +20,8 @@ package actor RefreshEngine {
     var wakeLoop: @Sendable () -> Void = {}
     /// Reports that the loop is alive, after each call of the store that it waited for.
     var reportProgress: @Sendable () -> Void = {}
+    /// The passes that wait until a refresh ends.
+    var slotWaiters: [CheckedContinuation<Void, Never>] = []
     /// The tasks that wait until nothing is in flight.
     var idleWaiters: [CheckedContinuation<Void, Never>] = []
     private let spill: (any ResultSpill)?

@@ -20,10 +20,10 @@ actor ResultCommitter {
         var failingSince: BootInstant?
         var hasGivenUp = false
 
-        /// Adds results; returns `true` if the caller must start the writing.
-        mutating func add(_ results: [PendingResult]) -> Bool {
-            waiting += results
-            if results.contains(where: \.refresh.isForced) { isAwaited = true }
+        /// Adds a result; returns `true` if the caller must start the writing.
+        mutating func add(_ result: PendingResult) -> Bool {
+            waiting.append(result)
+            if result.refresh.isForced { isAwaited = true }
             defer { isWriting = true }
             return !isWriting
         }
@@ -39,13 +39,14 @@ actor ResultCommitter {
     private static let batchSize = 100
     /// The size of a batch that is worth a commit.
     private static let worthwhileBatch = 50
-    /// The time that a smaller batch waits for answers that are still in flight.
-    private static let gatheringTime: Duration = .milliseconds(5)
+    /// The longest time that a smaller batch waits for answers that are still in flight.
+    private static let longestGathering: Duration = .milliseconds(15)
 
     private let store: any GrantStore
     private let time: any TimeSource
     private let random: any RandomSource
     private var rules: RefreshRules
+    private var plainBatches = PlainBatches()
     private let backOff = BackOff(first: .milliseconds(500), longest: .seconds(5))
     private let spill: (any ResultSpill)?
     private let onFailure: @Sendable (_ error: any Error, _ waiting: Int) -> Void
@@ -108,11 +109,7 @@ actor ResultCommitter {
     ///
     /// Unless a caller waits for it, it may wait a moment for the results of others.
     nonisolated func add(_ result: PendingResult) {
-        add([result])
-    }
-
-    private nonisolated func add(_ results: [PendingResult]) {
-        guard shared.withLock({ $0.add(results) }) else { return }
+        guard shared.withLock({ $0.add(result) }) else { return }
         Task { await writeAll() }
     }
 
@@ -175,13 +172,26 @@ actor ResultCommitter {
         while let batch = await nextBatch() { await write(batch) }
     }
 
+    /// Returns the time that results wait for those in flight; `nil` if they are stored at once.
+    ///
+    /// It grows with the number in flight, because the results of one claim come together, and each commit costs as
+    /// much as storing several results.
+    static func gatheringTime(waiting: Int, inFlight: Int) -> Duration? {
+        guard waiting < min(worthwhileBatch, inFlight) else { return nil }
+        return min(.milliseconds(5 + inFlight / 20), longestGathering)
+    }
+
     /// Returns the next results, read; `nil` if there are none, which ends the writing.
     private func nextBatch() async -> [ReadResult]? {
-        let isSmall = shared.withLock { shared in
-            let worthwhile = min(Self.worthwhileBatch, inFlight.load(ordering: .relaxed))
-            return !shared.waiting.isEmpty && shared.waiting.count < worthwhile && !shared.isAwaited
+        let gatheringTime = shared.withLock { shared in
+            shared.waiting.isEmpty || shared.isAwaited
+                ? nil
+                : Self.gatheringTime(
+                    waiting: shared.waiting.count,
+                    inFlight: inFlight.load(ordering: .relaxed)
+                )
         }
-        if isSmall { await pause(Self.gatheringTime) }
+        if let gatheringTime { await pause(gatheringTime) }
         let results = shared.withLock { shared in
             shared.isAwaited = false
             shared.isWriting = !shared.waiting.isEmpty
@@ -228,7 +238,7 @@ actor ResultCommitter {
         var failures = 0
         while !shared.withLock(\.hasGivenUp) {
             do {
-                let committed = try await commit(batch.map(\.report.result))
+                let committed = try await commitPlain(batch)
                 shared.withLock { $0.failingSince = nil }
                 if hasFailed.load(ordering: .relaxed) { hasFailed.store(false, ordering: .relaxed) }
                 guard endWriting(of: batch) else { return }
@@ -308,57 +318,87 @@ actor ResultCommitter {
     private func retryResultsSetAside() {
         guard !resultsSetAside.isEmpty else { return }
         defer { resultsSetAside = [] }
-        add(resultsSetAside)
+        for result in resultsSetAside { add(result) }
     }
 
-    private func commit(_ results: [RefreshResult]) async throws -> [CommittedResult] {
+    /// Stores a batch without the health of its clients if it may; grants that have changed since their claim follow
+    /// with it.
+    private func commitPlain(_ batch: [ReadResult]) async throws -> [CommittedResult] {
+        let now = time.now
+        guard
+            store.storesPlainRefreshes,
+            let entries = plainBatches.decide(
+                batch.map { ($0.refresh, $0.report.result) },
+                by: rules,
+                at: now,
+                time.sinceBoot
+            )
+        else { return try await commitTransaction(batch) }
+        let stored = try await store.storePlain(entries.map(\.refresh), at: now)
+        let changed = batch.filter { !stored.contains($0.refresh.grant.id) }
+        guard !changed.isEmpty else { return entries.map(\.committed) }
+        var others = try await commitTransaction(changed)[...]
+        return entries.map { stored.contains($0.refresh.claimed.id) ? $0.committed : others.removeFirst() }
+    }
+
+    private func commitTransaction(_ batch: [ReadResult]) async throws -> [CommittedResult] {
         let rules = rules
         let now = time.now
-        let units = results.map { _ in random.nextUnit() }
-        return try await store.storeResults { transaction in
-            try transaction.willRead(
-                grants: results.map(\.attempt.grant),
-                healthOf: Array(Set(results.map(\.attempt.clientID)))
-            )
-            var cache = ClientHealthCache(transaction: transaction)
-            var committed = try zip(results, units).map { result, unit in
-                try Self.apply(result, at: now, unit: unit, by: rules, in: transaction, cache: &cache)
+        let units = batch.map { _ in random.nextUnit() }
+        let clients = Set(batch.map(\.refresh.grant.clientID))
+        let committed = try await store.storeResults { transaction in
+            try transaction.willRead(grants: batch.map(\.refresh.grant.id), healthOf: Array(clients))
+            var cache = ClientHealthCache(transaction: transaction, at: now)
+            var committed: [CommittedResult] = []
+            committed.reserveCapacity(batch.count)
+            for (entry, unit) in zip(batch, units) {
+                committed.append(try Self.apply(entry, at: now, unit: unit, by: rules, in: transaction, cache: &cache))
             }
             try cache.save()
             // Each result gets its client's health after the whole batch.
             for index in committed.indices {
-                committed[index].decision.health = try cache.health(of: committed[index].result.attempt.clientID)
+                let client = committed[index].result.attempt.clientID
+                committed[index].decision.health = try cache.health(of: client)
+                committed[index].decision.add(cache.takeEffect(of: client))
             }
             return committed
         }
+        plainBatches.healthWasRead(of: clients, at: time.sinceBoot)
+        return committed
     }
 
+    /// Decides about a result, and stores the decision.
+    ///
+    /// The grant has seldom changed since its claim. So the rules first decide about the claimed grant, and the store
+    /// takes the decision only if the stored grant is the same. Otherwise they decide about the stored one.
     private static func apply(
-        _ result: RefreshResult,
+        _ entry: ReadResult,
         at now: Timestamp,
         unit: Double,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
         cache: inout ClientHealthCache
     ) throws -> CommittedResult {
+        let result = entry.report.result
         let client = result.attempt.clientID
         let health = try cache.health(of: client)
-        guard let grant = try transaction.grant(result.attempt.grant) else {
-            return CommittedResult(result: result, decision: RefreshDecision(.void, grant: nil, health: health))
-        }
-        let decision = rules.decide(
-            DecisionContext(
-                result: result,
-                grant: grant,
-                health: health,
-                now: now,
-                instant: transaction.leaseTime.instant,
-                unit: unit
+        let instant = transaction.leaseTime.instant
+        let decide = { grant in
+            rules.decide(
+                DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, unit: unit)
             )
-        )
-        try transaction.store(decision, at: now)
+        }
+        let claimed = entry.refresh.grant
+        var decision = decide(claimed)
+        if try !transaction.store(decision, replacing: claimed, at: now) {
+            guard let grant = try transaction.grant(claimed.id) else {
+                return CommittedResult(result: result, decision: RefreshDecision(.void, grant: nil, health: health))
+            }
+            decision = decide(grant)
+            try transaction.store(decision, at: now)
+        }
         cache.set(decision.health, of: client)
-        let recalled = try recall(decision.recalls, except: result.attempt.grant, at: now, in: transaction)
+        let recalled = try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
         return CommittedResult(result: result, decision: decision, recalled: recalled)
     }
 

@@ -8,8 +8,8 @@ struct ClientGate: Sendable {
     private(set) var health: ClientHealth
     /// The due grants of this client that wait for the breaker and the pacer, the longest overdue first.
     private(set) var queue: [GrantID] = []
-    /// The instant since which the queue has not been empty.
-    private(set) var waitingSince: BootInstant?
+    /// The last claim: its instant, and its round over the clients.
+    private(set) var lastClaim: (at: BootInstant, round: UInt64)?
     /// The position up to which this client's part of the due index has been read; `nil` once all of it
     /// that falls due soon was read.
     var cursor: DueEntry?
@@ -21,21 +21,29 @@ struct ClientGate: Sendable {
         self.health = health
     }
 
+    /// `true` if the breaker is closed and the endpoint's last answer was not a failure, as far as this worker knows.
+    var isBreakerIdle: Bool { !health.breaker.isOpen && !health.breaker.hasEndpointFailures }
+
     mutating func update(_ health: ClientHealth) {
         self.health = health
         pacer.limits = health.limits
     }
 
-    mutating func append(_ id: GrantID, at instant: BootInstant) {
-        if queue.isEmpty { waitingSince = instant }
+    mutating func append(_ id: GrantID) {
         queue.append(id)
     }
 
-    /// Removes and returns the first grants of the queue.
-    mutating func take(atMost count: Int, at instant: BootInstant) -> [GrantID] {
+    /// Removes and returns the first grants of the queue, for a claim.
+    mutating func take(atMost count: Int, at instant: BootInstant, inRound round: UInt64) -> [GrantID] {
         let taken = Array(queue.prefix(count))
         queue.removeFirst(taken.count)
-        waitingSince = queue.isEmpty ? nil : instant
+        lastClaim = (instant, round)
         return taken
+    }
+
+    /// Returns the rest of the pause after the last claim.
+    func pause(_ span: Duration, at instant: BootInstant) -> Duration {
+        guard let lastClaim else { return .zero }
+        return max(.zero, lastClaim.at + span - instant)
     }
 }

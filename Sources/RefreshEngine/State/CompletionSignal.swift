@@ -9,6 +9,10 @@ final class CompletionSignal: Sendable {
 
     private let state = Mutex(State())
 
+    /// The end of the refresh; `nil` while it is in flight.
+    var completion: RefreshCompletion? { state.withLock { $0.completion } }
+
+    /// Waits for the end of the refresh.
     var value: RefreshCompletion {
         get async {
             await withCheckedContinuation { waiter in

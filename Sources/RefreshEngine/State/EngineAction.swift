@@ -10,11 +10,11 @@ enum EngineAction: Sendable {
     /// Cancels a request.
     case cancel(@Sendable () -> Void)
     /// Releases leases in the store, and then reports them as released with this end.
-    indirect case release([GrantID: Int64], end: RefreshCompletion)
+    case release([GrantID: Int64], end: RefreshCompletion)
     /// Wakes the callers that wait for a refresh.
-    indirect case complete(CompletionSignal, RefreshCompletion)
-    /// Logs a refresh whose result is committed.
-    indirect case logRefresh(CommittedResult, InFlightRefresh, RefreshDispatcher.Report)
+    case complete(CompletionSignal, RefreshCompletion)
+    /// Logs refreshes whose results are committed.
+    case logRefreshes([FinishedRefresh])
     case logBreaker(Breaker.Change, client: String)
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
     /// Makes the grants of a client due that an outage left in back-off.

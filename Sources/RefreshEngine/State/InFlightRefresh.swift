@@ -10,15 +10,19 @@ final class InFlightRefresh: Sendable {
     let dueAt: Timestamp?
     /// `true` if a caller asked for the refresh before it was due.
     let isForced: Bool
+    /// `true` if its answer must be stored with the client's health, because the breaker is not closed or the endpoint
+    /// fails.
+    let needsHealth: Bool
     /// The end of the lease by this machine's boot clock; it is never later than the stored one, because the clock is
     /// read before the lease is requested.
     private let leaseEnd: Mutex<BootInstant>
 
-    init(grant: Grant, claim: Int64, isForced: Bool, leaseEnd: BootInstant) {
+    init(grant: Grant, claim: Int64, isForced: Bool, needsHealth: Bool = true, leaseEnd: BootInstant) {
         self.grant = grant
         self.claim = claim
         dueAt = grant.dueAt
         self.isForced = isForced
+        self.needsHealth = needsHealth
         self.leaseEnd = Mutex(leaseEnd)
     }
 

@@ -47,6 +47,8 @@ extension RefreshEngineState {
         case askForProbe
         /// The pass asks again after this time.
         case wait(Duration)
+        /// The pass asks again when a refresh has ended.
+        case waitForSlot
         /// The breaker is open, the engine is stopping or the time is up.
         case stop
     }
@@ -70,9 +72,10 @@ extension RefreshEngineState {
         case .all, nil: break
         }
         let free = min(count, maximumInFlight - slots.count)
-        let allowed = free < min(count, minimumFreeSlots) ? 0 : gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
+        guard free >= min(count, minimumFreeSlots) else { return .waitForSlot }
+        let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
         guard allowed == 0 else { return .send(allowed) }
-        let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(5))
+        let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, Self.gatheringTime)
         return conditions.instant + wait < end ? .wait(wait) : .stop
     }
 }

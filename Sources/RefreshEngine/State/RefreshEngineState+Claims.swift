@@ -57,6 +57,7 @@ extension RefreshEngineState {
                     grant: grant,
                     claim: number,
                     isForced: claim.dueBy == nil,
+                    needsHealth: gates[grant.clientID]?.isBreakerIdle != true,
                     leaseEnd: leasesEnd
                 )
                 slots[grant.id]?.refresh = refresh

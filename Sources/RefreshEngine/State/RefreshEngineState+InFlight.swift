@@ -38,7 +38,9 @@ extension RefreshEngineState {
     /// Refreshes have ended: their results are committed, were not sent, or cannot be stored before the stop.
     mutating func finished(_ batch: [FinishedRefresh], at conditions: Conditions) -> [EngineAction] {
         var actions: [EngineAction] = []
-        actions.reserveCapacity(2 * batch.count + 3)
+        actions.reserveCapacity(batch.count + 4)
+        let committed = batch.filter { $0.committed != nil }
+        if !committed.isEmpty { actions.append(.logRefreshes(committed)) }
         let slotsBefore = slots.count
         var unsent: [GrantID: Int64] = [:]
         var updatedClient: String?
@@ -49,14 +51,15 @@ extension RefreshEngineState {
             if let report = finished.report, case .granted = report.result.answer, let latency = report.latency {
                 inFlightLimit.record(latency, at: conditions.instant)
             }
-            if let committed = finished.committed, let report = finished.report {
-                actions.append(.logRefresh(committed, refresh, report))
-                // Each result holds its client's health after the whole batch.
+            if let committed = finished.committed {
+                // Each result holds its client's health after the whole batch, unless it was stored without it.
                 let client = refresh.grant.clientID
-                if client != updatedClient { updateHealth(committed.health, of: client) }
-                updatedClient = client
+                if client != updatedClient, let health = committed.health {
+                    updateHealth(health, of: client)
+                    updatedClient = client
+                }
                 apply(committed, client: client, at: conditions, &actions)
-                freeSlot(of: id, as: .committed(committed), &actions)
+                freeSlot(of: id, as: .committed(finished), &actions)
             } else if finished.isNotSent {
                 unsent[id] = refresh.claim
             } else {

@@ -94,7 +94,7 @@ extension RefreshEngineState {
             guard slots[id] == nil else { continue }
             addGate(of: client)
             guard (gates[client]?.queue.count ?? 0) < Self.longestQueue, queued.insert(id).inserted else { continue }
-            gates[client]?.append(id, at: conditions.instant)
+            gates[client]?.append(id)
         }
     }
 

@@ -54,14 +54,13 @@ extension RefreshEngine {
                 }
             }
             switch await refreshForCaller(grant, until: end).value {
-            case .committed(let result) where result.decision.outcome == .refreshed:
+            case .committed(let finished) where finished.outcome == .refreshed:
                 isAfterRefresh = true
-            case .committed(let result):
-                if case .unreadable(let error) = result.result.answer { throw VendingFailure.unreadable(error) }
-                guard result.decision.outcome != .void, let grant = result.grant, grant.state.isConnected else {
-                    continue
-                }
-                return try serveOldToken(of: grant, requirement, reason: result.result.code)
+            case .committed(let finished):
+                guard let committed = finished.committed else { continue }
+                if case .unreadable(let error) = committed.result.answer { throw VendingFailure.unreadable(error) }
+                guard finished.outcome != .void, let grant = committed.grant, grant.state.isConnected else { continue }
+                return try serveOldToken(of: grant, requirement, reason: committed.result.code)
             case .handledElsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOtherWorker(grant, until: end) else { continue }

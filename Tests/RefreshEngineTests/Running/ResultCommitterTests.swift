@@ -10,7 +10,7 @@ import Testing
 /// Results that cannot be stored wait and are counted; others do not wait for them.
 @Suite(.timeLimit(.minutes(10)))
 struct ResultCommitterTests {
-    private let time = ManualTime(immediateUpTo: .milliseconds(5))
+    private let time = ManualTime(immediateUpTo: .milliseconds(15))
 
     private func pending(
         _ number: Int64,

@@ -10,7 +10,7 @@ import TestSupport
 
 /// Engines over one store in memory, with a token endpoint that a closure implements.
 struct RunningEngineFixture {
-    let time = ManualTime(immediateUpTo: .milliseconds(5))
+    let time = ManualTime(immediateUpTo: .milliseconds(15))
     let store: InMemoryStore
     let vault: TokenVault
     let engine: RefreshEngine

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("Two workers on one store", .timeLimit(.minutes(10)))
 struct TwoWorkersTests {
-    @Test("No grant is refreshed by both, and the calls are as many as for one worker")
-    func shared() async throws {
-        let fixture = try EngineFixture(seed: 50)
+    @Test("No grant is refreshed by both, and the calls are as many as for one worker", arguments: [false, true])
+    func shared(storesPlainRefreshes: Bool) async throws {
+        let fixture = try EngineFixture(seed: 50, storesPlainRefreshes: storesPlainRefreshes)
         try await fixture.add(0..<300)
         let engines = [fixture.engine("first"), fixture.engine("second")]
         await fixture.run(engines, for: .seconds(4 * 3600), grain: .seconds(60))
@@ -24,9 +24,9 @@ struct TwoWorkersTests {
         #expect(try await fixture.states() == [.active: 300])
     }
 
-    @Test("When their loops run at the same instant, they share the due grants")
-    func atOnce() async throws {
-        let fixture = try EngineFixture(seed: 51)
+    @Test("When their loops run at the same instant, they share the due grants", arguments: [false, true])
+    func atOnce(storesPlainRefreshes: Bool) async throws {
+        let fixture = try EngineFixture(seed: 51, storesPlainRefreshes: storesPlainRefreshes)
         try await fixture.add(0..<400)
         let engines = [fixture.engine("first", maxRate: 5000), fixture.engine("second", maxRate: 5000)]
         await withTaskGroup { group in
@@ -80,9 +80,13 @@ struct TwoWorkersTests {
         #expect(fixture.google.accounts.values.allSatisfy { $0.longestGap == .zero })
     }
 
-    @Test("A breaker that one worker opened holds the other back too")
-    func sharedBreaker() async throws {
-        let fixture = try EngineFixture(seed: 54, lifetime: .seconds(600))
+    @Test("A breaker that one worker opened holds the other back too", arguments: [false, true])
+    func sharedBreaker(storesPlainRefreshes: Bool) async throws {
+        let fixture = try EngineFixture(
+            seed: 54,
+            lifetime: .seconds(600),
+            storesPlainRefreshes: storesPlainRefreshes
+        )
         try await fixture.add(0..<200)
         let engines = [
             fixture.engine("first", scanInterval: .seconds(2)), fixture.engine("second", scanInterval: .seconds(2)),

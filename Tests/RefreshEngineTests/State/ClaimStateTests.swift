@@ -39,6 +39,7 @@ struct ClaimStateTests {
         let actions = try fixture.commit([first[0]])
         #expect(actions.wakesLoop && actions.completions.allSatisfy(\.isCommitted))
         #expect(Set(fixture.state.slots.keys.map(\.rawValue)) == [2, 3, 4], "reserved slots count as in flight")
+        fixture.passGathering()
         #expect(fixture.firstStep().claimed == [5])
         let sent = try fixture.claimed(second).sent
         #expect(sent.count == 2)
@@ -55,6 +56,15 @@ struct ClaimStateTests {
         #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).wait != nil)
     }
 
+    @Test("The health of a batch counts even if its first results were stored without it")
+    func healthOfMixedBatch() throws {
+        var fixture = StateFixture(maxRate: 2_000)
+        let sent = try fixture.send(1...2)
+        _ = try fixture.commit(sent, health: fixture.openBreaker(), plain: 1)
+        fixture.queue(101...350)
+        #expect(fixture.firstStep().wait != nil)
+    }
+
     @Test("A scan while a claim is under way does not queue its grants again")
     func scanDuringClaim() throws {
         var fixture = StateFixture()
@@ -63,6 +73,7 @@ struct ClaimStateTests {
         fixture.queue(1...4)
         _ = try fixture.claimed(request)
         fixture.queue(1...4)
+        fixture.passGathering()
         #expect(fixture.firstStep().claimed == [4])
     }
 
@@ -132,9 +143,10 @@ struct ClaimStateTests {
             fixture.queue(1...3)
             let pause = try #require(fixture.firstStep().wait)
             pauses.append(pause)
-            fixture.pass(pause)
+            fixture.pass(max(pause, RefreshEngineState.gatheringTime))
             let retry = try fixture.beginClaim()
             _ = fixture.state.abandon(retry)
+            fixture.passGathering()
         }
         #expect(pauses[0] < pauses[1])
         fixture.queue(1...3)

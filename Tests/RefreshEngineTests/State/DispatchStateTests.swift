@@ -29,6 +29,7 @@ struct DispatchStateTests {
         #expect(fixture.firstStep().isEnd)
         let actions = try fixture.commit([sent[0]])
         #expect(actions.wakesLoop)
+        fixture.passGathering()
         #expect(fixture.firstStep().claimed == [5])
     }
 
@@ -41,6 +42,7 @@ struct DispatchStateTests {
         #expect(fixture.firstStep().claimed == [2])
         _ = try fixture.commit(sent)
         fixture.queue(1...1)
+        fixture.passGathering()
         #expect(fixture.firstStep().claimed == [1])
     }
 
@@ -60,9 +62,15 @@ struct DispatchStateTests {
         var fixture = StateFixture(maxRate: 50)
         fixture.queue(1...30)
         #expect(fixture.firstStep().claimed?.count == 10, "the pacer's burst is a fifth of a second")
-        #expect(fixture.firstStep().wait == .milliseconds(20))
-        fixture.pass(.milliseconds(20))
+        #expect(fixture.firstStep().wait == RefreshEngineState.gatheringTime)
+        fixture.passGathering()
         #expect(fixture.firstStep().claimed == [11])
+        fixture.pass(.seconds(1))
+        #expect(fixture.firstStep().claimed?.count == 10)
+        var round = fixture.state.beginRound()
+        fixture.pass(.milliseconds(40))
+        #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).claimed?.count == 2)
+        #expect(fixture.state.nextStep(of: &round, under: fixture.conditions).wait == .milliseconds(20))
     }
 
     @Test("Requests that were allowed and not sent are put back into the pace")
@@ -74,6 +82,7 @@ struct DispatchStateTests {
             return
         }
         fixture.state.refund(ids.count, of: client, takenAt: takenAt)
+        fixture.passGathering()
         #expect(fixture.firstStep().claimed?.count == 10)
     }
 
@@ -118,14 +127,56 @@ struct DispatchStateTests {
         #expect(Set(clients) == ["a", "b"] && clients[0] != clients[1] && clients[0] == clients[2])
     }
 
-    @Test("A short queue waits a moment for more grants while many are in flight")
-    func gathering() throws {
-        var fixture = StateFixture()
-        _ = try fixture.send(100...160)
-        fixture.queue(1...3)
+    @Test("A grant goes at once; those that follow shortly after wait a moment for more")
+    func gathering() {
+        var fixture = StateFixture(maxRate: 2_000)
+        fixture.queue(1...1)
+        #expect(fixture.firstStep().claimed == [1])
+        fixture.pass(.milliseconds(5))
+        fixture.queue(2...3)
         #expect(fixture.firstStep().wait == .milliseconds(20))
         fixture.pass(.milliseconds(20))
-        #expect(fixture.firstStep().claimed == [1, 2, 3])
+        #expect(fixture.firstStep().claimed == [2, 3])
+        fixture.pass(.milliseconds(1))
+        fixture.queue(4...110)
+        #expect(fixture.firstStep().claimed == Array(4...103), "as many as are worth a claim do not wait")
+    }
+
+    @Test("A client's pause after a claim does not hold up another client")
+    func gatheringOfClients() {
+        var fixture = StateFixture()
+        fixture.queue(1...1, of: "busy")
+        #expect(fixture.firstStep().client == "busy")
+        fixture.queue(2...2, of: "busy")
+        fixture.queue(11...11, of: "calm")
+        for _ in 0..<2 {
+            var round = fixture.state.beginRound()
+            let step = fixture.state.nextStep(of: &round, under: fixture.conditions)
+            #expect(step.claimed == nil || step.claimed == [11])
+        }
+        #expect(fixture.state.gates["calm"]?.queue.isEmpty == true)
+    }
+
+    @Test("With a small in-flight limit, half of it is worth a claim")
+    func gatheringWithinLimit() {
+        var fixture = StateFixture(maximumInFlight: 4)
+        fixture.queue(1...10)
+        #expect(fixture.firstStep().claimed == [1, 2, 3, 4])
+        #expect(fixture.firstStep().claimed == [5, 6, 7, 8], "nothing is in flight yet")
+    }
+
+    @Test("A grant that falls due during the pause after a claim does not wake the loop")
+    func wakeAfterPause() throws {
+        var fixture = StateFixture()
+        fixture.state.beginScan(at: fixture.conditions.instant)
+        fixture.queue(1...1)
+        #expect(fixture.firstStep().claimed == [1])
+        let now = fixture.conditions.now
+        fixture.state.expect(try Sample.grant(2, dueAt: now + .milliseconds(3)), at: now)
+        let next = fixture.state.nextIteration(after: nil, at: fixture.conditions)
+        #expect(next == now + RefreshEngineState.gatheringTime)
+        fixture.state.addGate(of: "calm")
+        #expect(fixture.state.nextIteration(after: nil, at: fixture.conditions) == now + .milliseconds(3))
     }
 
     @Test("Nothing is claimed while results wait for the store, or while a key is missing")

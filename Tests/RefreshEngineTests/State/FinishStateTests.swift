@@ -15,12 +15,12 @@ struct FinishStateTests {
         #expect(fixture.state.slots.isEmpty && actions.wakesLoop && actions.reportsIdle)
         let order = actions.compactMap { action in
             switch action {
-            case .logRefresh(_, let refresh, _): "logged \(refresh.grant.id.rawValue)"
+            case .logRefreshes(let refreshes): "logged \(refreshes.map(\.refresh.grant.id.rawValue))"
             case .complete: "completed"
             default: nil
             }
         }
-        #expect(order == ["logged 1", "completed", "logged 2", "completed"])
+        #expect(order == ["logged [1, 2]", "completed", "completed"])
     }
 
     @Test("The next due time comes into the window if it is near")

@@ -32,6 +32,9 @@ struct StateFixture {
         conditions.instant = conditions.instant + span
     }
 
+    /// Passes the time between claims of few grants.
+    mutating func passGathering() { pass(RefreshEngineState.gatheringTime) }
+
     // MARK: Events
 
     /// Queues overdue grants of a client, as a scan does.
@@ -86,20 +89,21 @@ struct StateFixture {
         return grant
     }
 
-    /// Reports results as committed, each with the grant's next due time.
+    /// Reports results as committed, each with the grant's next due time, and the first ones as stored without health.
     mutating func commit(
         _ refreshes: [InFlightRefresh],
         health: ClientHealth = ClientHealth(epoch: "boot"),
         endsOutage: Bool = false,
+        plain: Int = 0,
         dueIn span: Duration = .seconds(3000)
     ) throws -> [EngineAction] {
-        let batch = try refreshes.map { refresh in
+        let batch = try refreshes.enumerated().map { index, refresh in
             let result = RefreshResult(attempt: refresh.attempt, answer: try Sample.granted())
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
             var decision = RefreshDecision(.refreshed, grant: grant, health: health)
             decision.endsOutage = endsOutage
             decision.breakerChange = endsOutage ? .closed : nil
-            let committed = CommittedResult(result: result, decision: decision)
+            let committed = CommittedResult(result: result, decision: decision, isPlain: index < plain)
             return FinishedRefresh(
                 refresh: refresh,
                 report: RefreshDispatcher.Report(result: result, latency: .milliseconds(100)),

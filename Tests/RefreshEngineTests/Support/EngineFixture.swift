@@ -32,7 +32,7 @@ final class CapturedLines: LineSink {
 struct EngineFixture {
     static let clientID = "client"
 
-    let time = ManualTime(immediateUpTo: .milliseconds(5))
+    let time = ManualTime(immediateUpTo: .milliseconds(15))
     let random: SeededRandom
     let lines = CapturedLines()
     let google: FakeGoogle
@@ -44,11 +44,16 @@ struct EngineFixture {
         seed: UInt64 = 1,
         lifetime: Duration = .seconds(3600),
         rotates: Bool = false,
+        storesPlainRefreshes: Bool = false,
         wrap: (InMemoryStore) -> any GrantStore = { $0 }
     ) throws {
         random = SeededRandom(seed: seed)
         google = FakeGoogle(time: time, lifetime: lifetime, rotates: rotates)
-        memory = InMemoryStore(timeSource: time, random: random)
+        memory = InMemoryStore(
+            timeSource: time,
+            random: random,
+            storesPlainRefreshes: storesPlainRefreshes
+        )
         store = wrap(memory)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
