@@ -6,28 +6,15 @@ package enum BearerToken: Hashable, Sendable {
     case present(String)
 
     package init(of request: ServerRequest) {
-        let headers = request.headerValues("Authorization")
-        guard let header = headers.first else {
-            self = .missing
-            return
-        }
-        // With two headers, one component could trust the first and another the second.
-        guard headers.count == 1 else {
-            self = .malformed
-            return
-        }
-        let words = header.utf8.split(maxSplits: 2) { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        switch AuthorizationHeader(of: request) {
         // Another scheme cannot carry a token of this kind.
-        guard words.count > 1, Substring(words[0]).lowercased() == "bearer" else {
-            self = .missing
-            return
+        case .present("bearer", let parts) where !parts.isEmpty:
+            // A comma shows that a proxy has joined two headers.
+            let isToken = parts.count == 1 && !parts[0].utf8.contains(UInt8(ascii: ","))
+            self = isToken ? .present(String(parts[0])) : .malformed
+        case .repeated: self = .malformed
+        case .missing, .present: self = .missing
         }
-        // A comma shows that a proxy has joined two headers.
-        guard words.count == 2, !words[1].contains(UInt8(ascii: ",")) else {
-            self = .malformed
-            return
-        }
-        self = .present(String(Substring(words[1])))
     }
 
     /// The token; `nil` if the request does not have exactly one.

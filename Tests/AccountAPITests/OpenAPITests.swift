@@ -110,13 +110,27 @@ struct OpenAPITests {
     @Test("describes each status of token vending")
     func vending() {
         let refusals: [VendingError] = [
-            .invalidRequest("why"), .unauthorized, .forbidden("why"), .missingScopes(["openid"]), .notFound,
+            .invalidRequest("why"), .unauthorized, .forbidden(.user), .missingScopes(["openid"]), .notFound,
             .mustAct(state: .disconnected, reason: .none, since: Timestamp(milliseconds: 0)),
             .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadable,
         ]
         let operations = description.operations(tagged: "vending")
         #expect(operations.count == 2)
         for operation in operations { expect([200, 405] + refusals.map(\.status), describedFor: operation) }
+    }
+
+    @Test("describes each status of the token endpoint")
+    func tokenEndpoint() {
+        let refusals: [VendingError] = [
+            .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbidden(.user),
+            .missingScopes(["openid"]), .notFound, .unreadable, .auditUnavailable,
+        ]
+        let operations = description.operations(tagged: "oauth")
+        #expect(operations.map(\.name) == ["POST \(TokenVendingHandler.tokenEndpointPath)"])
+        let statuses = refusals.map { TokenEndpointError($0).response.status }
+        for operation in operations {
+            expect([200, TokenEndpointError.wrongMethod.response.status] + statuses, describedFor: operation)
+        }
     }
 
     private func expect(_ statuses: [Int], describedFor operation: OpenAPIDescription.Operation) {

@@ -1,4 +1,5 @@
 import Clocks
+import HTTPServer
 import JSON
 
 @testable import AccountAPI
@@ -13,6 +14,8 @@ extension FuzzTarget {
         FuzzTarget(name: "security_event", run: readSecurityEvent),
         FuzzTarget(name: "key_set", run: readKeySet),
         FuzzTarget(name: "sealed", run: openSealed),
+        FuzzTarget(name: "token_form", run: readTokenForm),
+        FuzzTarget(name: "basic", run: readBasicCredentials),
     ]
 
     private static let now = Timestamp(secondsSince1970: 1_790_000_000)
@@ -98,5 +101,41 @@ extension FuzzTarget {
             _ = try ring.open(try SealedSecret(bytes: bytes), for: context)
             fatalError("violated: only what was sealed can be opened")
         } catch {}
+    }
+
+    private static let service = Service(
+        name: "mailer",
+        credentialHash: Digest.sha256(Array("rwc_a".utf8)),
+        scopes: .everything,
+        users: .everything
+    )
+
+    /// The form of a request for a token.
+    private static func readTokenForm(_ input: [UInt8]) {
+        let type: ServerRequest.Field = ("Content-Type", "application/x-www-form-urlencoded")
+        let request = ServerRequest(method: "POST", path: "/oauth2/token", headers: [type], body: input)
+        do throws(VendingError) {
+            let form = try TokenEndpointForm(request)
+            if let login = try ServiceLogin(request, form) {
+                require(!login.name.isEmpty && !login.credential.isEmpty, "a login is complete")
+            }
+            let parsed = try TokenEndpointRequest(form, from: service)
+            require((1...4096).contains(parsed.userID.utf8.count), "a user id is bounded")
+            require(!parsed.userID.utf8.contains { $0 < 0x20 || $0 == 0x7f }, "a user id is printable")
+            require(!parsed.userID.hasPrefix("rwh_"), "only what was sealed is a handle")
+            require(parsed.demands.scopes.count <= 1024, "the number of scopes is bounded")
+        } catch {
+            let response = TokenEndpointError(error).response
+            require([400, 401].contains(response.status), "a form is refused as such")
+            require(!response.body.isEmpty, "an error has a body")
+        }
+    }
+
+    /// The input is the value of the header after the scheme.
+    private static func readBasicCredentials(_ input: [UInt8]) {
+        let value = "Basic " + String(decoding: input, as: UTF8.self)
+        let request = ServerRequest(method: "POST", path: "/", headers: [("Authorization", value)])
+        guard case .present(let name, _) = BasicCredentials(of: request) else { return }
+        require(name.utf8.count <= 4 * input.count, "a name is not longer than its text")
     }
 }

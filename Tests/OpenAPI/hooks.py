@@ -1,5 +1,6 @@
 """Hooks for schemathesis: the credentials of the caller, and values that the worker or Google must know."""
 
+import base64
 import itertools
 import json
 import os
@@ -29,15 +30,17 @@ class Callers:
     """A user for the public routes, a service for the internal ones."""
 
     def get(self, case, context):
+        if "oauth" in context.operation.tags:
+            return "Basic " + base64.b64encode(f"mailer:{accounts.SERVICE_KEY}".encode()).decode()
         if "internal" in context.operation.tags:
-            return accounts.SERVICE_KEY
+            return f"Bearer {accounts.SERVICE_KEY}"
         if name_of(context.operation) in ("deleteUser", "deleteUserByFormerName"):
             # A deleted user cannot make further calls.
-            return accounts.user_token(f"leaver-{next(numbers)}")
-        return accounts.user_token(SETUP.user)
+            return f"Bearer {accounts.user_token(f'leaver-{next(numbers)}')}"
+        return f"Bearer {accounts.user_token(SETUP.user)}"
 
     def set(self, case, token, context):
-        case.headers["Authorization"] = f"Bearer {token}"
+        case.headers["Authorization"] = token
 
 
 @schemathesis.serializer("application/secevent+jwt")
@@ -97,6 +100,16 @@ def with_rejected_token(case):
         case.body = {**case.body, "access_token": SETUP.vended_token()}
 
 
+def with_subject(case):
+    """Names the user; the service authenticates itself by the header, so not in the form too."""
+    body = {name: value for name, value in case.body.items() if not name.startswith("client_")}
+    subject = "subject_token" if "subject_token" in body else "refresh_token"
+    body[subject] = SETUP.vended_user
+    if body.get("scope"):
+        body["scope"] = " ".join(SETUP.scopes)
+    case.body = body
+
+
 CHANGES = {
     "storeGmailTokens": with_google_token,
     "storeGmailTokensByOldName": with_google_token,
@@ -106,4 +119,5 @@ CHANGES = {
     "receiveSecurityEvent": with_security_event,
     "vendToken": with_granted_scopes,
     "renewToken": with_rejected_token,
+    "requestToken": with_subject,
 }

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+import urllib.parse
 
 import accounts
 
@@ -41,6 +42,14 @@ class RareAnswers:
         body = {"access_token": token}
         operation = "/v1/grants/{user_id}/token/refresh"
         self.request(status, operation, "POST", path, body, accounts.SERVICE_KEY, listener=self.deployment.internal)
+
+    def request_oauth(self, status, user, secret=accounts.SERVICE_KEY, **more):
+        """Asks the token endpoint, as an OAuth library does."""
+        form = {"grant_type": "refresh_token", "refresh_token": user, "client_id": "mailer", "client_secret": secret}
+        body = urllib.parse.urlencode({**form, **more})
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        path = "/oauth2/token"
+        self.request(status, path, "POST", path, body, listener=self.deployment.internal, headers=headers)
 
     def connected(self, user):
         """A user who has connected an account, and the grant at Google."""
@@ -88,6 +97,21 @@ class RareAnswers:
         self.request_token(403, "limited", "?scope=https://www.googleapis.com/auth/drive")
         self.request_token(400, "limited", "?min_ttl=soon")
         self.request_token(401, "limited", bearer="unknown")
+        self.request_oauth(200, "limited", scope="openid")
+        self.request_oauth(400, "limited", scope="https://www.googleapis.com/auth/drive")
+        self.request_oauth(400, "limited", grant_type="password")
+        self.request_oauth(401, "limited", secret="unknown")
+        self.request_oauth(413, "limited", x="x" * 70_000)
+        limited = {"client_id": "limited", "secret": LIMITED_KEY}
+        self.request_oauth(200, "limited", scope="openid", **limited)
+        self.request_oauth(400, "limited", **limited)
+        exchange = {
+            "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+            "subject_token": "limited",
+            "subject_token_type": "urn:ietf:params:oauth:token-type:refresh_token",
+        }
+        self.request_oauth(200, "limited", **exchange)
+        self.request_oauth(400, "limited", audience="gmail", **exchange)
 
     def death(self):
         """A grant that Google ends, and one that an outage hides."""
@@ -95,10 +119,12 @@ class RareAnswers:
         self.deployment.sandbox.change(grant, revoked=True)
         self.deployment.expire("dead", "hidden")
         self.request_token(409, "dead")
+        self.request_oauth(400, "dead")
         self.request_renewal(409, "dead", grant["access_token"])
         self.request_public(200, "GET", "/v1/user/me", bearer=accounts.user_token("dead"))
         self.deployment.sandbox.settings(outage="reset")
         self.request_token(503, "hidden")
+        self.request_oauth(503, "hidden")
         self.request_renewal(503, "hidden", hidden["access_token"])
         self.request_public(
             502, "POST", "/v1/auth/gmail-tokens", {"access_token": "unreachable"}, accounts.user_token("hidden")

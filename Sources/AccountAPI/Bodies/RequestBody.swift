@@ -6,24 +6,18 @@ enum RequestBody {
     /// Reads an object from JSON.
     static func json(_ request: ServerRequest) throws(RequestBodyError) -> BodyFields {
         guard request.declaresBody else { throw .undeclared }
-        guard mediaType(of: request) == "application/json" else { throw .unsupportedMediaType }
+        guard request.mediaType == "application/json" else { throw .unsupportedMediaType }
         return try object(in: request.body)
     }
 
     /// Reads an object from JSON, or the fields of a form.
     static func jsonOrForm(_ request: ServerRequest) throws(RequestBodyError) -> BodyFields {
         guard request.declaresBody else { throw .undeclared }
-        switch mediaType(of: request) {
+        switch request.mediaType {
         case "application/json": return try object(in: request.body)
         case "application/x-www-form-urlencoded": return BodyFields(form(request))
         default: throw .unsupportedMediaType
         }
-    }
-
-    /// Returns the type without its parameters, in lower case.
-    private static func mediaType(of request: ServerRequest) -> String? {
-        guard let type = request.header("Content-Type")?.split(separator: ";").first else { return nil }
-        return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 
     private static func object(in body: [UInt8]) throws(RequestBodyError) -> BodyFields {
@@ -36,5 +30,13 @@ enum RequestBody {
         Dictionary(grouping: request.form, by: \.name).mapValues { fields in
             fields.count == 1 ? .string(fields[0].value) : .array(fields.map { .string($0.value) })
         }
+    }
+}
+
+extension ServerRequest {
+    /// The type of the body without its parameters, in lower case.
+    var mediaType: String? {
+        guard let type = header("Content-Type")?.split(separator: ";").first else { return nil }
+        return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 }

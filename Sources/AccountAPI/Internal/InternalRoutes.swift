@@ -36,6 +36,9 @@ package struct InternalRoutes: Sendable {
             Route("POST", "/v1/grants/{user_id}/token/refresh") { [vending] request, values in
                 .respond(await vending.renewedToken(for: request, userID: values["user_id"]))
             },
+            Route("POST", TokenVendingHandler.tokenEndpointPath) { [vending] request, _ in
+                .respond(await vending.tokenEndpointResponse(to: request))
+            },
             Route(
                 "GET",
                 "/healthz",
@@ -72,12 +75,17 @@ package struct InternalRoutes: Sendable {
         Router(
             routes,
             unknownPath: { _ in Self.error("unknown_path", "there is no such route", status: 404) },
-            wrongMethod: { _, _ in Self.error("method_not_allowed", "the route has other methods", status: 405) }
+            wrongMethod: { request, _ in
+                request.path == TokenVendingHandler.tokenEndpointPath
+                    ? TokenEndpointError.wrongMethod.response
+                    : Self.error("method_not_allowed", "the route has other methods", status: 405)
+            }
         )
     }
 
     /// Returns the response to a request that the server itself refuses.
     package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
+        guard path != TokenVendingHandler.tokenEndpointPath else { return TokenEndpointError(refusal).response }
         let code = refusal.status == 503 ? "unavailable" : "invalid_request"
         return error(code, refusal.reason, status: refusal.status)
     }

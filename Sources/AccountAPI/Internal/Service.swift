@@ -18,28 +18,46 @@ package struct Service: Hashable, Sendable {
     }
 
     package let name: String
+    /// The SHA-256 of the service's credential.
+    let credentialHash: [UInt8]
     package let scopes: Allowance
     package let users: Allowance
 
-    package init(name: String, scopes: Allowance, users: Allowance) {
+    init(name: String, credentialHash: [UInt8], scopes: Allowance, users: Allowance) {
         self.name = name
+        self.credentialHash = credentialHash
         self.scopes = scopes
         self.users = users
     }
 }
 
 extension Service {
+    /// The reason why a service may not have a token that it asked for.
+    enum Refusal: Hashable, Sendable {
+        case user
+        /// The service must name scopes, and named none.
+        case unnamedScopes
+        case scopes
+
+        var message: String {
+            switch self {
+            case .user: "this service may not have tokens of this user"
+            case .unnamedScopes: "this service must name the scopes that it needs"
+            case .scopes: "this service may not have all of the requested scopes"
+            }
+        }
+    }
+
+    package func mayHaveTokens(ofUser userID: String) -> Bool { users.covers(userID) }
+
     /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
     ///
     /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.
-    func refusal(forUser userID: String, scopes requested: [ScopeName]) -> String? {
-        guard users.covers(userID) else { return "this service may not have tokens of this user" }
+    func refusal(forUser userID: String, scopes requested: [ScopeName]) -> Refusal? {
+        guard mayHaveTokens(ofUser: userID) else { return .user }
         guard scopes != .everything else { return nil }
-        guard !requested.isEmpty else { return "this service must name the scopes that it needs" }
-        guard requested.allSatisfy({ scopes.covers($0.canonical) }) else {
-            return "this service may not have all of the requested scopes"
-        }
-        return nil
+        guard !requested.isEmpty else { return .unnamedScopes }
+        return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .scopes
     }
 }

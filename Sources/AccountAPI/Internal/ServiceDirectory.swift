@@ -22,4 +22,11 @@ package final class ServiceDirectory: Sendable {
         let hash = Digest.sha256(Array(credential.utf8))
         return list.withLock { $0.services[hash] }
     }
+
+    /// Returns the service with this name if the credential is its own.
+    package func service(named name: String, presenting credential: String) -> Service? {
+        let hash = Digest.sha256(Array(credential.utf8))
+        guard let service = list.withLock({ $0.service(named: name) }) else { return nil }
+        return ConstantTime.areEqual(service.credentialHash, hash) ? service : nil
+    }
 }

@@ -2,15 +2,20 @@ import JSON
 private import Secrets
 private import Store
 
-/// The services of a services file, by the SHA-256 of their credentials.
+/// The services of a services file.
 package struct ServiceList: Hashable, Sendable {
+    /// By the SHA-256 of their credentials.
     let services: [[UInt8]: Service]
+    private let byName: [String: Service]
 
     package var count: Int { services.count }
 
     init(services: [[UInt8]: Service]) {
         self.services = services
+        byName = Dictionary(uniqueKeysWithValues: services.values.map { ($0.name, $0) })
     }
+
+    package func service(named name: String) -> Service? { byName[name] }
 }
 
 extension ServiceList {
@@ -65,7 +70,7 @@ extension ServiceList {
         }
         let scopes = try allowance(members["scopes"], at: "\(place).scopes") { ScopeName($0)?.canonical }
         let users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
-        return (hash, Service(name: name, scopes: scopes, users: users))
+        return (hash, Service(name: name, credentialHash: hash, scopes: scopes, users: users))
     }
 
     /// Returns the members of an object that must have exactly these names.

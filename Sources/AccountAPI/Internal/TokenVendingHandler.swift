@@ -9,17 +9,17 @@ import Store
 /// Handles requests for access tokens: checks the service's permission, returns the token, and writes the audit.
 package struct TokenVendingHandler: Sendable {
     /// The fields of the audit's line that are known so far.
-    private struct Audit {
+    struct Audit {
         var scopes: [ScopeName] = []
         var grant: GrantID?
     }
 
     private let provider: TokenProvider
-    private let services: ServiceDirectory
+    let services: ServiceDirectory
     private let metrics: MetricsLog
     private let counters: LifetimeCounters
     private let diagnostics: DiagnosticLog
-    private let time: any TimeSource
+    let time: any TimeSource
 
     package init(
         provider: TokenProvider,
@@ -46,13 +46,14 @@ package struct TokenVendingHandler: Sendable {
         guard let service = service(of: request) else { return nil }
         var audit = Audit()
         do {
-            let vendingRequest = try permittedRequest(request.query, userID: userID, for: service, &audit)
+            let demands = try TokenVendingRequest(request.query)
+            try permit(demands, userID: userID, for: service, &audit)
             guard let stored = try provider.immediateGrant(ofUser: userID) else { return nil }
-            let grant = try usable(stored, vendingRequest, &audit)
-            guard let token = try provider.storedToken(of: grant, minimumLife: vendingRequest.minimumLife) else {
+            let grant = try usable(stored, demands, &audit)
+            guard let token = try provider.storedToken(of: grant, minimumLife: demands.minimumLife) else {
                 return nil
             }
-            return deliver(token, to: service, audit, forced: false, since: start)
+            return response(to: deliver(token, to: service, audit, forced: false, since: start))
         } catch {
             // Nothing is recorded yet: `token(for:userID:)` reaches the same refusal and records it.
             return nil
@@ -63,9 +64,8 @@ package struct TokenVendingHandler: Sendable {
     /// share.
     package func token(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: false) { service, audit in
-            let vendingRequest = try permittedRequest(request.query, userID: userID, for: service, &audit)
-            let grant = try usable(try await provider.grant(ofUser: userID), vendingRequest, &audit)
-            return try await provider.token(of: grant, minimumLife: vendingRequest.minimumLife)
+            let demands = try TokenVendingRequest(request.query)
+            return try await token(of: userID, demands, for: service, &audit)
         }
     }
 
@@ -73,8 +73,9 @@ package struct TokenVendingHandler: Sendable {
     package func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: true) { service, audit in
             let rejected = try TokenVendingRequest.rejectedToken(in: request.body)
-            let vendingRequest = try permittedRequest(request.query, userID: userID, for: service, &audit)
-            let grant = try usable(try await provider.grant(ofUser: userID), vendingRequest, &audit)
+            let demands = try TokenVendingRequest(request.query)
+            try permit(demands, userID: userID, for: service, &audit)
+            let grant = try usable(try await provider.grant(ofUser: userID), demands, &audit)
             return try await provider.renewedToken(of: grant, insteadOf: rejected)
         }
     }
@@ -82,51 +83,68 @@ package struct TokenVendingHandler: Sendable {
     /// `true` if the request has the credential of any service.
     func isFromService(_ request: ServerRequest) -> Bool { service(of: request) != nil }
 
-    /// Parses the query, and checks that the service may send it.
-    private func permittedRequest(
-        _ query: [ServerRequest.Field],
+    /// Returns the token of a user, after a refresh if necessary, if the service may have it.
+    func token(
+        of userID: String,
+        _ demands: TokenVendingRequest,
+        for service: Service,
+        _ audit: inout Audit
+    ) async throws -> VendedToken {
+        try permit(demands, userID: userID, for: service, &audit)
+        let grant = try usable(try await provider.grant(ofUser: userID), demands, &audit)
+        return try await provider.token(of: grant, minimumLife: demands.minimumLife)
+    }
+
+    /// Checks that the service may send the request.
+    private func permit(
+        _ demands: TokenVendingRequest,
         userID: String,
         for service: Service,
         _ audit: inout Audit
-    ) throws(VendingError) -> TokenVendingRequest {
-        let vendingRequest = try TokenVendingRequest(query)
-        audit.scopes = vendingRequest.scopes
+    ) throws(VendingError) {
+        audit.scopes = demands.scopes
         // Before the store is read, so that a service does not learn anything about other users.
-        if let problem = service.refusal(forUser: userID, scopes: vendingRequest.scopes) { throw .forbidden(problem) }
-        return vendingRequest
+        if let refusal = service.refusal(forUser: userID, scopes: demands.scopes) { throw .forbidden(refusal) }
     }
 
     /// Returns the grant if one of its tokens can satisfy the request.
-    private func usable(_ stored: Grant?, _ vendingRequest: TokenVendingRequest, _ audit: inout Audit)
-        throws(VendingError)
-        -> Grant
-    {
+    private func usable(
+        _ stored: Grant?,
+        _ demands: TokenVendingRequest,
+        _ audit: inout Audit
+    ) throws(VendingError) -> Grant {
         guard let grant = stored, grant.reason != .userDeleted else { throw .notFound }
         audit.grant = grant.id
         guard grant.state.isConnected else {
             throw .mustAct(state: grant.state, reason: grant.reason, since: grant.since)
         }
-        let missing = ScopeName.missing(vendingRequest.scopes, in: grant.scope)
+        let missing = ScopeName.missing(demands.scopes, in: grant.scope)
         guard missing.isEmpty else { throw .missingScopes(missing) }
         return grant
     }
 
+    /// Vends to the service of the request's credential.
     private func vend(
         _ request: ServerRequest,
         forced: Bool,
         _ body: (Service, inout Audit) async throws -> VendedToken
     ) async -> ServerResponse {
         let start = time.sinceBoot
-        guard let service = service(of: request) else {
-            diagnostics.info(
-                "refused a request for a token: its credential is missing or unknown",
-                ["from": request.peerAddress]
-            )
-            return refuse(.unauthorized, since: start)
-        }
+        guard let service = service(of: request) else { return refusedStranger(request, since: start).response }
+        let result = await vend(to: service, forced: forced, since: start) { audit in try await body(service, &audit) }
+        return response(to: result)
+    }
+
+    /// Returns the token of `body` once the audit's line is recorded; a refusal is recorded too.
+    func vend(
+        to service: Service,
+        forced: Bool,
+        since start: BootInstant,
+        _ body: (inout Audit) async throws -> VendedToken
+    ) async -> Result<VendedToken, VendingError> {
         var audit = Audit()
         do {
-            let token = try await body(service, &audit)
+            let token = try await body(&audit)
             // The refresh may have narrowed the grant.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
             guard missing.isEmpty else { throw VendingError.missingScopes(missing) }
@@ -137,7 +155,7 @@ package struct TokenVendingHandler: Sendable {
                 diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
             }
             _ = record(refusal.code, service, audit, forced: forced)
-            return refuse(refusal, since: start)
+            return .failure(refused(refusal, since: start))
         }
     }
 
@@ -148,11 +166,22 @@ package struct TokenVendingHandler: Sendable {
         _ audit: Audit,
         forced: Bool,
         since start: BootInstant
-    ) -> ServerResponse {
+    ) -> Result<VendedToken, VendingError> {
         let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
-        guard record(outcome, service, audit, forced: forced) else { return refuse(.auditUnavailable, since: start) }
+        guard record(outcome, service, audit, forced: forced) else {
+            return .failure(refused(.auditUnavailable, since: start))
+        }
         counters.recordVend(outcome: outcome, duration: time.sinceBoot - start)
-        return Self.response(with: token, at: time.now)
+        return .success(token)
+    }
+
+    /// Counts a request without a known credential, and returns the error for it.
+    func refusedStranger(_ request: ServerRequest, since start: BootInstant) -> VendingError {
+        diagnostics.info(
+            "refused a request for a token: its credential is missing or unknown",
+            ["from": request.peerAddress]
+        )
+        return refused(.unauthorized, since: start)
     }
 
     /// Returns the service of the request's credential; two credentials count as none, because choosing
@@ -174,21 +203,36 @@ package struct TokenVendingHandler: Sendable {
         )
     }
 
-    private func refuse(_ refusal: VendingError, since start: BootInstant) -> ServerResponse {
+    /// Counts a refusal, and returns it.
+    func refused(_ refusal: VendingError, since start: BootInstant) -> VendingError {
         counters.recordVend(outcome: refusal.code, duration: time.sinceBoot - start)
-        return refusal.response
+        return refusal
+    }
+
+    private func response(to result: Result<VendedToken, VendingError>) -> ServerResponse {
+        switch result {
+        case .success(let token): Self.response(with: token, at: time.now)
+        case .failure(let refusal): refusal.response
+        }
     }
 
     private static func response(with token: VendedToken, at now: Timestamp) -> ServerResponse {
         .object(headers: [ServerResponse.noStore]) { line in
             line.field("access_token", token.accessToken.reveal())
             line.field("token_type", token.type)
-            line.field("expires_in", max(0, (token.expiresAt - now).wholeMilliseconds / 1000))
+            line.field("expires_in", token.secondsLeft(at: now))
             line.field("expires_at", token.expiresAt.iso8601Seconds)
             line.array("granted_scopes") { array in
                 for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
             }
             line.optional("warning", token.warning)
         }
+    }
+}
+
+extension VendedToken {
+    /// The whole seconds for which the token still lives.
+    func secondsLeft(at now: Timestamp) -> Int64 {
+        max(0, (expiresAt - now).wholeMilliseconds / 1000)
     }
 }

@@ -5,7 +5,7 @@ import Observability
 import Secrets
 import Store
 
-/// The query of a request for a token.
+/// The demands of a request for a token.
 struct TokenVendingRequest: Sendable {
     private static let defaultMinimumLife = 60
     private static let longestMinimumLife = 3600
@@ -16,7 +16,13 @@ struct TokenVendingRequest: Sendable {
     /// Parses `min_ttl` and `scope` of a query.
     init(_ query: [ServerRequest.Field]) throws(VendingError) {
         minimumLife = try Self.minimumLife(query)
-        scopes = try Self.scopes(query)
+        scopes = try Self.scopes(query.filter { $0.name == "scope" }.map(\.value))
+    }
+
+    /// Parses scopes that are separated by spaces.
+    init(scope: String?, minimumLife: Duration) throws(VendingError) {
+        self.minimumLife = minimumLife
+        scopes = try Self.scopes(scope.map { [$0] } ?? [])
     }
 
     private static func minimumLife(_ query: [ServerRequest.Field]) throws(VendingError) -> Duration {
@@ -30,12 +36,12 @@ struct TokenVendingRequest: Sendable {
         return .seconds(seconds)
     }
 
-    private static func scopes(_ query: [ServerRequest.Field]) throws(VendingError) -> [ScopeName] {
+    private static func scopes(_ texts: [String]) throws(VendingError) -> [ScopeName] {
         var scopes: [ScopeName] = []
         var length = 0
-        for field in query where field.name == "scope" {
-            length += field.value.utf8.count + 1
-            for part in field.value.split(separator: " ") {
+        for text in texts {
+            length += text.utf8.count + 1
+            for part in text.split(separator: " ") {
                 guard let scope = ScopeName(part) else {
                     throw .invalidRequest("scope contains an invalid character")
                 }

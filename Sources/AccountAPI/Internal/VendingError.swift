@@ -8,8 +8,12 @@ import Store
 /// The reason why a service does not get a token: status, code and text of the response.
 enum VendingError: Error, Hashable, Sendable {
     case invalidRequest(String)
+    /// The token endpoint does not have this grant type.
+    case unsupportedGrantType
+    /// Token exchange for a named target: Google's tokens cannot be limited to one.
+    case invalidTarget
     case unauthorized
-    case forbidden(String)
+    case forbidden(Service.Refusal)
     case notFound
     case missingScopes([String])
     /// The user, or an administrator, must act first.
@@ -47,7 +51,7 @@ enum VendingError: Error, Hashable, Sendable {
 
     var status: Int {
         switch self {
-        case .invalidRequest: 400
+        case .invalidRequest, .unsupportedGrantType, .invalidTarget: 400
         case .unauthorized: 401
         case .forbidden, .missingScopes: 403
         case .notFound: 404
@@ -60,6 +64,8 @@ enum VendingError: Error, Hashable, Sendable {
     var code: String {
         switch self {
         case .invalidRequest: "invalid_request"
+        case .unsupportedGrantType: "unsupported_grant_type"
+        case .invalidTarget: "invalid_target"
         case .unauthorized: "unauthorized"
         case .forbidden: "forbidden"
         case .missingScopes: "missing_scopes"
@@ -72,11 +78,13 @@ enum VendingError: Error, Hashable, Sendable {
         }
     }
 
-    private var message: String {
+    var message: String {
         switch self {
         case .invalidRequest(let problem): problem
+        case .unsupportedGrantType: "there are the grant types refresh_token and token-exchange"
+        case .invalidTarget: "a token cannot be limited to an audience or a resource"
         case .unauthorized: "a known credential is needed: Authorization: Bearer"
-        case .forbidden(let problem): problem
+        case .forbidden(let refusal): refusal.message
         case .missingScopes: "the user has not granted all of the requested scopes"
         case .notFound: "this user does not have a grant"
         case .mustAct(.suspended, _, _): "an administrator or a policy blocks the account"
@@ -101,19 +109,20 @@ enum VendingError: Error, Hashable, Sendable {
                 line.field("since", since.iso8601Seconds)
             case .unavailable(let reason, _):
                 line.field("reason", reason)
-            case .invalidRequest, .unauthorized, .forbidden, .notFound, .unreadable, .storeUnavailable,
-                .auditUnavailable:
+            case .invalidRequest, .unsupportedGrantType, .invalidTarget, .unauthorized, .forbidden, .notFound,
+                .unreadable, .storeUnavailable, .auditUnavailable:
                 break
             }
         }
     }
 
     private var headers: [ServerRequest.Field] {
-        switch self {
-        case .unauthorized: [("WWW-Authenticate", "Bearer")]
-        case .unavailable(_, let wait): [wait.retryAfter]
-        case .storeUnavailable, .auditUnavailable: [Self.defaultWait.retryAfter]
-        case .invalidRequest, .forbidden, .notFound, .missingScopes, .mustAct, .unreadable: []
-        }
+        if self == .unauthorized { return [("WWW-Authenticate", "Bearer")] }
+        return status == 503 ? [retryWait.retryAfter] : []
+    }
+
+    /// The wait before the next try of a request that may succeed later.
+    var retryWait: Duration {
+        if case .unavailable(_, let wait) = self { wait } else { Self.defaultWait }
     }
 }

@@ -8,7 +8,13 @@ extension Configuration {
         let hasSecret = jwtSecretFile != nil || environment[Setting.jwtSecretName] != nil
         let isPublic = publicListener != nil
         let needs: [(isUnmet: Bool, name: Setting.Name, need: String)] = [
-            (isPublic && !hasSecret, .listen, "--jwt-secret-file: the secret of the app's own tokens"),
+            (
+                isPublic && !hasSecret, .listen,
+                """
+                --jwt-secret-file, or the variable \(Setting.jwtSecretName): the secret of the app's own tokens. \
+                'openssl rand -hex 32' prints a new one; a backend that is being replaced has one already
+                """
+            ),
             (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are accepted"),
             (
                 internalListener != nil && servicesFile == nil, .listenInternal,

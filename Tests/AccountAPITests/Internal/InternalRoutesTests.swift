@@ -11,6 +11,7 @@ struct InternalRoutesTests {
         arguments: [
             ("GET", "/v1/grants/42/token", "200 "), ("GET", "/v1/grants/unknown/token", "404 not_found"),
             ("POST", "/v1/grants/42/token/refresh", "400 invalid_request"), ("GET", "/healthz", "200 "),
+            ("POST", "/oauth2/token", "400 invalid_request"), ("GET", "/oauth2/token", "405 invalid_request"),
             ("HEAD", "/healthz", "200 "), ("GET", "/readyz", "503 "), ("GET", "/status", "200 "),
             ("GET", "/metrics", "200 "), ("GET", "/", "404 unknown_path"),
             ("GET", "/v1/grants//token", "404 unknown_path"),

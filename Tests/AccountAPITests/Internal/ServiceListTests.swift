@@ -87,4 +87,19 @@ struct ServiceListTests {
         #expect(directory.service(presenting: next.secret.reveal())?.name == "mailer")
         #expect(ServiceCredential(forService: "a b", random: random) == nil)
     }
+
+    @Test("identifies a service by its name only together with its credential")
+    func login() throws {
+        let random = SeededRandom(seed: 4)
+        let mailer = try #require(ServiceCredential(forService: "mailer", random: random))
+        let other = try #require(ServiceCredential(forService: "other", random: random))
+        let directory = ServiceDirectory(try ServiceList(parsing: Self.file(mailer.entry, other.entry).utf8))
+        #expect(directory.service(named: "mailer", presenting: mailer.secret.reveal())?.name == "mailer")
+        for (name, credential) in [
+            ("mailer", other.secret.reveal()), ("other", mailer.secret.reveal()), ("none", mailer.secret.reveal()),
+            ("mailer", ""), ("", ""), ("Mailer", mailer.secret.reveal()),
+        ] {
+            #expect(directory.service(named: name, presenting: credential) == nil)
+        }
+    }
 }

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import threading
+import urllib.parse
 
 import mail
 from accounts import SERVICE_KEY, Accounts, Listener, user_token
@@ -61,6 +62,10 @@ def play(fixture, accounts, authority, nginx):
     token = accounts.vend("eva").expect(200).json["access_token"]
     renewed = outside.post("/v1/grants/eva/token/refresh", {"access_token": token}, SERVICE_KEY).expect(200).json
     assert renewed["access_token"] != token, "a rejected token is replaced"
+    form = {"grant_type": "refresh_token", "refresh_token": "eva", "client_id": "mailer", "client_secret": SERVICE_KEY}
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = outside.call("POST", "/oauth2/token", urllib.parse.urlencode(form), headers=headers).expect(200)
+    assert answer.json["access_token"] == renewed["access_token"], "an OAuth library gets the token through nginx"
     other = fixture.sandbox.create(email="b@gmail.com")[0]
     accounts.connect(other, user_token("team/b")).expect(201)
     outside.get("/v1/grants/team%2Fb/token", SERVICE_KEY).expect(200)
