@@ -8,33 +8,40 @@ export SWIFT
 # The release build has its own folder: it links the Swift runtime statically, so its objects differ.
 RELEASE_FOLDER := .build/static
 BINARY := $(RELEASE_FOLDER)/release/refresh-worker
-RELEASE_BUILD = $(SWIFT) build --configuration release --static-swift-stdlib --scratch-path $(RELEASE_FOLDER) $(BUILD_FLAGS)
+# The commit that --version prints. A checkout may belong to another user than root, who installs it.
+COMMIT := $(shell git -c safe.directory='*' describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
+COMMIT_FILE := $(RELEASE_FOLDER)/commit
+RELEASE_BUILD = REFRESH_WORKER_COMMIT='$(COMMIT)' $(SWIFT) build --configuration release --static-swift-stdlib --scratch-path $(RELEASE_FOLDER) $(BUILD_FLAGS)
 SOURCES := $(shell find Sources -type f) Package.swift
 # An import of a target that Package.swift does not declare is an error.
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
 .PHONY: run build test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-docs release release-programs tested install \
-	uninstall clean bench bench-check help toolchain packages
+	uninstall deb clean bench bench-check help toolchain packages FORCE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
-run: toolchain ## start the worker: with Google if GOOGLE_CLIENT_ID is set, otherwise a demo against a fake Google server
-	@scripts/ensure-packages run
+# The Debian packages that a target needs, asked for once.
+PURPOSE := build
+run: PURPOSE := run
+test sanitize: PURPOSE := test
+check scenarios faults faults-short openapi: PURPOSE := check
+bench bench-check: PURPOSE := bench
+
+run: toolchain packages ## start the worker: with Google if GOOGLE_CLIENT_ID is set, otherwise a demo against a fake Google server
 	@$(SWIFT) build $(BUILD_FLAGS)
 	@scripts/run-demo
 
 build: toolchain packages ## build everything for development
 	@$(SWIFT) build $(BUILD_FLAGS)
 
-test: build ## build and run all tests
-	@scripts/ensure-packages test
+test: toolchain packages ## build and run all tests
 	@$(SWIFT) build --build-tests $(BUILD_FLAGS)
 	@scripts/test
 
 sanitize: toolchain packages ## run all tests under AddressSanitizer, and the C code under UBSan too
-	@scripts/ensure-packages test
 	@scripts/build-sanitized
 	@scripts/test --sanitized
 
@@ -56,28 +63,23 @@ scenarios: tested ## run the real program end to end (about seven minutes)
 	@Tests/EndToEnd/run
 
 faults: tested ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)
-	@scripts/ensure-packages check
 	@Tests/Faults/run
 
 faults-short: tested ## run a short part of the faults with a fixed seed (about a minute)
-	@scripts/ensure-packages check
 	@Tests/Faults/run --short
 
 openapi: tested ## compare the running worker with docs/openapi.yaml (about two minutes)
 	@scripts/ensure-python-tools
 	@Tests/OpenAPI/run
 
-bench: toolchain ## measure everything and write Benchmarks/RESULTS.md (about an hour; needs a quiet machine)
-	@scripts/ensure-packages bench
+bench: toolchain packages ## measure everything and write Benchmarks/RESULTS.md (about an hour; needs a quiet machine)
 	@Benchmarks/run
 
-bench-check: toolchain ## check that the benchmarks run and give correct results (about two minutes)
-	@scripts/ensure-packages bench
+bench-check: toolchain packages ## check that the benchmarks run and give correct results (about two minutes)
 	@Benchmarks/run --short
 
 CHECK = $(MAKE) --no-print-directory SEED=1 RELEASE=1
-check: toolchain ## run everything that a change must pass
-	@scripts/ensure-packages check
+check: toolchain packages ## run everything that a change must pass
 	@scripts/ensure-python-tools
 	@$(CHECK) lint sanitize fuzz faults-short
 # Both mostly wait, and only the start of the scenarios runs beside openapi: those that need a quiet machine run last.
@@ -102,7 +104,14 @@ release: $(BINARY) ## build the program for machines without Swift
 release-programs: toolchain packages
 	@$(RELEASE_BUILD)
 
-$(BINARY): $(SOURCES)
+# Written only if the commit changed, so that the program is built again.
+$(COMMIT_FILE): FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
+
+FORCE:
+
+$(BINARY): $(SOURCES) $(COMMIT_FILE)
 	@scripts/ensure-toolchain
 	@scripts/ensure-packages build
 	@$(RELEASE_BUILD) --product refresh-worker
@@ -110,6 +119,10 @@ $(BINARY): $(SOURCES)
 
 install: $(BINARY) ## install the program, its units and an example configuration (PREFIX, DESTDIR)
 	@BINARY=$(BINARY) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install install
+
+deb: $(BINARY) ## build the Debian package of the program, in .build
+	@scripts/ensure-packages deb
+	@BINARY='$(CURDIR)/$(BINARY)' scripts/build-deb
 
 uninstall: ## remove the installed files; grants, keys and configuration stay
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install uninstall
@@ -121,4 +134,4 @@ toolchain:
 	@scripts/ensure-toolchain
 
 packages:
-	@scripts/ensure-packages build
+	@scripts/ensure-packages $(PURPOSE)

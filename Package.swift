@@ -33,6 +33,15 @@ let package = Package(
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CGnuTLS", pkgConfig: "gnutls", providers: [.apt(["libgnutls28-dev"])]),
         .systemLibrary(name: "CProcess"),
+        // The Makefile passes the commit for release builds.
+        .target(
+            name: "CCommit",
+            cSettings: [
+                .define("COMMIT", to: Context.environment["REFRESH_WORKER_COMMIT"] ?? ""),
+                // Valgrind 3.19 ends at the debug information of version 5, which is clang's own choice.
+                .unsafeFlags(["-gdwarf-4"]),
+            ]
+        ),
 
         .target(name: "Clocks", swiftSettings: atTheEdge),
         .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
@@ -80,7 +89,7 @@ let package = Package(
         .target(
             name: "WorkerConfiguration",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "AccountAPI", "CCommit", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
                 "PostgresStore", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge

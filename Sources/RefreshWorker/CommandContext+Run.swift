@@ -28,6 +28,7 @@ extension CommandContext {
         case .replayNotices(let user, let span): try await replayNotices(of: user, within: span)
         case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
         case .makeCredential(let service): try makeCredential(of: service)
+        case .makeHandle(let service, let user): try makeHandle(of: user, for: service)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)

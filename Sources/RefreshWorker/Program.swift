@@ -1,5 +1,6 @@
 private import Dispatch
 private import Glibc
+import WorkerCommands
 import WorkerConfiguration
 import WorkerLifecycle
 
@@ -13,7 +14,7 @@ enum Program {
         StandardDescriptors.fill()
         let invocation: Invocation
         do {
-            invocation = try CommandSpecification.program.parse(try ProcessArguments.read())
+            invocation = try CommandSpecification.program.parse(try ProcessArguments.read(), documents: .current)
             if let code = answerImmediately(invocation.command) { exit(code.rawValue) }
             try ProcessLimits.check(forDaemon: invocation.command == .work)
             // Before the first secret is read.
@@ -37,7 +38,7 @@ enum Program {
             Output.standard.write(text)
             return .success
         case .showVersion:
-            Output.standard.line("refresh-worker \(Version.current)")
+            Output.standard.line(VersionReport.text)
             return .success
         default:
             return nil
@@ -67,7 +68,9 @@ enum Program {
     }
 
     private static func fail(_ message: String, _ code: ExitCode) -> Never {
-        for line in message.split(separator: "\n") { Output.error.line("refresh-worker: \(line)") }
+        for line in DocumentFolder.current.located(message).split(separator: "\n") {
+            Output.error.line("refresh-worker: \(line)")
+        }
         exit(code.rawValue)
     }
 }

@@ -64,6 +64,7 @@ struct CommandLineTests {
             (["status", "--json"], .showStatus(isJSON: true)),
             (["doctor"], .examine),
             (["services", "credential", "mailer"], .makeCredential(service: "mailer")),
+            (["services", "handle", "mailer", "u"], .makeHandle(service: "mailer", user: "u")),
             (["notices", "replay"], .replayNotices(user: nil, within: .seconds(86_400))),
             (["notices", "replay", "--within", "60", "--user", "u"], .replayNotices(user: "u", within: .seconds(60))),
             (

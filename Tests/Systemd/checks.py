@@ -6,21 +6,14 @@ import re
 import resource
 import time
 
+from checklist import adding_to
 from deployment import CLIENT, CONFIGURATION, METRICS, ONCE, SANDBOX, SERVICE
 from expectations import wait_for
 
 CHECKS = []
+check = adding_to(CHECKS)
 KEYS = "/etc/refresh-worker/keys"
 RUN = "runuser -u refresh-worker -- refresh-worker"
-
-
-def check(title, needed=False):
-    """Adds a check; one that is needed ends the run when it fails."""
-    def add(function):
-        CHECKS.append((title, function, needed))
-        return function
-
-    return add
 
 
 # MARK: The steps of docs/running.md

@@ -38,8 +38,12 @@ class Deployment:
     # MARK: Installation
 
     def install(self):
-        """`make install` into the machine's root, and the sandbox, which is not part of an installation."""
+        """`make install` into the machine's root."""
         self.host("make", "install", f"DESTDIR={self.machine.root}")
+        self.install_sandbox()
+
+    def install_sandbox(self):
+        """Puts the sandbox on the machine, which is not part of an installation."""
         self.host(*SWIFT, "build", "--configuration", "release", "--static-swift-stdlib", "--product", "google-sandbox",
                   "--scratch-path", ".build/static")
         self.host("install", "-m", "0755", str(BINARIES / "google-sandbox"), f"{self.machine.root}/usr/local/bin/")

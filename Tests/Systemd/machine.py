@@ -17,7 +17,9 @@ PACKAGES = [
     "systemd",
     "systemd-sysv",
     "dbus",
+    "ca-certificates",
     "libcurl4",
+    "libnghttp2-14",
     "libsqlite3-0",
     "libpq5",
     "libssl3",
@@ -45,6 +47,12 @@ class Machine:
             stdout=open(self.folder / "debootstrap.log", "wb"), stderr=subprocess.STDOUT, check=True, timeout=400,
         )
 
+    def copy(self):
+        """Another machine with the same files, which must not be booted yet."""
+        other = Machine()
+        subprocess.run(["cp", "--archive", "--reflink=auto", str(self.root), str(other.root)], check=True, timeout=200)
+        return other
+
     def boot(self):
         self.process = subprocess.Popen(
             [
@@ -61,6 +69,15 @@ class Machine:
             lambda: self.call("systemctl", "is-system-running", expect=None).strip() in ("running", "degraded"),
             90, "the machine has started",
         )
+        self.show_boot_id()
+
+    def show_boot_id(self):
+        """Removes the boot id that systemd-nspawn mounts over the kernel's, because no real machine has one.
+
+        A unit with ProtectProc= or ProtectKernelTunables= sees the kernel's id, and a command from a shell the mounted
+        one. So each would count the other's leases as those of an earlier boot.
+        """
+        self.shell("while umount /proc/sys/kernel/random/boot_id 2>/dev/null; do :; done")
 
     def init(self):
         """The number of the machine's first process, as this machine counts; it is the one child of systemd-nspawn."""

@@ -20,6 +20,7 @@ package enum Command: Equatable, Sendable {
     case replayNotices(user: String?, within: Duration)
     case manageGoogleEvents(GoogleEventsOptions)
     case makeCredential(service: String)
+    case makeHandle(service: String, user: String)
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)

@@ -1,12 +1,12 @@
 extension CommandSpecification {
-    /// The help of this command, ready to print.
-    var helpText: String {
+    /// Returns the help of this command, ready to print.
+    func helpText(documents: DocumentFolder) -> String {
         var page = HelpPage()
         page.paragraph("\(invocation): \(summary)")
         page.heading("Usage")
         page.lines(usageLines)
         for paragraph in discussion {
-            page.paragraph(paragraph)
+            page.paragraph(documents.located(paragraph))
         }
         page.definitions("Commands", subcommands.map { ($0.words.last ?? "", $0.summary) })
         page.definitions("Operands", operands.map { ($0.placeholder, $0.summary) })
@@ -20,21 +20,18 @@ extension CommandSpecification {
         return page.text
     }
 
-    private var usageLines: [String] {
+    var usageLines: [String] {
         guard make != nil || subcommands.isEmpty else { return ["\(invocation) COMMAND [flags]"] }
         if words.isEmpty { return ["refresh-worker [flags]", "refresh-worker COMMAND [flags] [--help]"] }
         if words == ["help"] { return ["refresh-worker help [COMMAND]"] }
-        let flags = options.map { option in
-            "[--\(option.name)\(option.placeholder.map { " " + $0 } ?? "")]"
-        }
+        let flags = options.map { "[\($0.usage)]" }
         let words = operands.map { $0.isOptional ? "[\($0.placeholder)]" : $0.placeholder }
         return HelpPage.usage(of: invocation, words + flags + (settings.isEmpty ? [] : ["[settings]"]))
     }
 
     private var optionDefinitions: [(String, String)] {
-        options.map { option in
-            ("--\(option.name)\(option.placeholder.map { " " + $0 } ?? "")", option.summary)
-        } + [("--help, -h", "print this help")] + (words.isEmpty ? [("--version", "print the version")] : [])
+        options.map { ($0.usage, $0.summary) } + [("--help, -h", "print this help")]
+            + (words.isEmpty ? [("--version", "print the version, and those of the libraries")] : [])
     }
 
     private static func define(_ name: Setting.Name) -> (String, String)? {

@@ -13,8 +13,9 @@ extension CommandSpecification {
             expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
             google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. It \
             also reads objects over several lines, one array around all objects, rows of a DynamoDB export with these \
-            fields, and the output of aws secretsmanager get-secret-value for a secret gmail/user/USER.
+            fields, and the output of aws secretsmanager get-secret-value for a secret gmail/user/USER. A short line is enough:
             """,
+            #"{"user_id": "alice", "refresh_token": "1//0..."}"#,
             """
             Invalid lines are reported with their number and skipped; valid ones are stored. An existing grant is \
             kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \

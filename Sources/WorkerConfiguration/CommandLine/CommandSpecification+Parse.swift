@@ -1,12 +1,15 @@
 extension CommandSpecification {
     /// Parses the arguments that follow the program's name.
-    package func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
+    package func parse(
+        _ arguments: [String],
+        documents: DocumentFolder = .sources
+    ) throws(UsageError) -> Invocation {
         let scanner = ArgumentScanner(arguments, program: self)
         if scanner.asksForHelp {
-            return try helpInvocation(about: scanner.words)
+            return try helpInvocation(about: scanner.words, documents: documents)
         }
-        if scanner.words.first == "help" {
-            return try helpInvocation(about: Array(scanner.words.dropFirst()))
+        if scanner.words.first == "help", !scanner.flags.contains(where: { $0.name == "format" }) {
+            return try helpInvocation(about: Array(scanner.words.dropFirst()), documents: documents)
         }
         if scanner.asksForVersion {
             return Invocation(command: .showVersion, flags: [])
@@ -36,12 +39,15 @@ extension CommandSpecification {
     }
 
     /// Returns the help, whatever operands and flags surround the request for it.
-    private func helpInvocation(about words: [String]) throws(UsageError) -> Invocation {
+    private func helpInvocation(
+        about words: [String],
+        documents: DocumentFolder
+    ) throws(UsageError) -> Invocation {
         let (command, rest) = descend(words)
         if let word = rest.first, !command.subcommands.isEmpty {
             throw UsageError(problems: [command.unknownSubcommand(word)], invocation: command.invocation)
         }
-        return Invocation(command: .showHelp(text: command.helpText), flags: [])
+        return Invocation(command: .showHelp(text: command.helpText(documents: documents)), flags: [])
     }
 
     private func unknownSubcommand(_ word: String) -> String {

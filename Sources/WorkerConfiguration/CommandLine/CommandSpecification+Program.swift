@@ -1,6 +1,6 @@
 extension CommandSpecification {
     /// The whole program: the daemon at the root, the commands below it.
-    package static let program = CommandSpecification(
+    package static let program: CommandSpecification = .init(
         words: [],
         summary: "keeps stored Google OAuth grants alive",
         discussion: [
@@ -153,16 +153,41 @@ extension CommandSpecification {
     private static let version = CommandSpecification(
         words: ["version"],
         summary: "print the version",
-        discussion: ["Prints the program's name and version. --version does the same."],
+        discussion: [
+            """
+            Prints the program's version, its commit if it was built from one, and the versions of the libraries that \
+            it runs with. --version does the same.
+            """
+        ],
         exitCodes: [.success, .usage],
         make: { _ in .showVersion }
     )
 
-    private static let help = CommandSpecification(
+    private static let help: CommandSpecification = .init(
         words: ["help"],
         summary: "explain a command",
         discussion: ["refresh-worker help COMMAND and refresh-worker COMMAND --help are the same, and so is -h."],
-        examples: [Example(line: "refresh-worker help grants import", purpose: "explain grants import")],
-        exitCodes: [.success, .usage]
+        options: [
+            OptionSpecification(
+                name: "format",
+                kind: .choice(HelpForm.allCases.map(\.rawValue), as: "FORM"),
+                summary: """
+                    print a manual page or the completions of a shell, for an installation: \
+                    \(HelpForm.allCases.map(\.rawValue).joined(separator: ", "))
+                    """
+            )
+        ],
+        examples: [
+            Example(line: "refresh-worker help grants import", purpose: "explain grants import"),
+            Example(
+                line: "refresh-worker help --format bash > ~/.local/share/bash-completion/completions/refresh-worker",
+                purpose: "completions where make install did not put them"
+            ),
+        ],
+        exitCodes: [.success, .usage],
+        make: { arguments in
+            let form = HelpForm(rawValue: arguments.options["format"] ?? "") ?? .commandManual
+            return .showHelp(text: form.text(of: program))
+        }
     )
 }

@@ -2,7 +2,7 @@ extension CommandSpecification {
     /// The commands about the services that tokens are vended to.
     static let services = CommandSpecification(
         words: ["services"],
-        summary: "make credentials for services that may get tokens",
+        summary: "make credentials and handles for services that may get tokens",
         discussion: [
             """
             The services are listed in a file, each with the hash of its credential, its permitted scopes and its \
@@ -10,7 +10,7 @@ extension CommandSpecification {
             """
         ],
         exitCodes: [.usage],
-        subcommands: [credential]
+        subcommands: [credential, handle]
     )
 
     private static let credential = CommandSpecification(
@@ -29,5 +29,25 @@ extension CommandSpecification {
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput],
         make: { .makeCredential(service: $0.operand) }
+    )
+
+    private static let handle = CommandSpecification(
+        words: ["services", "handle"],
+        summary: "print a handle, which names a user to one service",
+        discussion: [
+            """
+            A service sends the handle to POST /oauth2/token as its refresh token, in place of the user's id \
+            (docs/services.md). The handle is the sealed id: it works only with the credential that the services file \
+            has for the service now, and ends when that credential is replaced. Nothing is stored, and the same user \
+            always gets the same handle. It does not check that the user exists.
+            """
+        ],
+        operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
+        settings: [.config, .servicesFile],
+        examples: [
+            Example(line: "refresh-worker services handle mailer alice", purpose: "name alice to the service mailer")
+        ],
+        exitCodes: [.success, .usage, .badData, .inputOutput, .configuration],
+        make: { .makeHandle(service: $0.operands[0], user: $0.operands[1]) }
     )
 }

@@ -21,7 +21,7 @@ struct OperandSpecification: Sendable {
     }
 
     static func service(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "NAME", summary: summary, lengthLimit: 64)
+        OperandSpecification(placeholder: "SERVICE", summary: summary, lengthLimit: 64)
     }
 
     static func keyID(_ summary: String) -> OperandSpecification {

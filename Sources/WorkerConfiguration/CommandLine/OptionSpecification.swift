@@ -33,6 +33,9 @@ struct OptionSpecification: Sendable {
         }
     }
 
+    /// The flag with the placeholder of its value, as the help shows it.
+    var usage: String { "--\(name)" + (placeholder.map { " " + $0 } ?? "") }
+
     /// Returns the reason why a value is invalid.
     func problem(with value: String) -> String? {
         do throws(SettingValue.Refusal) {

@@ -1,0 +1,37 @@
+import AccountAPI
+import Observability
+import Secrets
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// The commands about the services that tokens are vended to.
+extension CommandContext {
+    /// `services credential`: makes a credential for a service.
+    package func makeCredential(of service: String) throws -> ExitCode {
+        guard let credential = ServiceCredential(forService: service, random: random) else {
+            let problem = "a service's name \(ServiceCredential.nameRule)"
+            throw CommandFailure(.badData, problem)
+        }
+        Output.standard.line("credential  \(credential.secret.reveal())")
+        Output.standard.line("entry       \(credential.entry)")
+        return .success
+    }
+
+    /// `services handle`: prints the handle of a user for a service.
+    package func makeHandle(of user: String, for service: String) throws -> ExitCode {
+        Output.standard.line(try handle(of: user, for: service))
+        return .success
+    }
+
+    /// Returns the handle of a user for a service that may have the user's tokens.
+    func handle(of user: String, for name: String) throws -> String {
+        guard let service = try readServices().service(named: name) else {
+            throw CommandFailure(.badData, "the services file does not have a service named \(DisplayedText(name))")
+        }
+        guard service.mayHaveTokens(ofUser: user) else {
+            let problem = "the services file does not let \(name) have tokens of this user: see \"users\" there"
+            throw CommandFailure(.badData, problem)
+        }
+        return try UserHandle.make(of: user, for: service)
+    }
+}

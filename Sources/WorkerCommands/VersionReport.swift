@@ -1,0 +1,25 @@
+import HTTPClient
+import HTTPServer
+import PostgresStore
+import SQLiteStore
+import Secrets
+import WorkerConfiguration
+
+/// The output of `--version`: the program, and the libraries that it runs with.
+package enum VersionReport {
+    package static var text: String {
+        let program = "refresh-worker \(Version.current)" + (Version.commit.map { " (commit \($0))" } ?? "")
+        return ([program] + libraries.map { "\($0.name) \($0.version)" }).joined(separator: "\n")
+    }
+
+    private static var libraries: [(name: String, version: String)] {
+        [
+            ("libcurl", CurlLibrary.version),
+            ("SQLite", SQLiteLibrary.version),
+            ("OpenSSL", OpenSSLLibrary.version),
+            ("libpq", PostgresLibrary.version),
+            ("libmicrohttpd", MicroHTTPLibrary.version),
+            ("GnuTLS", MicroHTTPLibrary.versionOfGnuTLS),
+        ]
+    }
+}

@@ -1,0 +1,92 @@
+import Testing
+
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+
+@Suite("The manual pages, completions and version")
+struct ManualTests {
+    private static let table = CompletionTable(.program)
+
+    private static func text(of form: HelpForm) throws -> String {
+        let command = try CommandSpecification.program.parse(["help", "--format", form.rawValue]).command
+        guard case .showHelp(let text) = command else {
+            Issue.record("help --format \(form) is understood as \(command)")
+            return ""
+        }
+        return text
+    }
+
+    @Test("name every command, flag and setting", arguments: HelpForm.allCases)
+    func nameAll(form: HelpForm) throws {
+        let text = try Self.text(of: form).replacing("\\-", with: "-")
+        for setting in Setting.all {
+            #expect(text.contains(setting.name.rawValue))
+            #expect(form != .settingsManual || text.contains(".B \(setting.name.environmentName)="))
+        }
+        guard form != .settingsManual else { return }
+        for command in CommandSpecification.program.tree {
+            #expect(command.words.last.map { text.contains($0) } ?? true)
+            for option in command.options { #expect(text.contains(option.name)) }
+        }
+    }
+
+    @Test("a manual page has no line that troff would read as a request by mistake, and none that is too long")
+    func isSafe() throws {
+        let requests = [".\\\"", ".nh", ".ad l", ".TH", ".SH", ".SS", ".PP", ".TP", ".B ", ".nf", ".fi", ".RS", ".RE"]
+        for form in [HelpForm.commandManual, .settingsManual] {
+            for line in try Self.text(of: form).split(separator: "\n") {
+                #expect(!line.hasPrefix("'") && !line.contains("~"), "\(line)")
+                #expect(!line.hasPrefix(".") || requests.contains { line.hasPrefix($0) }, "\(line)")
+            }
+        }
+        var page = ManualPage(name: "page", section: 1, summary: "")
+        page.verbatim([".hidden 'a' \\b --c"])
+        #expect(page.text.contains("\n\\&.hidden \\(aqa\\(aq \\eb \\-\\-c\n"))
+    }
+
+    @Test("completions know the values of flags")
+    func values() throws {
+        let list = try #require(Self.table.entries.first { $0.path == "grants list" })
+        let values = Dictionary(uniqueKeysWithValues: list.flags.map { ($0.name, $0.value) })
+        #expect(values["state"] == .choices(CommandSpecification.grantStates))
+        #expect(values["log-level"] == .choices(["error", "warning", "notice", "info", "debug"]))
+        #expect(values["config"] == .file)
+        #expect(values["json"] == .some(nil))
+        #expect(Self.table.entries.first { $0.path == "grants import" }?.takesFile == true)
+        #expect(Self.table.entries.first { $0.path == "help keys" }?.subcommands.map(\.name).contains("rotate") == true)
+        #expect(Set(Self.table.entries.map(\.path)).count == Self.table.entries.count)
+    }
+
+    @Test("the summary of a flag ends with its first sentence")
+    func sentences() {
+        #expect("A file. It is read.".firstSentence == "A file")
+        #expect("the key; needed".firstSentence == "the key")
+        #expect("A file.".firstSentence == "A file")
+        #expect("Ask a.b.c for it".firstSentence == "Ask a.b.c for it")
+    }
+
+    @Test("help names the documents where they are")
+    func documents() throws {
+        func folder(_ program: String, _ existing: String...) -> String {
+            DocumentFolder.of(program: program) { existing.contains($0) }.path
+        }
+        #expect(folder("/usr/bin/refresh-worker", "/usr/share/doc/refresh-worker") == "/usr/share/doc/refresh-worker")
+        #expect(folder("/bin/refresh-worker", "/share/doc/refresh-worker") == "/share/doc/refresh-worker")
+        #expect(folder("/usr/bin/refresh-worker") == "docs")
+        #expect(folder("/src/.build/debug/refresh-worker", "/src/.build/share/doc/refresh-worker") == "docs")
+        let installed = DocumentFolder(path: "/usr/share/doc/refresh-worker")
+        let invocation = try CommandSpecification.program.parse(["--help"], documents: installed)
+        guard case .showHelp(let text) = invocation.command else { return }
+        #expect(text.contains("/usr/share/doc/refresh-worker/scaling.md") && !text.contains(" docs/"))
+    }
+
+    @Test("the version names the libraries, with numbers")
+    func version() {
+        let lines = VersionReport.text.split(separator: "\n")
+        #expect(lines.first?.hasPrefix("refresh-worker \(Version.current)") == true)
+        #expect(lines.count > 5)
+        for line in lines.dropFirst() {
+            #expect(line.wholeMatch(of: /[A-Za-z]+ [0-9]+(\.[0-9]+)+[a-z]?/) != nil, "\(line)")
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import AccountAPI
+import Clocks
+import Testing
+
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+
+@Suite("services handle")
+struct ServiceHandleTests {
+    private static func handle(of user: String, for service: String, users: String = #"["*"]"#) async throws -> String {
+        try await OperatorFixture.with { fixture in
+            let credential = try #require(ServiceCredential(forService: "mailer", random: SeededRandom(seed: 5)))
+            let entry = credential.entry.replacing(#""users":["*"]"#, with: "\"users\":\(users)")
+            try fixture.write("{\"services\": [\(entry)]}", to: "services")
+            return try fixture.context([(.servicesFile, fixture.path("services"))]).handle(of: user, for: service)
+        }
+    }
+
+    @Test("gives each user one handle, which does not show the id")
+    func made() async throws {
+        let handle = try await Self.handle(of: "alice", for: "mailer")
+        #expect(handle.hasPrefix("rwh_") && !handle.contains("alice"))
+        #expect(try await Self.handle(of: "alice", for: "mailer", users: #"["alice"]"#) == handle)
+        #expect(try await Self.handle(of: "bob", for: "mailer") != handle)
+    }
+
+    @Test(
+        "is refused for an unknown service, and for a user whose tokens the service may not have",
+        arguments: [("other", #"["*"]"#, "other"), ("mailer", #"["bob"]"#, "users")]
+    )
+    func refused(service: String, users: String, word: String) async throws {
+        let error = await #expect(throws: CommandFailure.self) {
+            try await Self.handle(of: "alice", for: service, users: users)
+        }
+        #expect(error?.exitCode == .badData)
+        #expect(error.map { "\($0)" }?.contains(word) == true)
+    }
+}
