@@ -19,6 +19,8 @@ def measure(scale, folder):
         place.mkdir()
         full = contenders.Worker("h2").run(site, scale.pick(60_000, 1_000), place)["per_second"]
         scale.say(f"all that is due at once: {full:,.0f}/s")
+        # A fast worker needs tens of millions of ids, which take minutes.
+        full = scale.pick(full, min(full, 2_000))
         rows = []
         for fraction in FRACTIONS:
             place = folder / str(fraction)

@@ -12,6 +12,9 @@ TITLE = "Several workers on one PostgreSQL server"
 # (EngineConfiguration.defaultMaximumInFlight): with 50 ms the processors are still the limit, with a second the
 # endpoint is.
 LATENCIES = [0, 0.05, 1]
+# The distance of the server in seconds, for each direction of a message, with the endpoint at AWAY_LATENCY.
+DISTANCES = [0.002, 0.01]
+AWAY_LATENCY = 0.05
 # A fault can only lose answers that were given at most this many seconds before it and were not yet stored.
 UNSTORED = 5
 
@@ -21,6 +24,7 @@ def measure(scale, folder):
         measurements = Measurements(scale, folder, server)
         return {
             "throughput": [row for latency in LATENCIES for row in measurements.throughput(latency)],
+            "away": [row for distance in DISTANCES for row in measurements.throughput(AWAY_LATENCY, distance)],
             # If one of two workers is gone, half a minute passes: in a short run one such fault is enough.
             "faults": [measurements.fault(name, act) for name, act in scale.pick(FAULTS, [FAULTS[0], FAULTS[2]])],
             "day": measurements.day(),
@@ -55,15 +59,15 @@ class Measurements:
             workers.append(stack.enter_context(daemon.Daemon(store, site, own)))
         return workers
 
-    def throughput(self, latency):
-        """The throughput of one worker and of several."""
+    def throughput(self, latency, distance=0):
+        """The throughput of one worker and of several, which are this far from the server."""
         count = self.scale.pick(30_000, 2_000)
         rows = []
         for size in self.scale.pick([1, 2, 4], [1, 2]):
-            with self.site(count, latency) as (site, store, place), contextlib.ExitStack() as stack:
-                workers = self.start_workers(stack, size, site, store, place)
-                workers[0].wait_for(count, timeout=300)
-                stack.close()
+            with self.site(count, latency) as (site, store, place):
+                with store.away(distance) as proxy, contextlib.ExitStack() as stack:
+                    workers = self.start_workers(stack, size, site, store, place)
+                    workers[0].wait_for(count, timeout=300)
                 store.verify_once_each(site.issued, count)
                 answers, seconds = endpoint.span(site.issued)
                 rows.append(
@@ -76,6 +80,8 @@ class Measurements:
                         "cpu_per_1000": sum(worker.cpu_seconds for worker in workers) * 1000 / count,
                     }
                 )
+                if proxy:
+                    rows[-1].update(distance=distance, round_trips_per_1000=proxy.round_trips * 1000 / count)
                 self.scale.say(str(rows[-1]))
         return rows
 
@@ -183,16 +189,27 @@ FAULTS = [("kill -9 of one of two workers", kill), ("SIGSTOP of one of two worke
           ("restart of the database", restart)]
 
 
-def gain(figures, latency, size):
+def gain(rows, size):
     """The throughput of several workers as a multiple of that of one."""
-    rates = {row["workers"]: row["per_second"] for row in figures["throughput"] if row["latency"] == latency}
+    rates = {row["workers"]: row["per_second"] for row in rows}
     return rates[size] / rates[1]
+
+
+def near(figures, latency):
+    return [row for row in figures["throughput"] if row["latency"] == latency]
+
+
+def away(figures, distance):
+    return [row for row in figures.get("away", []) if row["distance"] == distance]
 
 
 def tables(figures):
     throughput = [[f"{row['latency'] * 1000:.0f}", row["workers"], f"{row['per_second']:,.0f}",
-              f"{gain(figures, row['latency'], row['workers']):.2f}", f"{row['cpu_per_1000']:.4f}", f"{row['due']:,}",
-              f"{row['calls']:,}"] for row in figures["throughput"]]
+              f"{gain(near(figures, row['latency']), row['workers']):.2f}", f"{row['cpu_per_1000']:.4f}",
+              f"{row['due']:,}", f"{row['calls']:,}"] for row in figures["throughput"]]
+    far = [[f"{row['distance'] * 1000:.0f}", row["workers"], f"{row['per_second']:,.0f}",
+              f"{gain(away(figures, row['distance']), row['workers']):.2f}", f"{row['cpu_per_1000']:.4f}",
+              f"{row['round_trips_per_1000']:.0f}", f"{row['calls']:,}"] for row in figures.get("away", [])]
     faults = [[row["fault"], f"{row['until_all_done_seconds']:.1f}", f"{row['longest_pause_seconds']:.1f}",
                f"{row['due']:,}", f"{row['calls']:,}", row["most_calls_of_one"]] for row in figures["faults"]]
     return (
@@ -210,6 +227,20 @@ def tables(figures):
             ],
             throughput,
         )
+        + (f"\n\nA server that is further away: a proxy delays each direction. The endpoint takes "
+           f"{AWAY_LATENCY * 1000:.0f} ms. A batch holds at most 100 grants.\n\n"
+           + report.table(
+               [
+                   "each way, ms",
+                   "workers",
+                   "refreshes/s together",
+                   "times one worker",
+                   "CPU-s per 1,000, workers alone",
+                   "round trips per 1,000",
+                   "calls",
+               ],
+               far,
+           ) if far else "")
         + "\n\nA fault when a quarter is done, at 50 ms of latency. A lease lasts 30 s. There are more calls than "
         "grants due if the fault prevented an answer from being stored: its grant is refreshed again.\n\n"
         + report.table(
@@ -246,12 +277,20 @@ def tables(figures):
 def charts(figures):
     return {"postgres": chart.bars("Workers on one PostgreSQL", "refreshes/s together", [
         (f"refresh-worker x {row['workers']}, {row['latency'] * 1000:.0f} ms", row["per_second"])
-        for row in figures["throughput"]])}
+        for row in figures["throughput"]] + [
+        (f"refresh-worker x {row['workers']}, server {row['distance'] * 1000:.0f} ms away", row["per_second"])
+        for row in figures.get("away", [])])}
 
 
 def goals(figures):
     gains = [(f"two workers on PostgreSQL against one at {latency * 1000:.0f} ms of latency: at least 1.8 times",
-              f"{gain(figures, latency, 2):.2f} times", gain(figures, latency, 2) >= 1.8) for latency in LATENCIES[1:]]
+              f"{gain(near(figures, latency), 2):.2f} times", gain(near(figures, latency), 2) >= 1.8)
+             for latency in LATENCIES[1:]]
+    for place, rows, goal in [("without latency", near(figures, 0), 1.2), ("2 ms away", away(figures, 0.002), 1.8),
+                              ("10 ms away", away(figures, 0.01), 3.5)]:
+        if any(row["workers"] == 4 for row in rows):
+            gains.append((f"four workers on PostgreSQL {place} against one: at least {goal} times",
+                          f"{gain(rows, 4):.2f} times", gain(rows, 4) >= goal))
     calls = all(row["calls"] == row["due"] for row in figures["throughput"])
     lost = ", ".join(f"{row['asked_twice']} after {row['fault']}" for row in figures["faults"])
     return [*gains, ("calls for a grant: one per due instant, or explained by a lost answer",

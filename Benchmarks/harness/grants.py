@@ -77,8 +77,9 @@ class Grants:
         return sum(file.stat().st_size for file in self.folder.glob("grants.sqlite*"))
 
     def _drop_indexes(self):
+        # That of the history stays: before the store adds an event, it looks for old ones of the same grant.
+        query = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'grants' AND sql IS NOT NULL"
         with sqlite3.connect(self.database, isolation_level=None) as connection:
-            query = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
             indexes = connection.execute(query).fetchall()
             for name, _ in indexes:
                 connection.execute(f"DROP INDEX {name}")

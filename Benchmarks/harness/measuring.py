@@ -28,20 +28,22 @@ class Cost:
     output: str
 
 
-def run(command, log=None, environment=None, timeout=900):
-    """Runs a program to its end and measures only that process; returns its output, its errors go to `log`."""
+def run(command, log=None, environment=None, timeout=900, output=None):
+    """Runs a program to its end and measures only that process. Its errors go to the file `log`; its output is
+    returned, or goes to the file `output`."""
     errors = open(log, "wb") if log else subprocess.DEVNULL
-    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors,
+    process = subprocess.Popen([str(word) for word in command], stderr=errors,
+                               stdout=open(output, "wb") if output else subprocess.PIPE,
                                env={**os.environ, **(environment or {})})
     timer = threading.Timer(timeout, process.kill)
     timer.start()
     peak = Peak(process.pid)
-    output = process.stdout.read().decode()
+    text = process.stdout.read().decode() if process.stdout else ""
     # The program still exists as a zombie, or is about to end: only wait4 removes it and returns its usage.
     _, status, usage = os.wait4(process.pid, 0)
     timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
-    return Cost(usage.ru_utime + usage.ru_stime, peak.stop(), process.returncode, output)
+    return Cost(usage.ru_utime + usage.ru_stime, peak.stop(), process.returncode, text)
 
 
 class Peak:

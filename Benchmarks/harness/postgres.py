@@ -1,10 +1,11 @@
 """A PostgreSQL server for one benchmark, with databases full of grants."""
 
+import contextlib
 import pathlib
 import subprocess
 import time
 
-from . import grants, paths, programs
+from . import delay, grants, paths, programs
 
 # Set up as for a server that holds tokens: every commit is durable before it is confirmed.
 SETTINGS = ["fsync=on", "full_page_writes=on", "synchronous_commit=on", "shared_buffers=256MB", "max_connections=200"]
@@ -29,8 +30,14 @@ class Server:
     def stop(self, mode):
         programs.call("scripts/postgres-for-tests", "stop", self.folder, mode)
 
-    def url(self, database):
-        return f"postgres://postgres@/{database}?host={self.folder}"
+    @property
+    def socket(self):
+        return self.folder / ".s.PGSQL.5432"
+
+    def url(self, database, port=None):
+        """The URL of a database: on the server's socket, or through a proxy on that port."""
+        place = f"host={self.folder}" if port is None else f"host=127.0.0.1&port={port}&sslmode=disable"
+        return f"postgres://postgres@/{database}?{place}"
 
     def ask(self, database, query):
         """The single number that a query returns."""
@@ -72,6 +79,17 @@ class ServerGrants(grants.Grants):
         self._call(paths.WORKER, "store", "copy", "--from", self.database, "--to", url)
         self.database = url
         return written
+
+    @contextlib.contextmanager
+    def away(self, seconds):
+        """Puts the workers that start now as far from the server: each direction takes this time."""
+        if seconds == 0:
+            yield None
+            return
+        with delay.Proxy(self.server.socket, seconds) as proxy:
+            near, self.database = self.database, self.server.url(self.name, proxy.port)
+            yield proxy
+            self.database = near
 
     def due(self):
         return self.server.ask(

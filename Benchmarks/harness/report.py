@@ -17,6 +17,22 @@ def table(head, rows, figures=True):
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
+def at_most(goal, value, limit, stretch=None, shown="{:.2f} times"):
+    """A goal that a value must not exceed, with a stretch goal if there is one."""
+    text = f"{goal}: at most {limit:,g}" + (f", stretch {stretch:,g}" if stretch else "")
+    return text, shown.format(value), verdict(value <= limit, stretch and value <= stretch)
+
+
+def at_least(goal, value, limit):
+    """A goal that a ratio must reach."""
+    return f"{goal}: at least {limit:g} times", f"{value:.2f} times", verdict(value >= limit)
+
+
+def verdict(reached, stretch=None):
+    """The text of the column `reached`."""
+    return ("yes, and the stretch goal" if stretch else "yes") if reached else "**no**"
+
+
 def compose(benchmarks):
     """Writes the page and the charts; `benchmarks` are the modules by name, in their order."""
     records = {}
@@ -36,7 +52,8 @@ def goals(benchmarks, records):
     rows = []
     for name, record in records.items():
         for goal, figure, reached in benchmarks[name].goals(record["figures"]):
-            rows.append([goal, figure, "yes" if reached else "**no**", f"[{name}](#{name})"])
+            shown = verdict(reached) if isinstance(reached, bool) else reached
+            rows.append([goal, figure, shown, f"[{name}](#{name})"])
     return table(["goal", "figure", "reached", "from"], rows, figures=False)
 
 

@@ -54,9 +54,11 @@ def versions():
         "postgresql": debian("postgresql-15"),
         "go": debian("golang-go"),
         "x/oauth2": debian("golang-golang-x-oauth2-dev"),
+        "go-sqlite3": debian("golang-github-mattn-go-sqlite3-dev"),
         "python": platform.python_version(),
     }
-    by_name.update({name: packages[name] for name in ["aiohttp", "google-auth", "httpx", "uvloop"] if name in packages})
+    peers = ["aiohttp", "cryptography", "google-auth", "httpx", "uvloop"]
+    by_name.update({name: packages[name] for name in peers if name in packages})
     return {name: version for name, version in by_name.items() if version}
 
 
