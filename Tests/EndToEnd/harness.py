@@ -150,6 +150,30 @@ class Fixture:
         self.workers.append(worker)
         return worker
 
+    def suspend_between_transactions(self, worker):
+        """Stops a worker with SIGSTOP while it holds no lock in the SQLite file: otherwise no one else could write.
+
+        PostgreSQL itself ends a transaction whose client is stopped.
+        """
+        for _ in range(100):
+            worker.signal(signal.SIGSTOP)
+            if self.server or self.can_write():
+                return
+            worker.signal(signal.SIGCONT)
+        raise AssertionError("the worker is stopped between two transactions")
+
+    def can_write(self):
+        """Whether a process can begin to write to the SQLite file, within a second."""
+        with contextlib.closing(sqlite3.connect(self.database, timeout=1, isolation_level=None)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise
+                return False
+            database.execute("ROLLBACK")
+            return True
+
     def rows(self, query=None, *values):
         """The rows of a query in the store's SQL; without a query, the grants."""
         if self.server:

@@ -50,7 +50,7 @@ def scenario(fixture):
         120, "after the step back all are refreshed by the true clock",
     )
 
-    second.signal(signal.SIGSTOP)
+    fixture.suspend_between_transactions(second)
     pause = threading.Event()
     deadline = time.monotonic() + STOPPED
     while time.monotonic() < deadline:
