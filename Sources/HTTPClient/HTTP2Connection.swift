@@ -32,11 +32,19 @@ final class HTTP2Connection {
     /// The time of the last sign of life: bytes from the server, or the first request after a pause.
     private var lastSign = BootInstant(milliseconds: 0)
     private var pingedAt: BootInstant?
+    /// The time since which output waits for a server that does not read.
+    private var unsentSince: BootInstant?
+    /// The bytes from the server since the last request ended.
+    private var unaskedBytes = 0
 
     /// The most requests on one connection at a time, also if the server allows more.
     static let mostStreams = 100
     /// The most reads of one round, so that one server cannot hold up all others.
     private static let readsPerRound = 32
+    /// The most reads where what is not read now is lost: more than the flow-control windows let a server send.
+    private static let readsAtTheEnd = 1024
+    /// The most bytes that a server may send while no request is open.
+    private static let mostUnaskedBytes = 1_048_576
     /// The time without a sign of life after which the server is asked for one, and then given up.
     private static let patience = Duration.seconds(5)
 
@@ -88,6 +96,7 @@ extension HTTP2Connection {
         guard loss == nil else { return false }
         exchange.begin(on: stream, of: self)
         isUnused = false
+        unaskedBytes = 0
         return true
     }
 
@@ -121,22 +130,24 @@ extension HTTP2Connection {
             return 0
         }
         if case .failure(let error) = result { lose(.other, error.message) }
+        unsentSince = session.hasUnsentOutput ? unsentSince ?? now : nil
         guard let failure else { return }
         // The server may have responded before it closed the connection.
-        receive(at: now)
+        receive(at: now, isLast: true)
         lose(.sendFailed, code: failure, "the connection was lost: \(tls.message(code: failure))")
     }
 
-    /// Reads what has arrived.
+    /// Reads what has arrived; `isLast` if a response that is not read now would be lost.
     ///
     /// It must read until nothing is left before the loop waits for the socket: OpenSSL reads ahead of what it returns.
-    func receive(at now: BootInstant) {
+    func receive(at now: BootInstant, isLast: Bool = false) {
         hasMoreInput = false
-        for _ in 0..<Self.readsPerRound where loss == nil {
+        for _ in 0..<(isLast ? Self.readsAtTheEnd : Self.readsPerRound) where loss == nil {
             switch unsafe tls.receive(into: input.bytes) {
             case .moved(let count):
                 lastSign = now
                 pingedAt = nil
+                noteUnasked(count)
                 input.use(count) { bytes in attempt { () throws(HTTP2Error) in try session.receive(bytes) } }
             case .wouldBlock:
                 return
@@ -148,6 +159,12 @@ extension HTTP2Connection {
             }
         }
         hasMoreInput = loss == nil
+    }
+
+    private func noteUnasked(_ count: Int) {
+        guard isIdle else { return }
+        unaskedBytes += count
+        if unaskedBytes > Self.mostUnaskedBytes { lose(.receiveFailed, "the server sent data that nobody asked for") }
     }
 
     private func attempt(_ call: () throws(HTTP2Error) -> Void) {
@@ -173,6 +190,7 @@ extension HTTP2Connection {
     func checkLife(at now: BootInstant) {
         guard state == .open else { return }
         if !session.takesRequests { state = .draining }
+        if let unsentSince, now - unsentSince >= Self.patience { state = .draining }
         // A server that allows no streams at all may allow some on another connection.
         if isIdle, session.maximumStreams == 0, now - lastSign >= Self.patience { state = .draining }
         guard !isIdle, now - lastSign >= Self.patience else { return }

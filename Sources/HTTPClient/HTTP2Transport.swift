@@ -135,14 +135,14 @@ extension HTTP2Transport {
 // MARK: - A round of the loop
 
 extension HTTP2Transport {
-    /// Reads from the connections that are ready, or from all.
-    func receive(fromAll: Bool) {
+    /// Reads from the connections that are ready, or for the last time before requests end, all that has arrived.
+    func receive(isLast: Bool) {
         let now = time.sinceBoot
         for pool in pools.values {
             for connection in pool.connections where connection.state != .connecting {
-                guard fromAll || connection.isReady || connection.hasMoreInput else { continue }
+                guard isLast || connection.isReady || connection.hasMoreInput else { continue }
                 connection.isReady = false
-                connection.receive(at: now)
+                connection.receive(at: now, isLast: isLast)
                 collect(from: connection, of: pool)
             }
         }

@@ -1,4 +1,4 @@
-private import Glibc
+internal import Secrets
 
 /// Memory into which connections read, one after the other; it is wiped after each use.
 @safe
@@ -16,7 +16,7 @@ final class InputBuffer {
     /// Calls the closure with the bytes that were read, then wipes them.
     func use(_ count: Int, _ body: (RawSpan) -> Void) {
         let used = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
-        defer { if let start = used.baseAddress { unsafe explicit_bzero(start, used.count) } }
+        defer { unsafe ErasedBytes.wipe(used) }
         body(unsafe UnsafeRawBufferPointer(used).bytes)
     }
 }

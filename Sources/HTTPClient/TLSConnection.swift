@@ -6,7 +6,7 @@ internal import Secrets
 ///
 /// Names, addresses, proxies, the handshake and the verification of the certificate are libcurl's work
 /// (https://curl.se/libcurl/c/CURLOPT_CONNECT_ONLY.html). The handle stays in the multi handle, which owns the
-/// connection, until it is no longer used.
+/// connection, until the transport removes it.
 @safe
 final class TLSConnection: EasyHandle {
     /// The result of reading or writing, without waiting.

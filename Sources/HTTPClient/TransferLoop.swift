@@ -52,7 +52,7 @@ final class TransferLoop {
             runRound()
         }
         // The only copy of a new refresh token may be waiting in a socket.
-        http2.receive(fromAll: true)
+        http2.receive(isLast: true)
         for ended in http2.takeEnded() { end(ended) }
         endAll(.shutDown, "the HTTP client was shut down")
         completeEnded()
@@ -158,7 +158,8 @@ final class TransferLoop {
         startRequestsForHTTP1()
         // The multi handle itself failed, usually because memory ran out: none of its transfers can continue.
         if let failure { for id in running.keys.sorted() { fail(id, .other, failure.message) } }
-        http2.receive(fromAll: queue.hasExpired(at: now))
+        // After a failure, the loop did not learn which sockets are ready.
+        http2.receive(isLast: failure != nil || queue.hasExpired(at: now))
         http2.send()
         for ended in http2.takeEnded() { end(ended) }
         // Deadlines are checked after all sockets were read. If the process was stopped past a deadline, the response,

@@ -78,7 +78,7 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
 
     /// Overwrites memory in a way that the compiler may not remove
     /// (https://man7.org/linux/man-pages/man3/bzero.3.html).
-    private static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+    package static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let start = bytes.baseAddress else { return }
         unsafe explicit_bzero(start, bytes.count)
     }

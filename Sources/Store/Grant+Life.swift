@@ -361,6 +361,14 @@ extension Grant {
         reason == .userDeleted && next.reason != .userDeleted
     }
 
+    /// `true` if a stored grant has not changed since a claim returned it; its lease may have been renewed.
+    func isSame(asClaimed claimed: Grant) -> Bool {
+        guard lease?.claim == claimed.lease?.claim else { return false }
+        var stored = self
+        stored.setLease(claimed.lease)
+        return stored == claimed
+    }
+
     /// `true` if an attempt before the due time does no harm.
     var mayBeExpedited: Bool {
         state == .retrying && !GrantReason.awaitingConfirmation.contains(reason)

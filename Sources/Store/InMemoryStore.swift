@@ -75,12 +75,7 @@ package final class InMemoryStore: AccountStore {
             var stored: Set<GrantID> = []
             for refresh in refreshes {
                 let (id, client) = (refresh.claimed.id, refresh.claimed.clientID)
-                // The lease may have been renewed since the claim.
-                guard var current = state.grants[id], current.lease?.claim == refresh.claimed.lease?.claim else {
-                    continue
-                }
-                current.setLease(refresh.claimed.lease)
-                guard current == refresh.claimed else { continue }
+                guard state.grants[id]?.isSame(asClaimed: refresh.claimed) == true else { continue }
                 state.grants[id] = refresh.refreshed
                 state.uncountedSuccesses[client, default: []].append(
                     UncountedSuccesses(at: now, count: 1, clientSecret: refresh.clientSecret)

@@ -9,7 +9,7 @@ package struct IssuedTokens: Hashable, Sendable {
     /// More than can be valid at once: a caller that rejects every token gets about fifty in the life of one
     /// (`DuePolicy` and `RenewalDecision` slow it down), and must not push the first one off the list.
     package static let capacity = 128
-    private static let digestLength = 16
+    package static let digestLength = 16
     /// A digest, and the time at which its token expires in eight bytes, the highest byte first.
     private static let entryLength = digestLength + 8
 

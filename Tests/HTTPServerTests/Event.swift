@@ -1,37 +1,16 @@
-import Synchronization
+import TestSupport
 
 /// An event that tests and handlers wait for.
 ///
 /// It may happen several times.
 final class Event: Sendable {
-    private struct State {
-        var count = 0
-        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-    }
-
-    private let state = Mutex(State())
+    private let count = AwaitedState(0)
 
     /// Records that it happened once more.
-    func happen() {
-        let ready = state.withLock { state in
-            state.count += 1
-            let ready = state.waiters.filter { $0.count <= state.count }
-            state.waiters.removeAll { $0.count <= state.count }
-            return ready
-        }
-        for waiter in ready { waiter.continuation.resume() }
-    }
+    func happen() { count.change { $0 += 1 } }
 
     /// Returns when it has happened that many times.
-    func wait(times: Int = 1) async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if state.count < times { state.waiters.append((times, continuation)) }
-                return state.count >= times
-            }
-            if isReady { continuation.resume() }
-        }
-    }
+    func wait(times: Int = 1) async { await count.wait { $0 >= times } }
 }
 
 /// Waits until the task ends.

@@ -9,7 +9,7 @@ import Testing
 struct ServiceHandleTests {
     private static func handle(of user: String, for service: String, users: String = #"["*"]"#) async throws -> String {
         try await OperatorFixture.with { fixture in
-            let credential = try #require(ServiceCredential(forService: "mailer", random: SeededRandom(seed: 5)))
+            let credential = try #require(try ServiceCredential(forService: "mailer"))
             let entry = credential.entry.replacing(#""users":["*"]"#, with: "\"users\":\(users)")
             try fixture.write("{\"services\": [\(entry)]}", to: "services")
             return try fixture.context([(.servicesFile, fixture.path("services"))]).handle(of: user, for: service)

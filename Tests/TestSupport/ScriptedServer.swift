@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import Synchronization
 
 /// An HTTP/1.1 server on 127.0.0.1 with its own threads that answers each request from a script.
 package final class ScriptedServer: Sendable {
@@ -28,13 +27,12 @@ package final class ScriptedServer: Sendable {
         var peakRequests = 0
         var closedByClient = 0
         var received: [Received] = []
-        var waiters: [(isMet: @Sendable (Self) -> Bool, caller: CheckedContinuation<Void, Never>)] = []
     }
 
     package let port: Int
     private let listener: Int32
     private let script: @Sendable (Received) -> [Step]
-    private let state = Mutex(State())
+    private let state = AwaitedState(State())
 
     package init(script: @escaping @Sendable (Received) -> [Step]) throws {
         let (listener, port) = try Self.listen()
@@ -45,37 +43,21 @@ package final class ScriptedServer: Sendable {
     }
 
     package var url: String { "http://127.0.0.1:\(port)/token" }
-    package var received: [Received] { state.withLock { $0.received } }
-    package var accepted: Int { state.withLock { $0.accepted } }
+    package var received: [Received] { state.value.received }
+    package var accepted: Int { state.value.accepted }
     /// The maximum number of requests that had arrived and were not yet answered.
-    package var peakRequests: Int { state.withLock { $0.peakRequests } }
+    package var peakRequests: Int { state.value.peakRequests }
 
-    package func waitForRequests(_ count: Int) async { await wait { $0.received.count >= count } }
-    package func waitForConnections(_ count: Int) async { await wait { $0.accepted >= count } }
-    package func waitForClosedConnections(_ count: Int) async { await wait { $0.closedByClient >= count } }
+    package func waitForRequests(_ count: Int) async { await state.wait { $0.received.count >= count } }
+    package func waitForConnections(_ count: Int) async { await state.wait { $0.accepted >= count } }
+    package func waitForClosedConnections(_ count: Int) async { await state.wait { $0.closedByClient >= count } }
 
     package func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
-        state.withLock { state in
+        // Within the lock: a connection that is served to its end closes its socket after it.
+        state.change { state in
             for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
         }
-    }
-
-    private func wait(until isMet: @escaping @Sendable (State) -> Bool) async {
-        await withCheckedContinuation { caller in
-            change { $0.waiters.append((isMet, caller)) }
-        }
-    }
-
-    /// Changes the state and resumes the waiting tasks whose condition is now met.
-    private func change(_ body: (inout State) -> Void) {
-        let met = state.withLock { state in
-            body(&state)
-            let waiters = state.waiters
-            state.waiters = waiters.filter { !$0.isMet(state) }
-            return waiters.filter { $0.isMet(state) }.map(\.caller)
-        }
-        for caller in met { caller.resume() }
     }
 
     private func acceptConnections() {
@@ -83,7 +65,7 @@ package final class ScriptedServer: Sendable {
         while true {
             let connection = accept(listener, nil, nil)
             guard connection >= 0 else { return }
-            change { state in
+            state.change { state in
                 state.accepted += 1
                 state.connections.insert(connection)
             }
@@ -95,14 +77,14 @@ package final class ScriptedServer: Sendable {
         var pending: [UInt8] = []
         serving: while let (head, body) = Self.readRequest(connection, &pending) {
             var number = 0
-            change { state in
+            state.change { state in
                 number = state.received.count + 1
                 state.received.append(Received(number: number, head: head, body: body))
                 state.open += 1
                 state.peakRequests = max(state.peakRequests, state.open)
             }
             let steps = script(Received(number: number, head: head, body: body))
-            change { $0.open -= 1 }
+            state.change { $0.open -= 1 }
             for step in steps {
                 switch step {
                 case .send(let text): guard Self.sendAll(connection, Array(text.utf8)) else { break serving }
@@ -117,7 +99,7 @@ package final class ScriptedServer: Sendable {
                 }
             }
         }
-        change { state in
+        state.change { state in
             state.connections.remove(connection)
             state.closedByClient += 1
         }

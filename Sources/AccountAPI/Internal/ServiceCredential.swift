@@ -1,4 +1,3 @@
-package import Clocks
 private import JSON
 package import Secrets
 
@@ -15,20 +14,12 @@ package struct ServiceCredential: Sendable {
     package let entry: String
 
     /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
-    package init?(forService name: String, random: any RandomSource) {
+    package init?(forService name: String) throws(SealError) {
         guard name.isPlainID else { return nil }
-        var bytes: [UInt8] = []
-        for _ in 0..<4 {
-            let bits = random.nextBits()
-            for shift in stride(from: UInt64(0), to: 64, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
-            }
-        }
-        let text = Self.prefix + Base64URL.encode(bytes)
-        secret = Secret(text)
+        secret = try .randomText(prefix: Self.prefix, byteCount: 32)
         var line = JSONLine()
         line.field("name", name)
-        line.field("credential_sha256", Hexadecimal.encode(Digest.sha256(Array(text.utf8))))
+        line.field("credential_sha256", Hexadecimal.encode(Digest.sha256(Array(secret.reveal().utf8))))
         line.array("scopes") { $0.element("*") }
         line.array("users") { $0.element("*") }
         entry = line.text

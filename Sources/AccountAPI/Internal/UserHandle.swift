@@ -1,4 +1,4 @@
-private import Secrets
+internal import Secrets
 
 /// An opaque text that names a user to one service, where plain user ids are not wanted.
 ///
@@ -13,11 +13,11 @@ package enum UserHandle {
     }
 
     /// Returns the user of a handle; `nil` if it is not a handle of this service.
-    static func userID(in handle: String, of service: Service) -> String? {
+    static func userID(in handle: String, of service: Service) throws(SealError) -> String? {
         guard handle.hasPrefix(prefix), let sealed = Base64URL.decode(handle.dropFirst(prefix.count)) else {
             return nil
         }
-        return try? key(of: service).open(sealed)
+        return try key(of: service).open(sealed)
     }
 
     private static func key(of service: Service) -> HandleKey {

@@ -102,7 +102,7 @@ package enum SpilledResult {
             rotated: rotated,
             scope: object["scope"]?.string,
             refreshTokenExpiresAt: timestamp(object["refresh_expires_at"]),
-            digest: bytes(object["access_digest"])
+            digest: bytes(object["access_digest"]).flatMap { $0.count == IssuedTokens.digestLength ? $0 : nil }
         )
         return RefreshResult(attempt: attempt, answer: .granted(tokens), clientSecret: clientSecret)
     }

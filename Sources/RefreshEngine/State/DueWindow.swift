@@ -16,6 +16,9 @@ struct DueWindow: Sendable {
         heap.set(id.rawValue, deadline: dueAt)
     }
 
+    /// The client of the grant that falls due first.
+    var firstClient: String? { heap.first.flatMap { clients[GrantID(rawValue: $0.key)] } }
+
     /// Removes and returns the first grant that is due.
     mutating func popDue(at now: Timestamp) -> (id: GrantID, client: String)? {
         guard let entry = heap.popDue(at: now) else { return nil }

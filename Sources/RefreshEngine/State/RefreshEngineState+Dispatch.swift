@@ -132,8 +132,8 @@ extension RefreshEngineState {
     func nextIteration(after wait: Duration?, at conditions: Conditions) -> Timestamp {
         let untilScan = nextScan - conditions.instant
         let next = conditions.now + max(.zero, min(wait ?? untilScan, untilScan))
-        guard let firstDueAt = window.firstDueAt else { return next }
-        let pause = gates.values.map { $0.pause(Self.gatheringTime, at: conditions.instant) }.min() ?? .zero
+        guard let firstDueAt = window.firstDueAt, let client = window.firstClient else { return next }
+        let pause = gates[client]?.pause(Self.gatheringTime, at: conditions.instant) ?? .zero
         return min(next, max(firstDueAt, conditions.now + pause))
     }
 }

@@ -8,7 +8,7 @@ import WorkerLifecycle
 extension CommandContext {
     /// `services credential`: makes a credential for a service.
     package func makeCredential(of service: String) throws -> ExitCode {
-        guard let credential = ServiceCredential(forService: service, random: random) else {
+        guard let credential = try ServiceCredential(forService: service) else {
             let problem = "a service's name \(ServiceCredential.nameRule)"
             throw CommandFailure(.badData, problem)
         }

@@ -18,7 +18,7 @@ def scenario(fixture):
     fixture.import_grants(grants)
     suspended = fixture.start().wait_started()
     sandbox.call(f"/control/wait?holding={GRANTS}")
-    suspended.signal(signal.SIGSTOP)
+    fixture.suspend_between_transactions(suspended)
     for grant in grants:
         sandbox.call("/control/release", {"email": grant["email"]})
     former, new = fixture.database, fixture.folder / "new.sqlite"

@@ -18,7 +18,7 @@ def scenario(fixture):
     fixture.import_grants(grants)
     worker = fixture.start().wait_started()
     sandbox.call(f"/control/wait?holding={GRANTS}")
-    worker.signal(signal.SIGSTOP)
+    fixture.suspend_between_transactions(worker)
     for grant in grants:
         sandbox.call("/control/release", {"refresh_token": grant["refresh_token"]})
     # Everything else has to wait until the leases have expired.

@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import Synchronization
 import TLSListener
 import TestSupport
 
@@ -14,7 +13,6 @@ final class FrameServer: Sendable {
         var requests: [FrameRequest] = []
         var resets: [Int32] = []
         var peakOpenStreams = 0
-        var waiters: [(isMet: @Sendable (Self) -> Bool, caller: CheckedContinuation<Void, Never>)] = []
     }
 
     let port: Int
@@ -22,7 +20,7 @@ final class FrameServer: Sendable {
     /// Never freed: connections may outlive the test.
     private nonisolated(unsafe) let tls: OpaquePointer
     private let script: @Sendable (FrameConnection) -> Void
-    private let state = Mutex(State())
+    private let state = AwaitedState(State())
 
     /// Starts the server; each connection runs the script on a thread of its own, after the settings are exchanged.
     init(
@@ -43,48 +41,33 @@ final class FrameServer: Sendable {
 
     var url: String { "https://127.0.0.1:\(port)/token" }
     /// The connections whose handshake succeeded, and those of them that resumed a session.
-    var accepted: Int { state.withLock { $0.accepted } }
-    var resumed: Int { state.withLock { $0.resumed } }
+    var accepted: Int { state.value.accepted }
+    var resumed: Int { state.value.resumed }
     /// The connections that the server has closed.
-    var closed: Int { state.withLock { $0.closed } }
-    var requests: [FrameRequest] { state.withLock { $0.requests } }
+    var closed: Int { state.value.closed }
+    var requests: [FrameRequest] { state.value.requests }
     /// The numbers of the streams that the client reset.
-    var resets: [Int32] { state.withLock { $0.resets } }
+    var resets: [Int32] { state.value.resets }
     /// The maximum number of requests of one connection that had arrived and were not yet answered.
-    var peakOpenStreams: Int { state.withLock { $0.peakOpenStreams } }
+    var peakOpenStreams: Int { state.value.peakOpenStreams }
 
-    func waitForRequests(_ count: Int) async { await wait { $0.requests.count >= count } }
-    func waitForResets(_ count: Int) async { await wait { $0.resets.count >= count } }
+    func waitForRequests(_ count: Int) async { await state.wait { $0.requests.count >= count } }
+    func waitForResets(_ count: Int) async { await state.wait { $0.resets.count >= count } }
 
     func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
-        state.withLock { state in for socket in state.sockets { shutdown(socket, Int32(SHUT_RDWR)) } }
+        state.change { state in for socket in state.sockets { shutdown(socket, Int32(SHUT_RDWR)) } }
     }
 
     func note(_ request: FrameRequest, openStreams: Int) {
-        change { state in
+        state.change { state in
             state.requests.append(request)
             state.peakOpenStreams = max(state.peakOpenStreams, openStreams)
         }
     }
 
     func note(reset stream: Int32) {
-        change { $0.resets.append(stream) }
-    }
-
-    private func wait(until isMet: @escaping @Sendable (State) -> Bool) async {
-        await withCheckedContinuation { caller in change { $0.waiters.append((isMet, caller)) } }
-    }
-
-    /// Changes the state and resumes the waiting tasks whose condition is now met.
-    private func change(_ body: (inout State) -> Void) {
-        let met = state.withLock { state in
-            body(&state)
-            let waiters = state.waiters
-            state.waiters = waiters.filter { !$0.isMet(state) }
-            return waiters.filter { $0.isMet(state) }.map(\.caller)
-        }
-        for caller in met { caller.resume() }
+        state.change { $0.resets.append(stream) }
     }
 
     private func acceptConnections() {
@@ -92,10 +75,10 @@ final class FrameServer: Sendable {
         while true {
             let socket = accept(listener, nil, nil)
             guard socket >= 0 else { return }
-            change { $0.sockets.insert(socket) }
+            state.change { $0.sockets.insert(socket) }
             Thread.detachNewThread { [self] in
                 serve(socket)
-                change { $0.sockets.remove(socket) }
+                state.change { $0.sockets.remove(socket) }
             }
         }
     }
@@ -107,10 +90,10 @@ final class FrameServer: Sendable {
         guard let peer = tls_peer_accept(tls, socket) else { return }
         defer {
             tls_peer_close(peer)
-            change { $0.closed += 1 }
+            state.change { $0.closed += 1 }
         }
         var number = 0
-        change { state in
+        state.change { state in
             state.accepted += 1
             state.resumed += Int(tls_peer_is_resumed(peer))
             number = state.accepted

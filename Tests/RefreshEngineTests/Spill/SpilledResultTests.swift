@@ -46,6 +46,17 @@ struct SpilledResultTests {
         guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
     }
 
+    @Test("drops a digest of another length, which the list of issued tokens could not hold", arguments: [0, 15, 16, 17])
+    func digestLength(_ length: Int) throws {
+        let vault = try vault()
+        let digest = [UInt8](repeating: 7, count: length)
+        let tokens = RefreshedTokens(accessToken: try Sample.accessToken(), digest: digest)
+        let result = RefreshResult(attempt: attempt, answer: .granted(tokens))
+        let sealed = try #require(try SpilledResult.seal(result, with: vault))
+        guard case .granted(let read) = try SpilledResult.open(sealed, with: vault).answer else { throw Missing() }
+        #expect(read.digest == (length == 16 ? digest : nil))
+    }
+
     @Test("keeps the sent token and the time of the previous attempt, which decide about a late answer")
     func sentToken() throws {
         let vault = try vault()

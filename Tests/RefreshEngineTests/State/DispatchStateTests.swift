@@ -176,7 +176,9 @@ struct DispatchStateTests {
         let next = fixture.state.nextIteration(after: nil, at: fixture.conditions)
         #expect(next == now + RefreshEngineState.gatheringTime)
         fixture.state.addGate(of: "calm")
-        #expect(fixture.state.nextIteration(after: nil, at: fixture.conditions) == now + .milliseconds(3))
+        #expect(fixture.state.nextIteration(after: nil, at: fixture.conditions) == next, "no grant of it is due")
+        fixture.state.window.set(GrantID(rawValue: 3), of: "calm", dueAt: now + .milliseconds(2))
+        #expect(fixture.state.nextIteration(after: nil, at: fixture.conditions) == now + .milliseconds(2))
     }
 
     @Test("Nothing is claimed while results wait for the store, or while a key is missing")

@@ -15,7 +15,7 @@ struct DoctorServingTests {
     private func flags(_ fixture: OperatorFixture) throws -> [(Setting.Name, String)] {
         try fixture.write(Self.secret + "\n", to: "jwt")
         try fixture.write(Self.secret + "\n", to: "notices")
-        let credential = try #require(ServiceCredential(forService: "mailer", random: SystemRandom()))
+        let credential = try #require(try ServiceCredential(forService: "mailer"))
         try fixture.write("{\"services\": [\(credential.entry)]}", to: "services", mode: 0o640)
         return [
             (.clientID, "1-a"), (.listen, "127.0.0.1:0"), (.trustedProxy, "127.0.0.1"),

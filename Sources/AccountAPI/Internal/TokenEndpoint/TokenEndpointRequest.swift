@@ -59,9 +59,12 @@ struct TokenEndpointRequest: Sendable {
     /// the user is as before.
     private static func userID(_ subject: String, for service: Service) throws(VendingError) -> String {
         guard subject.hasPrefix(UserHandle.prefix) else { return subject }
-        guard let userID = UserHandle.userID(in: subject, of: service) else {
-            throw .invalidRequest("the handle was made for another service, or with a former credential")
+        do {
+            if let userID = try UserHandle.userID(in: subject, of: service) { return userID }
+        } catch {
+            // libcrypto failed, and the handle may be good: the library must try again.
+            throw VendingError(error)
         }
-        return userID
+        throw .invalidRequest("the handle was made for another service, or with a former credential")
     }
 }
