@@ -23,7 +23,7 @@ final class RawClient: Sendable {
 
     init(port: UInt16, address: String = "127.0.0.1") throws {
         let family = address.contains(":") ? AF_INET6 : AF_INET
-        descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0, Self.connect(descriptor, address, port) else { throw NoConnection() }
         var limit = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -34,7 +34,7 @@ final class RawClient: Sendable {
 
     /// Connects to the unix socket at the path.
     init(path: String) throws {
-        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var endpoint = sockaddr_un()
         endpoint.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &endpoint.sun_path) { $0.copyBytes(from: path.utf8) }

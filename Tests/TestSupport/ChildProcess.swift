@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 
 /// A program that a test starts, with its output in a pipe.
 ///
@@ -17,23 +18,32 @@ package final class ChildProcess {
     private let output: Int32
 
     package init(_ program: String, _ arguments: [String]) throws {
+        (identifier, output) = try Self.starting.withLock { _ in try Self.start(program, arguments) }
+    }
+
+    /// One program starts at a time: it would inherit the pipe of another that starts, and so keep it open.
+    private static let starting = Mutex(())
+
+    private static func start(_ program: String, _ arguments: [String]) throws -> (identifier: Int32, output: Int32) {
         var pipe: [Int32] = [0, 0]
         guard Glibc.pipe(&pipe) == 0 else { throw Failure(message: "pipe failed with errno \(errno)") }
         defer { close(pipe[1]) }
+        for descriptor in pipe { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, pipe[1], 1)
         posix_spawn_file_actions_adddup2(&actions, pipe[1], 2)
-        for descriptor in pipe { posix_spawn_file_actions_addclose(&actions, descriptor) }
         var words = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var child = pid_t()
         let result = posix_spawn(&child, program, &actions, nil, &words, environ)
-        guard result == 0 else { throw Failure(message: "\(program) was not started: errno \(result)") }
-        identifier = child
-        output = pipe[0]
+        guard result == 0 else {
+            close(pipe[0])
+            throw Failure(message: "\(program) was not started: errno \(result)")
+        }
+        return (child, pipe[0])
     }
 
     deinit { close(output) }

@@ -65,6 +65,7 @@ package final class ScriptedServer: Sendable {
         while true {
             let connection = accept(listener, nil, nil)
             guard connection >= 0 else { return }
+            _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
             state.change { state in
                 state.accepted += 1
                 state.connections.insert(connection)
@@ -140,7 +141,7 @@ package final class ScriptedServer: Sendable {
 
     /// Listens on an unused port of 127.0.0.1.
     package static func listen() throws -> (descriptor: Int32, port: Int) {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = inet_addr("127.0.0.1")

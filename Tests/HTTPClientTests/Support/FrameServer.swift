@@ -75,6 +75,7 @@ final class FrameServer: Sendable {
         while true {
             let socket = accept(listener, nil, nil)
             guard socket >= 0 else { return }
+            _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
             state.change { $0.sockets.insert(socket) }
             Thread.detachNewThread { [self] in
                 serve(socket)
