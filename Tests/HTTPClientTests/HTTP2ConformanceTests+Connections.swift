@@ -1,9 +1,10 @@
 import Clocks
 import Dispatch
 import Foundation
-import HTTPClient
 import TestSupport
 import Testing
+
+@testable import HTTPClient
 
 /// Connections are made, kept and replaced by the rules.
 extension HTTP2ConformanceTests {
@@ -123,6 +124,33 @@ extension HTTP2ConformanceTests {
         }
         fixture.client.submit([other])
         #expect(try await late.get().body.count == 200)
+    }
+
+    @Test(
+        "A host whose IPv6 address refuses connections is reached at its IPv4 address",
+        arguments: HTTP2Framing.allCases
+    )
+    func brokenAddress(framing: HTTP2Framing) async throws {
+        let fixture = try HTTP2Fixture(framing) { connection in
+            connection.begin()
+            connection.respondToAll()
+        }
+        defer { fixture.stop() }
+        // The server listens at 127.0.0.1 only. curl knows the addresses of this name without asking: ::1 comes first.
+        let response = try await fixture.client.send(post("https://localhost:\(fixture.server.port)/", "reached"))
+        #expect(response.text == "reached")
+    }
+
+    @Test(
+        "A proxy that speaks TLS is noticed",
+        arguments: [
+            ("https_proxy", "https://proxy:3128", true), ("ALL_PROXY", "HTTPS://proxy", true),
+            ("https_proxy", "http://proxy:3128", false), ("HTTPS_PROXY", "proxy:3128", false),
+            ("http_proxy", "https://proxy", false),
+        ]
+    )
+    func proxyWithTLS(name: String, value: String, isNoticed: Bool) {
+        #expect(ProxyEnvironment.namesTLSProxy { $0 == name ? value : nil } == isNoticed)
     }
 
     @Test("A proxy carries the connection")

@@ -46,7 +46,10 @@ struct SpilledResultTests {
         guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
     }
 
-    @Test("drops a digest of another length, which the list of issued tokens could not hold", arguments: [0, 15, 16, 17])
+    @Test(
+        "drops a digest of another length, which the list of issued tokens could not hold",
+        arguments: [0, 15, 16, 17]
+    )
     func digestLength(_ length: Int) throws {
         let vault = try vault()
         let digest = [UInt8](repeating: 7, count: length)
