@@ -113,6 +113,22 @@ enum DatabaseFile {
         kind(of: path) != nil
     }
 
+    /// `true` if a process has a lock on a file that this process does not have open.
+    ///
+    /// A lock on the open file description is asked about, because it conflicts with every lock of any process
+    /// (https://man7.org/linux/man-pages/man2/F_OFD_SETLK.2const.html).
+    static func isLocked(_ path: String) -> Bool {
+        // F_OFD_GETLK, which Swift does not import.
+        let ask: Int32 = 36
+        let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        return unsafe fcntl(descriptor, ask, &lock) == 0 && lock.l_type != Int16(F_UNLCK)
+    }
+
     static func remove(_ path: String) {
         // Called to clean up after a failure, which is the error to report.
         _ = unsafe unlink(path)

@@ -28,13 +28,25 @@ struct LeaseFile: Sendable {
     /// Returns the common prefix of the names of all lease files of a database.
     static func prefix(of database: String) -> String { database + "-leases-" }
 
-    /// Creates the file if necessary, and removes those of earlier boots, which no process has open.
+    /// Creates the file if necessary, and removes those of earlier boots.
+    ///
+    /// In a container with a boot id of its own, a process may see another id than a running worker. Without the leases
+    /// of each other, both would send the same grants.
     func prepare() throws(StoreError) {
-        try DatabaseFile.create(path, unlessExists: true)
         let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
-        for entry in DatabaseFile.names(in: folder) where entry.hasPrefix(file) {
-            if isOfAnotherBoot(entry.dropFirst(file.count)) { DatabaseFile.remove(folder + "/" + entry) }
+        let former = DatabaseFile.names(in: folder)
+            .filter { $0.hasPrefix(file) && isOfAnotherBoot($0.dropFirst(file.count)) }
+            .map { folder + "/" + $0 }
+        // A connection keeps a lock on the shared index for as long as it is open.
+        if let used = former.first(where: { $0.hasSuffix("-shm") && DatabaseFile.isLocked($0) }) {
+            throw StoreError(
+                .inUse,
+                "A process that sees another boot id has the database \(database) open: it uses \(used). This process "
+                    + "sees the boot id \(name). See \"Containers\" in running.md."
+            )
         }
+        try DatabaseFile.create(path, unlessExists: true)
+        for path in former { DatabaseFile.remove(path) }
     }
 
     /// Returns `true` for the id of another boot, with or without SQLite's endings.

@@ -66,6 +66,24 @@ struct SQLiteSharingTests {
         }
     }
 
+    @Test("A process that sees another boot id is refused while the database is open, and disturbs nothing")
+    func anotherBootID() async throws {
+        try await TemporaryFolder.with { folder in
+            let (running, other) = ("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-aaaaaaaaaaaa")
+            let path = folder.path("grants.db")
+            let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: running)
+            try await store.add([try Sample.grant(1)])
+            #expect {
+                try SQLiteStore(path: path, timeSource: ManualTime(), bootID: other)
+            } throws: { ($0 as? StoreError)?.code == .inUse }
+            #expect(try folder.names().contains("grants.db-leases-\(running)"))
+            #expect(try await store.claim([GrantID(rawValue: 1)], dueBy: nil, owner: "a", for: .seconds(30)).count == 1)
+            await store.close()
+            let next = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: other)
+            await next.close()
+        }
+    }
+
     @Test("A commit of one store is seen by the other at once")
     func visibility() async throws {
         try await TemporaryFolder.with { folder in
