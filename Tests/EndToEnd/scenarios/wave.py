@@ -34,9 +34,12 @@ def scenario(fixture):
     recalled = len(worker.events("state", **{"from": "disconnected", "to": "retrying"}))
 
     ahead = str(CONFIRMED_AFTER)
-    later = fixture.start(environment={
-        "LD_PRELOAD": wrong_clock(fixture), "CLOCK_WRONG_BY": ahead, "BOOT_CLOCK_AHEAD_BY": ahead,
-    })
+    clocks = {"LD_PRELOAD": wrong_clock(fixture), "CLOCK_WRONG_BY": ahead, "BOOT_CLOCK_AHEAD_BY": ahead}
+    if fixture.server:
+        # There the server's clock decides.
+        fixture.server.stop("fast")
+        fixture.server.start(environment=clocks)
+    later = fixture.start(environment=clocks)
     wait_for(lambda: fixture.states() == {"active": GRANTS}, 120, "every grant is active", pause=1)
     later.stop()
     return f"{refused} refusals, {recalled} recalled, all active after their confirmation"
