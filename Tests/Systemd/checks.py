@@ -315,7 +315,7 @@ def key_credential(it):
 
 @check("the listeners: systemd's socket, secrets from /etc/credstore, a unix socket only for the service's group")
 def listeners(it):
-    secret, key = "a secret of the app that is long enough", "a service's credential"
+    secret, key = "a secret of the app that is long enough", "rwc_credential-of-the-mailer"
     digest = hashlib.sha256(key.encode()).hexdigest()
     services = {"services": [{"name": "mailer", "credential_sha256": digest, "scopes": ["*"], "users": ["*"]}]}
     it.machine.write("/etc/credstore/refresh-worker.jwt-secret", secret + "\n", mode=0o600)

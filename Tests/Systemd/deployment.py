@@ -81,8 +81,9 @@ class Deployment:
 
     def recover(self):
         """Restores the machine after a failed check, so that the next one does not fail because of it."""
-        self.shell("rm -rf /etc/systemd/system/refresh-worker*.d; systemctl daemon-reload; umount -q "
-                   "/var/log/refresh-worker; cd /etc/refresh-worker; if [ -e keys.aside ]; then mv keys.aside keys; fi")
+        self.shell("rm -rf /etc/systemd/system/refresh-worker*.d /etc/credstore/refresh-worker.*; "
+                   "systemctl daemon-reload; umount -q /var/log/refresh-worker; "
+                   "cd /etc/refresh-worker; if [ -e keys.aside ]; then mv keys.aside keys; fi")
         self.configure()
         self.control("settings", outage="none")
         self.call("systemctl", "log-level", "info")
