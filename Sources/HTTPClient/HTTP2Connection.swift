@@ -139,7 +139,7 @@ extension HTTP2Connection {
 
     /// Reads what has arrived; `isLast` if a response that is not read now would be lost.
     ///
-    /// It must read until nothing is left before the loop waits for the socket: OpenSSL reads ahead of what it returns.
+    /// It must read until nothing is left before the loop waits for the socket: one `recv` brings more than one record.
     func receive(at now: BootInstant, isLast: Bool = false) {
         hasMoreInput = false
         for _ in 0..<(isLast ? Self.readsAtTheEnd : Self.readsPerRound) where loss == nil {

@@ -74,6 +74,9 @@ final class TLSConnection: EasyHandle {
         let connection = unsafe Unmanaged<TLSConnection>.fromOpaque(context).takeUnretainedValue()
         let isHTTP2 = unsafe ccurl_connection_is_http2(connection.easy) == 1
         connection.isHTTP2 = isHTTP2
-        return isHTTP2 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+        guard isHTTP2 else { return CURL_PREREQFUNC_ABORT }
+        // Later, libcurl no longer says which connection belongs to the handle.
+        let isBuffered = unsafe ccurl_connection_buffer_input(connection.easy) == CURLE_OK
+        return isBuffered ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 }
