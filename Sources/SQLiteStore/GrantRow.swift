@@ -55,7 +55,13 @@ enum GrantRow {
     /// The columns that ``GrantReader`` expects from ``source``.
     static let columns =
         (GrantColumn.read.map(\.rawValue) + ["owner", "claim", "epoch", "until"]).joined(separator: ", ")
-    static let source = "grants LEFT JOIN \(LeaseFile.schema).leases ON grant_id = id"
+    static let source = source(on: nil)
+
+    /// The source of the columns, as the right side of a join that has a condition.
+    static func source(on condition: String?) -> String {
+        let grants = condition.map { "grants ON \($0)" } ?? "grants"
+        return "\(grants) LEFT JOIN \(LeaseFile.schema).leases ON grant_id = id"
+    }
 
     /// The columns as `CREATE TABLE` defines them.
     static let definitions = all.map { column in

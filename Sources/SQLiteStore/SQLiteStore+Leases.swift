@@ -2,22 +2,42 @@ package import Clocks
 package import Store
 
 extension Query {
-    static let claimable = Query(
-        "claimable",
-        "SELECT \(GrantRow.columns), revision FROM \(GrantRow.source) WHERE id = ?1 AND due_at <= ?2"
-    )
-    static let claimableAnyTime = Query(
-        "claimable whenever due",
+    /// The numbers of grants that one statement of a claim handles, the largest first.
+    ///
+    /// A statement for many costs half as much for each. A claim takes the largest that fits, again and again, so that
+    /// the statements stay prepared.
+    static let claimSizes = [25, 5, 1]
+
+    /// For each of ``claimSizes`` the query of grants that are due by the last parameter.
+    static let claimable = claimSizes.map { size in
+        Query("claimable \(size)", "\(claimed(size)) WHERE due_at <= ?")
+    }
+    static let claimableAnyTime = claimSizes.map { size in
+        Query(
+            "claimable \(size) whenever due",
+            "\(claimed(size)) WHERE state NOT IN (\(GrantState.refreshEndingList)) OR revocation_asked_at IS NOT NULL"
+        )
+    }
+    static let writeLeases = claimSizes.map { size in
+        Query(
+            "write \(size) leases",
+            """
+            INSERT OR REPLACE INTO \(LeaseFile.schema).leases (owner, epoch, until, grant_id, claim)
+            VALUES (?1, ?2, ?3, ?, ?)\(String(repeating: ", (?1, ?2, ?3, ?, ?)", count: size - 1))
+            """
+        )
+    }
+    static let writeLease = writeLeases[claimSizes.count - 1]
+
+    /// Selects grants in the order of the parameters: CROSS JOIN keeps SQLite from choosing another one.
+    private static func claimed(_ size: Int) -> String {
         """
-        SELECT \(GrantRow.columns), revision FROM \(GrantRow.source)
-        WHERE id = ?1 AND (state NOT IN (\(GrantState.refreshEndingList)) OR revocation_asked_at IS NOT NULL)
+        SELECT \(GrantRow.columns), revision
+        FROM (VALUES (?)\(String(repeating: ", (?)", count: size - 1))) AS wanted
+            CROSS JOIN \(GrantRow.source(on: "id = wanted.column1"))
         """
-    )
-    static let writeLease = Query(
-        "write lease",
-        "INSERT OR REPLACE INTO \(LeaseFile.schema).leases (owner, epoch, until, grant_id, claim) VALUES (?, ?, ?, ?, "
-            + "?)"
-    )
+    }
+
     static let removeLease = Query(
         "remove lease",
         "DELETE FROM \(LeaseFile.schema).leases WHERE grant_id = ?1 AND claim = ?2"
@@ -40,31 +60,21 @@ extension SQLiteStore {
             try connection.write(.leases) { () throws(StoreError) in
                 let time = leaseTimeNow
                 let until = time.instant + span
-                let select = try connection.prepared(dueBy == nil ? .claimableAnyTime : .claimable)
-                let insert = try connection.prepared(.writeLease)
                 var reader = GrantReader()
                 var claimed: [Grant] = []
                 claimed.reserveCapacity(ids.count)
-                let bindConstants = { (statement: Statement) in
-                    statement.bind(owner)
-                    statement.bind(time.epoch)
-                    statement.bind(until.milliseconds)
-                }
-                try insert.withConstants(bindConstants) { () throws(StoreError) in
-                    for id in ids {
-                        var revision: Int64?
-                        let found = try select.first(
-                            bind: { statement in
-                                statement.bind(id.rawValue)
-                                if let dueBy { statement.bind(dueBy) }
-                            },
-                            read: { (row: inout Row) throws(StoreError) in
-                                let grant = try reader.read(&row)
-                                revision = row.integer()
-                                return grant
-                            }
-                        )
-                        guard var grant = found, !(grant.lease?.isLive(at: time) ?? false) else { continue }
+                var leases: [(id: Int64, claim: Int64)] = []
+                leases.reserveCapacity(ids.count)
+                try connection.inRuns(of: ids, dueBy == nil ? Query.claimableAnyTime : Query.claimable) {
+                    (select, ids) throws(StoreError) in
+                    try select.forEachRow { statement in
+                        for id in ids { statement.bind(id.rawValue) }
+                        if let dueBy { statement.bind(dueBy) }
+                    } read: { (row: inout Row) throws(StoreError) in
+                        var grant = try reader.read(&row)
+                        let id = grant.id.rawValue
+                        guard !(grant.lease?.isLive(at: time) ?? false), !leases.contains(where: { $0.id == id })
+                        else { return }
                         var lease = Lease(
                             owner: owner,
                             claim: Int64(random.nextBits() >> 1),
@@ -72,13 +82,21 @@ extension SQLiteStore {
                             until: until,
                             followsUnfinishedClaim: grant.lease != nil
                         )
-                        lease.rowVersion = RowVersion(revision)
-                        try insert.run { statement in
-                            statement.bind(id.rawValue)
+                        lease.rowVersion = RowVersion(row.integer())
+                        grant.setLease(lease)
+                        leases.append((id, lease.claim))
+                        claimed.append(grant)
+                    }
+                }
+                try connection.inRuns(of: leases, Query.writeLeases) { (insert, leases) throws(StoreError) in
+                    try insert.run { statement in
+                        statement.bind(owner)
+                        statement.bind(time.epoch)
+                        statement.bind(until.milliseconds)
+                        for lease in leases {
+                            statement.bind(lease.id)
                             statement.bind(lease.claim)
                         }
-                        grant.setLease(lease)
-                        claimed.append(grant)
                     }
                 }
                 return claimed
@@ -153,6 +171,23 @@ struct LeaseChanges {
 }
 
 extension SQLiteConnection {
+    /// Passes parts of a list, in order, with the statement for each: `queries` has one for each of
+    /// ``Query/claimSizes``.
+    fileprivate func inRuns<Element>(
+        of elements: [Element],
+        _ queries: [Query],
+        _ body: (Statement, ArraySlice<Element>) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var rest = elements[...]
+        for (size, query) in zip(Query.claimSizes, queries) where rest.count >= size {
+            let statement = try prepared(query)
+            while rest.count >= size {
+                try body(statement, rest.prefix(size))
+                rest = rest.dropFirst(size)
+            }
+        }
+    }
+
     fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
         try prepared(.removeLease).removeLease(of: id, claim: claim)
     }

@@ -13,8 +13,6 @@ final class Statement {
     private let path: String
     private let name: String
     private var parameters: Int32 = 0
-    /// The number of the first parameters that runs do not bind again.
-    private var constants: Int32 = 0
     private var bindFailure: Int32 = SQLITE_OK
 
     /// Takes over a statement that was just prepared.
@@ -68,17 +66,6 @@ final class Statement {
         bind(value?.milliseconds)
     }
 
-    /// Binds the first parameters for all runs of `body`, whose own parameters come after them.
-    func withConstants(_ bind: (Statement) -> Void, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        bind(self)
-        constants = parameters
-        defer {
-            constants = 0
-            reset()
-        }
-        try body()
-    }
-
     /// Runs to the end.
     func run(bind: (Statement) -> Void) throws(StoreError) {
         defer { reset() }
@@ -96,6 +83,16 @@ final class Statement {
         var elements: [Element] = []
         while var row = try step() { elements.append(try read(&row)) }
         return elements
+    }
+
+    /// Runs and passes each row on.
+    func forEachRow(
+        bind: (Statement) -> Void,
+        read: (inout Row) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        defer { reset() }
+        bind(self)
+        while var row = try step() { try read(&row) }
     }
 
     /// Runs to the end and reads the first row, if there is one.
@@ -126,8 +123,8 @@ final class Statement {
     private func reset() {
         // As with finalize: the result repeats the one of the step.
         _ = unsafe sqlite3_reset(handle)
-        if constants == 0 { _ = unsafe sqlite3_clear_bindings(handle) }
-        parameters = constants
+        _ = unsafe sqlite3_clear_bindings(handle)
+        parameters = 0
         bindFailure = SQLITE_OK
     }
 

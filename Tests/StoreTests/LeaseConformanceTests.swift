@@ -92,6 +92,47 @@ struct LeaseConformanceTests {
         }
     }
 
+    @Test("A claim of many grants leases all that are due and free, and only those", arguments: StoreKind.allCases)
+    func manyGrants(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...130))
+            let ids = (1...140).map { GrantID(rawValue: $0) }
+            let dueBy = start + .seconds(3600)
+            // Held by another worker, ended, and due later: each alone, in a row, and at the ends.
+            let held = [1, 26, 30, 31, 32, 77].map { ids[$0 - 1] }
+            let ended = [2, 25, 33, 99].map { ids[$0 - 1] }
+            let later = [3, 50, 130].map { ids[$0 - 1] }
+            #expect(try await store.claim(held, dueBy: nil, owner: "b", for: span).count == held.count)
+            for id in ended { try await store.change(id) { $0.disconnect(reason: .invalidGrant, at: start) } }
+            for id in later {
+                try await store.change(id) { grant in
+                    grant.postpone(until: dueBy + .seconds(1), at: start)
+                    return []
+                }
+            }
+            let expected = ids.prefix(130).filter { !(held + ended + later).contains($0) }
+
+            let claimed = try await store.claim(ids.reversed(), dueBy: dueBy, owner: "a", for: span)
+            #expect(claimed.map(\.id).sorted() == expected)
+            #expect(claimed.allSatisfy { $0.lease?.owner == "a" })
+            #expect(Set(claimed.map { $0.lease?.claim }).count == expected.count)
+            for grant in claimed { #expect(try await store.grant(grant.id) == grant) }
+            for id in held { #expect(try await store.grant(id)?.lease?.owner == "b") }
+            #expect(try await store.claim(ids, dueBy: nil, owner: "c", for: span).map(\.id).sorted() == later)
+        }
+    }
+
+    @Test("A grant that is named twice is leased once", arguments: StoreKind.allCases)
+    func sameGrant(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...10))
+            let ids = (1...10).map { GrantID(rawValue: $0) }
+            let claimed = try await store.claim(ids + ids, dueBy: nil, owner: "a", for: span)
+            #expect(claimed.map(\.id).sorted() == ids)
+            for grant in claimed { #expect(try await store.grant(grant.id) == grant) }
+        }
+    }
+
     @Test(
         "A lease is renewed and released only under its own claim, and renewed only while it lasts",
         arguments: StoreKind.allCases

@@ -94,6 +94,13 @@ extension SQLiteQueryPlanTests {
         #expect(!steps.contains { $0.hasPrefix("SCAN") && !$0.contains("INDEX") }, "\(steps)")
     }
 
+    @Test("A claim looks its grants up by id", arguments: Query.claimable + Query.claimableAnyTime)
+    func claims(query: Query) async throws {
+        let steps = try await plan(of: query)
+        #expect(steps.contains("SEARCH grants USING INTEGER PRIMARY KEY (rowid=?)"), "\(steps)")
+        #expect(!steps.contains { $0.hasPrefix("SCAN grants") || $0.hasPrefix("USE TEMP B-TREE") }, "\(steps)")
+    }
+
     @Test("The clients are looked up in the due index one by one")
     func clients() async throws {
         let steps = try await plan(of: .dueClients).filter { $0.contains("grants") }
