@@ -85,7 +85,7 @@ extension RefreshEngine {
                 let mayProbe = health.breaker.beginProbe(at: transaction.leaseTime.instant, deadline: deadline)
                 cache.set(health, of: client)
                 try cache.save()
-                return (mayProbe, health, cache.takeEffect(of: client))
+                return (mayProbe, health, cache.takeEffect(of: client) ?? ClientEffect())
             }
             state.updateHealth(health, of: client)
             if let change = effect.breakerChange { log.breaker(change, client: client) }

@@ -355,12 +355,6 @@ actor ResultCommitter {
                 committed.append(try Self.apply(entry, at: now, unit: unit, by: rules, in: transaction, cache: &cache))
             }
             try cache.save()
-            // Each result gets its client's health after the whole batch.
-            for index in committed.indices {
-                let client = committed[index].result.attempt.clientID
-                committed[index].decision.health = try cache.health(of: client)
-                committed[index].decision.add(cache.takeEffect(of: client))
-            }
             return committed
         }
         plainBatches.healthWasRead(of: clients, at: time.sinceBoot)
@@ -398,7 +392,10 @@ actor ResultCommitter {
             try transaction.store(decision, at: now)
         }
         cache.set(decision.health, of: client)
-        let recalled = try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
+        let recalled =
+            decision.recalls.isEmpty
+            ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
+        if let effect = cache.takeEffect(of: client) { decision.add(effect) }
         return CommittedResult(result: result, decision: decision, recalled: recalled)
     }
 

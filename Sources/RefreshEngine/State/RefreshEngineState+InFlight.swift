@@ -43,7 +43,7 @@ extension RefreshEngineState {
         if !committed.isEmpty { actions.append(.logRefreshes(committed)) }
         let slotsBefore = slots.count
         var unsent: [GrantID: Int64] = [:]
-        var updatedClient: String?
+        updateHealth(after: batch)
         for finished in batch {
             let refresh = finished.refresh
             let id = refresh.grant.id
@@ -52,13 +52,7 @@ extension RefreshEngineState {
                 inFlightLimit.record(latency, at: conditions.instant)
             }
             if let committed = finished.committed {
-                // Each result holds its client's health after the whole batch, unless it was stored without it.
-                let client = refresh.grant.clientID
-                if client != updatedClient, let health = committed.health {
-                    updateHealth(health, of: client)
-                    updatedClient = client
-                }
-                apply(committed, client: client, at: conditions, &actions)
+                apply(committed, client: refresh.grant.clientID, at: conditions, &actions)
                 freeSlot(of: id, as: .committed(finished), &actions)
             } else if finished.isNotSent {
                 unsent[id] = refresh.claim
@@ -70,6 +64,18 @@ extension RefreshEngineState {
         // The results after these must not wait for it.
         if !unsent.isEmpty { actions.append(.release(unsent, end: .abandoned)) }
         return actions
+    }
+
+    /// Takes over the health of each client as the last result of a batch left it, before any of them is applied.
+    private mutating func updateHealth(after batch: [FinishedRefresh]) {
+        var updated: [String] = []
+        for finished in batch.reversed() {
+            guard let committed = finished.committed, !committed.isPlain else { continue }
+            let client = finished.refresh.grant.clientID
+            guard !updated.contains(client), let health = committed.health else { continue }
+            updateHealth(health, of: client)
+            updated.append(client)
+        }
     }
 
     /// Takes over the consequences of a committed result for the schedule and the client.
