@@ -93,21 +93,12 @@ extension HTTP2Stream {
     /// Keeps a field as a line; returns `false` if the headers are too long.
     func receiveField(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) -> Bool {
         guard takesFields else { return true }
-        guard head.count + name.count + value.count + 4 <= limits.headerBytes else { return false }
-        if unsafe name.first == UInt8(ascii: ":") {
-            guard unsafe name.elementsEqual(":status".utf8) else { return true }
-            status = unsafe value.reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
-            head.append(Self.version)
-            unsafe head.append(value)
-        } else {
-            unsafe head.append(name)
-            head.append(UInt8(ascii: ":"))
-            head.append(UInt8(ascii: " "))
-            unsafe head.append(value)
+        guard unsafe name.first == UInt8(ascii: ":") else {
+            return unsafe head.appendField(name, value, limit: limits.headerBytes)
         }
-        head.append(UInt8(ascii: "\r"))
-        head.append(UInt8(ascii: "\n"))
-        return true
+        guard unsafe name.elementsEqual(":status".utf8) else { return true }
+        status = unsafe value.reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
+        return unsafe head.appendStatusLine(value, limit: limits.headerBytes)
     }
 
     /// Ends a block of fields.
@@ -127,6 +118,38 @@ extension HTTP2Stream {
         }
         unsafe body.append(bytes)
         return true
+    }
+}
+
+extension ErasedBytes {
+    // Each of these is one access to the buffer of a stream: Swift checks every access to a class's properties.
+
+    /// Appends a field as a line; returns `false` if the bytes would exceed the limit.
+    fileprivate mutating func appendField(
+        _ name: UnsafeRawBufferPointer,
+        _ value: UnsafeRawBufferPointer,
+        limit: Int
+    ) -> Bool {
+        guard count + name.count + value.count + 4 <= limit else { return false }
+        unsafe append(name)
+        append(UInt8(ascii: ":"))
+        append(UInt8(ascii: " "))
+        unsafe appendLine(value)
+        return true
+    }
+
+    /// Appends a status line; returns `false` if the bytes would exceed the limit.
+    fileprivate mutating func appendStatusLine(_ status: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard count + Self.version.count + status.count + 2 <= limit else { return false }
+        append(Self.version)
+        unsafe appendLine(status)
+        return true
+    }
+
+    private mutating func appendLine(_ bytes: UnsafeRawBufferPointer) {
+        unsafe append(bytes)
+        append(UInt8(ascii: "\r"))
+        append(UInt8(ascii: "\n"))
     }
 
     private static let version = Array("HTTP/2 ".utf8)
