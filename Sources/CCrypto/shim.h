@@ -27,6 +27,14 @@ static inline int ccrypto_sha256_begin(void *states, int place, const void *bloc
     return done;
 }
 
+// Computes a hash: EVP takes 1,000 instructions more, as many as half a block of the message. Returns 1 on success.
+static inline int ccrypto_sha256(const void *message, size_t length, void *hash) {
+    SHA256_CTX context;
+    int done = SHA256_Init(&context) & SHA256_Update(&context, message, length) & SHA256_Final(hash, &context);
+    OPENSSL_cleanse(&context, sizeof context);
+    return done;
+}
+
 // Computes an HMAC from the saved states of the inner and the outer hash (RFC 2104, section 4). Returns 1 on success.
 static inline int ccrypto_hmac_sha256(const void *states, const void *message, size_t length, void *code) {
     SHA256_CTX context;

@@ -105,9 +105,9 @@ struct CipherContext: ~Copyable {
             )
         }
         try LibCrypto.check("EVP_CTRL_AEAD_SET_TAG", result)
-        let isVerified = finish() == 1
+        guard finish() != 1 else { return true }
         ERR_clear_error()
-        return isVerified
+        return false
     }
 
     private func update(_ input: RawSpan, into output: UnsafeMutablePointer<UInt8>?) throws(SealError) {

@@ -5,11 +5,17 @@ package enum Digest {
     /// Fetched once, because a fetch costs more than hashing a token.
     ///
     /// `nonisolated(unsafe)` holds because an algorithm does not change after it is fetched.
-    private nonisolated(unsafe) static let algorithm256 = unsafe fetch("SHA2-256")
     private nonisolated(unsafe) static let algorithm512 = unsafe fetch("SHA2-512")
 
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
-        unsafe digest(of: bytes, by: algorithm256, length: 32)
+        unsafe sha256(bytes.span.bytes)
+    }
+
+    package static func sha256(_ bytes: RawSpan) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        let result = unsafe bytes.withUnsafeBytes { unsafe ccrypto_sha256($0.baseAddress, $0.count, &digest) }
+        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("SHA-256 failed") }
+        return digest
     }
 
     package static func sha512(_ bytes: [UInt8]) -> [UInt8] {

@@ -10,11 +10,7 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
     package private(set) var count = 0
 
     package init(capacity: Int = 0) {
-        if capacity > 0 {
-            unsafe buffer = .allocate(byteCount: capacity, alignment: 1)
-        } else {
-            unsafe buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-        }
+        unsafe buffer = unsafe ByteMemory.allocate(capacity)
     }
 
     deinit {
@@ -62,10 +58,7 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
     private mutating func reserve(_ more: Int) {
         let needed = count + more
         guard unsafe needed > buffer.count else { return }
-        let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
-            byteCount: max(needed, buffer.count * 2, 1024),
-            alignment: 1
-        )
+        let larger = unsafe ByteMemory.allocate(max(needed, buffer.count * 2, 1024))
         unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         unsafe Self.release(buffer)
         unsafe buffer = unsafe larger
@@ -73,7 +66,7 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
 
     private static func release(_ buffer: UnsafeMutableRawBufferPointer) {
         unsafe wipe(buffer)
-        unsafe buffer.deallocate()
+        unsafe ByteMemory.free(buffer)
     }
 
     /// Overwrites memory in a way that the compiler may not remove

@@ -16,7 +16,7 @@ final class SecretStorage: @unchecked Sendable {
         capacity: Int,
         fill: (inout MutableRawSpan) throws(Failure) -> Int
     ) throws(Failure) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
+        let buffer = unsafe ByteMemory.allocate(capacity)
         unsafe buffer.initializeMemory(as: UInt8.self, repeating: 0)
         do throws(Failure) {
             var span = unsafe buffer.mutableBytes
@@ -44,6 +44,6 @@ final class SecretStorage: @unchecked Sendable {
     /// Overwrites in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
     private static func release(_ buffer: UnsafeMutableRawBufferPointer) {
         unsafe OPENSSL_cleanse(buffer.baseAddress, buffer.count)
-        unsafe buffer.deallocate()
+        unsafe ByteMemory.free(buffer)
     }
 }

@@ -29,7 +29,7 @@ package struct IssuedTokens: Hashable, Sendable {
 
     /// Returns the digest of an access token: half of its SHA-256, which identifies the token without revealing it.
     package static func digest(of token: Secret) -> [UInt8] {
-        token.withBytes { span in span.withUnsafeBytes { Array(Digest.sha256(Array($0)).prefix(digestLength)) } }
+        token.withBytes { span in Array(Digest.sha256(span).prefix(digestLength)) }
     }
 
     /// The instant at which the last of them expires; `nil` if there are none.
