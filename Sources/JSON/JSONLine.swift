@@ -55,6 +55,18 @@ package struct JSONLine: Sendable {
         output.append(jsonInteger: value)
     }
 
+    // The compiler does not specialise the generic function for another module: these two take a third of it.
+
+    package mutating func field(_ key: String, _ value: Int) {
+        open(key)
+        output.append(jsonInteger: value)
+    }
+
+    package mutating func field(_ key: String, _ value: Int64) {
+        open(key)
+        output.append(jsonInteger: value)
+    }
+
     /// Writes a number.
     ///
     /// JSON cannot represent infinity and NaN, so they become `null`.

@@ -85,7 +85,7 @@ extension SQLiteStore {
                         lease.rowVersion = RowVersion(row.integer())
                         grant.setLease(lease)
                         leases.append((id, lease.claim))
-                        claimed.append(grant)
+                        claimed.append(consume grant)
                     }
                 }
                 try connection.inRuns(of: leases, Query.writeLeases) { (insert, leases) throws(StoreError) in

@@ -25,9 +25,9 @@ package struct RefreshDecision: Sendable {
 
     init(
         _ outcome: RefreshOutcome,
-        grant: Grant?,
+        grant: consuming Grant?,
         events: [GrantEvent] = [],
-        health: ClientHealth,
+        health: consuming ClientHealth,
         alarm: Alarm? = nil
     ) {
         self.outcome = outcome

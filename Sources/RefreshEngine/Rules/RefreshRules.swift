@@ -96,11 +96,14 @@ package struct RefreshRules: Sendable {
         let events = context.grant.refreshed(tokens, isQuick: isQuick, at: now) {
             DueTimes.dueAfterRefresh($0, at: now)
         }
-        var decision = RefreshDecision(.refreshed, grant: context.grant, events: events, health: context.health)
-        if context.grant.quickRefreshes > DuePolicy.quickRefreshesAllowed {
-            decision.alarm = refreshLoopAlarm(context.grant)
-        }
-        return decision
+        let isLoop = context.grant.quickRefreshes > DuePolicy.quickRefreshesAllowed
+        return RefreshDecision(
+            .refreshed,
+            grant: context.grant,
+            events: events,
+            health: context.health,
+            alarm: isLoop ? refreshLoopAlarm(context.grant) : nil
+        )
     }
 
     private func refreshLoopAlarm(_ grant: Grant) -> Alarm {

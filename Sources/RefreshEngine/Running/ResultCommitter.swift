@@ -396,7 +396,7 @@ actor ResultCommitter {
             decision.recalls.isEmpty
             ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
         if let effect = cache.takeEffect(of: client) { decision.add(effect) }
-        return CommittedResult(result: result, decision: decision, recalled: recalled)
+        return CommittedResult(result: result, decision: consume decision, recalled: recalled)
     }
 
     /// Recalls the grants that the answers of a wave ended before the wave was recognised.
