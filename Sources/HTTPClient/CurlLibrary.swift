@@ -1,4 +1,5 @@
 private import CCurl
+private import HTTP2
 
 /// The libcurl that this process runs with.
 package enum CurlLibrary {
@@ -7,4 +8,7 @@ package enum CurlLibrary {
         let parts = unsafe String(cString: curl_version()).split(separator: " ")
         return parts.first.map { String($0.trimmingPrefix("libcurl/")) } ?? ""
     }
+
+    /// The version of nghttp2, which frames HTTP/2 on the connections of this libcurl.
+    package static var versionOfHTTP2Framing: String { HTTP2Library.version }
 }

@@ -15,6 +15,7 @@ package enum VersionReport {
     private static var libraries: [(name: String, version: String)] {
         [
             ("libcurl", CurlLibrary.version),
+            ("nghttp2", CurlLibrary.versionOfHTTP2Framing),
             ("SQLite", SQLiteLibrary.version),
             ("OpenSSL", OpenSSLLibrary.version),
             ("libpq", PostgresLibrary.version),

@@ -85,8 +85,9 @@ struct ManualTests {
         let lines = VersionReport.text.split(separator: "\n")
         #expect(lines.first?.hasPrefix("refresh-worker \(Version.current)") == true)
         #expect(lines.count > 5)
+        #expect(lines.contains { $0.hasPrefix("nghttp2 1.") })
         for line in lines.dropFirst() {
-            #expect(line.wholeMatch(of: /[A-Za-z]+ [0-9]+(\.[0-9]+)+[a-z]?/) != nil, "\(line)")
+            #expect(line.wholeMatch(of: /[A-Za-z0-9]+ [0-9]+(\.[0-9]+)+[a-z]?/) != nil, "\(line)")
         }
     }
 }
