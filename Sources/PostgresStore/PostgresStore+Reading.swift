@@ -17,6 +17,11 @@ extension Query {
         WHERE grant_id = $1 ORDER BY seq DESC LIMIT $2
         """
     )
+    /// No user id is empty, so the empty text is before all of them.
+    fileprivate static let pageOfUsers = Query(
+        "page of users",
+        "SELECT \(UserRow.columns) FROM refresh_worker.users WHERE user_id > $1 ORDER BY user_id LIMIT $2"
+    )
     fileprivate static let allHealth = Query(
         "health of clients",
         "SELECT client_id, health FROM refresh_worker.clients"
@@ -70,6 +75,17 @@ extension PostgresStore {
 
     package func user(_ id: String) async throws -> User? {
         try await reader.first(.userByID, bind: { $0.bind(id) }, read: UserRow.read)
+    }
+
+    package func users(after id: String?, atMost count: Int) async throws -> [User] {
+        try await scanner.rows(
+            .pageOfUsers,
+            bind: { parameters in
+                parameters.bind(id ?? "")
+                parameters.bind(Int64(max(0, count)))
+            },
+            read: UserRow.read
+        )
     }
 
     package func session(_ id: SessionID) async throws -> Session? {

@@ -2,6 +2,11 @@ package import Clocks
 package import Store
 
 extension Query {
+    /// No user id is empty, so the empty text is before all of them.
+    static let pageOfUsers = Query(
+        "page of users",
+        "SELECT \(UserRow.columns) FROM users WHERE user_id > ?1 ORDER BY user_id LIMIT ?2"
+    )
     static let removeExpiredSessions = Query(
         "remove expired sessions",
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)"
@@ -58,6 +63,19 @@ extension SQLiteStore {
     package func user(_ id: String) async throws -> User? {
         try await reader.run { connection throws(StoreError) in
             try connection.first(.userByID, bind: { $0.bind(id) }, read: UserRow.read)
+        }
+    }
+
+    package func users(after id: String?, atMost count: Int) async throws -> [User] {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.rows(
+                .pageOfUsers,
+                bind: { statement in
+                    statement.bind(id ?? "")
+                    statement.bind(Int64(max(0, count)))
+                },
+                read: UserRow.read
+            )
         }
     }
 

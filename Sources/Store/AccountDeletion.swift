@@ -7,7 +7,12 @@ package enum AccountDeletion {
         package let endedSessions: Int
         /// The ended grant, as stored until its revocation is done and the tombstone is removed.
         package let grant: Grant?
+        /// `true` if a revocation would end another stored grant too, so Google is not notified.
+        package let isShared: Bool
     }
+
+    /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
+    package static let shortestTombstone: Duration = .seconds(86_400)
 
     /// Deletes the user within the caller's transaction; `end` is the time at which the last token that names the id
     /// has expired.
@@ -21,12 +26,12 @@ package enum AccountDeletion {
     ) throws -> Outcome? {
         guard var user = try transaction.user(id), !user.isDeleted else { return nil }
         let endedSessions = try transaction.endSessions(ofUser: id)
-        let grant = try transaction.grant(ofUser: id).map { grant in
-            try GrantEnding.end(grant, reason: .userDeleted, in: transaction, at: now).grant
+        let ending = try transaction.grant(ofUser: id).map { grant in
+            try GrantEnding.end(grant, reason: .userDeleted, in: transaction, at: now)
         }
         user.delete(until: end)
         try transaction.update(user)
         try transaction.notify(.userDeleted, ofUser: id, at: now)
-        return Outcome(endedSessions: endedSessions, grant: grant)
+        return Outcome(endedSessions: endedSessions, grant: ending?.grant, isShared: ending?.isShared ?? false)
     }
 }

@@ -3,6 +3,8 @@ package import Clocks
 /// A store that also keeps users, their sessions, and the notices for the backend.
 package protocol AccountStore: GrantStore {
     func user(_ id: String) async throws -> User?
+    /// Returns one page of all users, with the tombstones of deleted ones, sorted by the bytes of their ids.
+    func users(after id: String?, atMost count: Int) async throws -> [User]
     func session(_ id: SessionID) async throws -> Session?
 
     /// Removes expired data, a bounded number of each kind; to be called again while the result says that there may be

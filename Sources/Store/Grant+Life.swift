@@ -261,6 +261,23 @@ extension Grant {
         self.dueAt = dueAt
     }
 
+    /// Changes the client id, on an operator's request.
+    ///
+    /// A grant that was refused as one of another client id is tried again now, even if that had ended it. The
+    /// generation of a grant that is still refreshed grows, so that a late answer to a request with the former client
+    /// id is void.
+    mutating func changeClient(to clientID: String, at now: Timestamp) -> [GrantEvent] {
+        self.clientID = clientID
+        let isTriedAgain = mayBelongToAnotherClient && refreshToken != nil
+        if isTriedAgain || !state.endsRefreshes { generation += 1 }
+        guard isTriedAgain else { return [] }
+        let former = state
+        endFailures()
+        enter(.retrying, reason: .none, at: now)
+        dueAt = now
+        return former == state ? [] : [GrantEvent(of: self, kind: .state, from: former, at: now)]
+    }
+
     /// `true` if the stored refresh token is this one, even if another key has sealed it since.
     package func holds(_ token: RefreshToken?) -> Bool {
         guard let token, let refreshToken else { return false }

@@ -5,6 +5,16 @@ extension InMemoryStore {
         try withOpenState { $0.users[id] }
     }
 
+    package func users(after id: String?, atMost count: Int) async throws -> [User] {
+        try withOpenState { state in
+            let following = state.users.values.filter { user in
+                id.map { $0.utf8.lexicographicallyPrecedes(user.id.utf8) } ?? true
+            }
+            let sorted = following.sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
+            return Array(sorted.prefix(max(0, count)))
+        }
+    }
+
     package func session(_ id: SessionID) async throws -> Session? {
         try withOpenState { $0.sessions[id] }
     }

@@ -34,6 +34,7 @@ struct SQLiteQueryPlanTests {
             (Query.grantsByPrefixMark, "SEARCH grants USING INDEX grants_by_prefix_mark (refresh_prefix_mark=?)"),
             (Query.grantsByDigestMark, "SEARCH grants USING INDEX grants_by_digest_mark (refresh_digest_mark=?)"),
             (Query.userByID, "SEARCH users USING PRIMARY KEY (user_id=?)"),
+            (Query.pageOfUsers, "SEARCH users USING PRIMARY KEY (user_id>?)"),
             (Query.userOfAccount, "SEARCH users USING INDEX users_by_account (google_user_id=?)"),
             (Query.usersByEmail, "SEARCH users USING INDEX users_by_email (<expr>=?)"),
             (Query.sessionByID, "SEARCH sessions USING PRIMARY KEY (id=?)"),

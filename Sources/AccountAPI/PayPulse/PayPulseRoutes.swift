@@ -7,9 +7,6 @@ internal import Store
 
 /// The PayPulse routes: storing tokens, the profile, disconnecting and deleting.
 struct PayPulseRoutes: Sendable {
-    /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
-    private static let shortestTombstone: Duration = .seconds(86_400)
-
     let dependencies: RouteDependencies
 
     var routes: [Route] {
@@ -94,7 +91,7 @@ struct PayPulseRoutes: Sendable {
     private func delete(_ request: ServerRequest) async throws {
         let caller = try await dependencies.authenticator.caller(of: request)
         let now = dependencies.time.now
-        let end = max(now + Self.shortestTombstone, caller.claims.expiresAt)
+        let end = max(now + AccountDeletion.shortestTombstone, caller.claims.expiresAt)
         let deleted = try await dependencies.store.transact { transaction -> (former: Grant?, grant: Grant?) in
             let user = try caller.storeUser(in: transaction, at: now)
             let former = try transaction.grant(ofUser: user.id)
