@@ -79,7 +79,7 @@ extension CommandContext {
             }
             guard !chunk.isEmpty else { break }
             try await records.feed(chunk)
-            progress.show(records.tally)
+            progress.show(records.tally, done: file.fractionRead)
         }
         try await records.finish()
     }

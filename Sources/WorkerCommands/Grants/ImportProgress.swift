@@ -26,11 +26,12 @@ final class ImportProgress {
         output.line(line)
     }
 
-    func show(_ tally: ImportTally) {
+    /// Shows the progress, with the fraction of the input that was read, if its size is known.
+    func show(_ tally: ImportTally, done fraction: Double?) {
         let now = time.sinceBoot
         guard output.isTerminal, drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
         drawnAt = now
-        output.write(Self.clearLine + Self.text(tally, of: noun, elapsed: now - started))
+        output.write(Self.clearLine + Self.text(tally, of: noun, done: fraction, elapsed: now - started))
     }
 
     /// Erases the progress from the terminal.
@@ -40,8 +41,11 @@ final class ImportProgress {
         output.write(Self.clearLine)
     }
 
-    static func text(_ tally: ImportTally, of noun: String, elapsed: Duration) -> String {
+    static func text(_ tally: ImportTally, of noun: String, done fraction: Double?, elapsed: Duration) -> String {
         let rate = elapsed > .zero ? Int(Double(tally.read) / elapsed.inSeconds) : 0
-        return "\(tally.read) \(noun) read, \(tally.bad) bad, \(rate)/s"
+        let text = "\(tally.read) \(noun) read, \(tally.bad) bad, \(rate)/s"
+        guard let fraction, fraction > 0, fraction < 1 else { return text }
+        let rest: Duration = .seconds(elapsed.inSeconds * (1 - fraction) / fraction)
+        return "\(text), \(Int(fraction * 100)) %, \(rest.inTwoUnits) left"
     }
 }

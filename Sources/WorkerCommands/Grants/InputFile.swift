@@ -1,5 +1,6 @@
 private import Glibc
 import Secrets
+private import Synchronization
 import WorkerConfiguration
 import WorkerLifecycle
 
@@ -12,6 +13,9 @@ final class InputFile: Sendable {
     private let name: String
     private let isStandardInput: Bool
     private let queue = BlockingCallQueue(label: "refresh-worker.input")
+    /// The size of a regular file in bytes; `nil` for pipes and terminals.
+    private let size: Int?
+    private let bytesRead = Atomic(0)
 
     /// Opens the file; `-` is standard input.
     ///
@@ -21,15 +25,27 @@ final class InputFile: Sendable {
         name = isStandardInput ? "standard input" : "\(DisplayedText(path))"
         descriptor = isStandardInput ? STDIN_FILENO : unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure(name, call: "open", code: errno) }
+        var status = stat()
+        let isRegular = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        size = isRegular ? Int(status.st_size) : nil
     }
 
     deinit {
         if !isStandardInput { close(descriptor) }
     }
 
+    /// The fraction of the file that was read, between 0 and 1; `nil` if its size is unknown.
+    var fractionRead: Double? {
+        guard let size, size > 0 else { return nil }
+        // The file may grow while it is read.
+        return min(1, Double(bytesRead.load(ordering: .relaxed)) / Double(size))
+    }
+
     /// Returns the next bytes; empty at the end.
     func next() async throws -> [UInt8] {
-        try await queue.run { try self.read() }
+        let piece = try await queue.run { try self.read() }
+        bytesRead.add(piece.count, ordering: .relaxed)
+        return piece
     }
 
     private func read() throws(CommandFailure) -> [UInt8] {
