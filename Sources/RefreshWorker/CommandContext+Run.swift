@@ -30,6 +30,7 @@ extension CommandContext {
         case .makeCredential(let service): try makeCredential(of: service)
         case .makeHandle(let service, let user): try makeHandle(of: user, for: service)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
+        case .watchStatus(let isJSON): try await watchStatus(asJSON: isJSON)
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)
         case .copyStore(let source, let target): try await copyStore(from: source, to: target)

@@ -62,6 +62,8 @@ struct CommandLineTests {
             (["keys", "retire", "--lost", "k1"], .retireKey(id: "k1", isLost: true)),
             (["status"], .showStatus(isJSON: false)),
             (["status", "--json"], .showStatus(isJSON: true)),
+            (["status", "--watch"], .watchStatus(isJSON: false)),
+            (["status", "--watch", "--json"], .watchStatus(isJSON: true)),
             (["doctor"], .examine),
             (["services", "credential", "mailer"], .makeCredential(service: "mailer")),
             (["services", "handle", "mailer", "u"], .makeHandle(service: "mailer", user: "u")),

@@ -22,6 +22,7 @@ package enum Command: Equatable, Sendable {
     case makeCredential(service: String)
     case makeHandle(service: String, user: String)
     case showStatus(isJSON: Bool)
+    case watchStatus(isJSON: Bool)
     case examine
     case backUp(file: String)
     /// Both are a path, an address or `url-file:FILE`.

@@ -98,14 +98,25 @@ extension CommandSpecification {
             made, whatever its content: scripts should read the field verdict.
             """
         ],
-        options: [OptionSpecification(name: "json", kind: .toggle, summary: "one JSON object instead of text")],
+        options: [
+            OptionSpecification(name: "json", kind: .toggle, summary: "one JSON object instead of text"),
+            OptionSpecification(
+                name: "watch",
+                kind: .toggle,
+                summary: """
+                    every two seconds until Ctrl-C: redraws on a terminal, writes one line for each change elsewhere; \
+                    with --json one object after each change
+                    """
+            ),
+        ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(line: "refresh-worker status", purpose: "a report for people"),
             Example(line: "refresh-worker status --json | jq -r .verdict", purpose: "ok or attention, for a monitor"),
+            Example(line: "refresh-worker status --watch", purpose: "during an upgrade or an outage"),
         ],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
-        make: { .showStatus(isJSON: $0.has("json")) }
+        make: { $0.has("watch") ? .watchStatus(isJSON: $0.has("json")) : .showStatus(isJSON: $0.has("json")) }
     )
 
     private static let doctor = CommandSpecification(
