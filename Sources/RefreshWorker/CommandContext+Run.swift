@@ -40,7 +40,8 @@ extension CommandContext {
         case .importSecrets(let order): try await importSecrets(order)
         case .importUsers(let order): try await importUsers(order)
         case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
-        case .listGrants(let state, let isJSON): try await listGrants(inState: state, isJSON: isJSON)
+        case .listGrants(let options): try await listGrants(options)
+        case .showHistory(let user, let isJSON): try await showHistory(of: user, isJSON: isJSON)
         case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)
         case .addGrant(let user, let tokenFile, let clientID):
             try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID)

@@ -14,7 +14,7 @@ extension CommandContext {
             guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
             return try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
         }
-        guard let outcome else { throw CommandFailure(VendingFailure.unknownUser) }
+        guard let outcome else { throw CommandFailure(VendingFailure.unknownUser, ofUser: user) }
         if outcome.isShared {
             await store.close()
             Output.standard.line(

@@ -57,7 +57,12 @@ extension CommandContext {
         case .finished(let result): outcome = result
         case .stopped(let signal): return ExitCode(signal)
         }
-        let token = try outcome.get()
+        let token: VendedToken
+        do {
+            token = try outcome.get()
+        } catch let failure as VendingFailure {
+            throw CommandFailure(failure, ofUser: user)
+        }
         if let warning = token.warning {
             diagnostics.warning("this is the stored token; the last refresh of the grant failed", ["reason": warning])
         }

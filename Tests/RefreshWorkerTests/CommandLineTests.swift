@@ -9,9 +9,31 @@ struct CommandLineTests {
         arguments: [
             ([], .work),
             (["--run-once"], .work),
-            (["grants", "list"], .listGrants(state: nil, isJSON: false)),
-            (["grants", "list", "--json", "--state", "active"], .listGrants(state: "active", isJSON: true)),
-            (["--json", "grants", "--state=disconnected", "list"], .listGrants(state: "disconnected", isJSON: true)),
+            (["grants", "list"], .listGrants(GrantListOptions())),
+            (
+                ["grants", "list", "--json", "--state", "active"],
+                .listGrants(GrantListOptions(state: "active", isJSON: true))
+            ),
+            (
+                ["--json", "grants", "--state=disconnected", "list"],
+                .listGrants(GrantListOptions(state: "disconnected", isJSON: true))
+            ),
+            (
+                [
+                    "grants", "list", "--reason", "client_mismatch", "--client", "c", "--expired", "--sort", "due",
+                    "--limit", "5",
+                ],
+                .listGrants(
+                    GrantListOptions(
+                        reason: "client_mismatch",
+                        clientID: "c",
+                        isExpired: true,
+                        order: .due,
+                        limit: 5
+                    )
+                )
+            ),
+            (["grants", "history", "alice", "--json"], .showHistory(user: "alice", isJSON: true)),
             (["grants", "show", "alice", "--json"], .showGrant(user: "alice", isJSON: true)),
             (["grants", "show", "--", "--odd"], .showGrant(user: "--odd", isJSON: false)),
             (["grants", "show", "list"], .showGrant(user: "list", isJSON: false)),

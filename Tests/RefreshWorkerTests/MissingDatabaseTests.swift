@@ -10,7 +10,8 @@ struct MissingDatabaseTests {
     @Test(
         "reports that, and does not create one",
         arguments: [
-            .listGrants(state: nil, isJSON: true), .showGrant(user: "alice", isJSON: true),
+            .listGrants(GrantListOptions(isJSON: true)), .showHistory(user: "alice", isJSON: true),
+            .showGrant(user: "alice", isJSON: true),
             .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice"),
             .vendToken(user: "alice", minimumLifetime: .zero), .showStatus(isJSON: true),
         ] as [Command]

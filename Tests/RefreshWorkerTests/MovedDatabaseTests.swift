@@ -55,7 +55,8 @@ struct MovedDatabaseTests {
     func read() async throws {
         try await moved { fixture, context in
             let commands: [Command] = [
-                .showStatus(isJSON: true), .listGrants(state: nil, isJSON: true),
+                .showStatus(isJSON: true), .listGrants(GrantListOptions(isJSON: true)),
+                .showHistory(user: "user 1", isJSON: true),
                 .showGrant(user: "user 1", isJSON: true),
                 .exportGrants(isPlaintext: true), .listKeys, .backUp(file: fixture.path("backup")),
                 .copyStore(from: fixture.database, to: fixture.path("another.sqlite")),

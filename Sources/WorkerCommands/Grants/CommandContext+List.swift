@@ -1,47 +1,81 @@
 import Clocks
 import JSON
+import RefreshEngine
 import Store
 package import WorkerConfiguration
 import WorkerLifecycle
 
-/// `grants list` and `grants show USER`: print stored grants without their tokens.
+/// `grants list`: prints stored grants without their tokens.
 extension CommandContext {
     /// The number of grants read at a time, so that memory does not grow with their number.
     static let pageSize = 500
 
-    package func listGrants(inState name: String?, isJSON: Bool) async throws -> ExitCode {
-        let store = try await openExistingStore(for: .reading)
-        let output = BlockingCallQueue(label: "refresh-worker.output")
-        let state = name.flatMap { GrantState(rawValue: $0) }
-        var table = GrantTable()
-        var isFirst = true
-        for try await page in GrantPages(store: store, state: state, size: Self.pageSize) {
-            let lines =
-                isJSON
-                ? page.map { GrantDocument.line(of: $0).text }
-                : table.lines(of: page, withHeader: isFirst, at: time.now)
-            isFirst = false
-            try await output.run { Output.standard.line(lines.joined(separator: "\n")) }
+    package func listGrants(_ options: GrantListOptions) async throws -> ExitCode {
+        let filter = GrantFilter(options)
+        let count = try await withExistingStore(for: .reading) { store in
+            var list = GrantList(isJSON: options.isJSON, limit: options.limit, time: time)
+            if let order = options.order {
+                try await listSorted(by: order, filter, from: store, to: &list)
+            } else {
+                for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
+                    let now = time.now
+                    guard try await list.print(page.filter { filter.matches($0, at: now) }) else { break }
+                }
+            }
+            return list.count
         }
-        if isFirst && !isJSON { Output.error.line("no grant \(name.map { "in state \($0) " } ?? "")is stored") }
-        await store.close()
+        if count == 0 && !options.isJSON {
+            Output.error.line(filter.selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
+        }
         return .success
     }
 
-    package func showGrant(of user: String, isJSON: Bool) async throws -> ExitCode {
-        let store = try await openExistingStore(for: .reading)
-        guard let grant = try await store.grant(ofUser: user) else {
-            await store.close()
-            throw CommandFailure(.unknownUser, "no grant of this user is stored")
+    /// Finds the order first, and then reads the grants again, a page at a time.
+    private func listSorted(
+        by order: GrantListOptions.Order,
+        _ filter: GrantFilter,
+        from store: any GrantStore,
+        to list: inout GrantList
+    ) async throws {
+        var sorted = SortedGrants(by: order, limit: list.limit)
+        for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
+            let now = time.now
+            for grant in page where filter.matches(grant, at: now) { sorted.add(grant) }
         }
-        // One more than is shown, to know if there are more.
-        let history = try await store.events(of: grant.id, atMost: GrantReport.historyLimit + 1)
-        await store.close()
-        if isJSON {
-            Output.standard.line(GrantDocument.lineWithWarnings(of: grant, at: time.now).bytes)
-        } else {
-            GrantReport.lines(about: grant, history: history, at: time.now).forEach(Output.standard.line)
+        var rest = sorted.finish()[...]
+        while !rest.isEmpty {
+            var page: [Grant] = []
+            for id in rest.prefix(Self.pageSize) {
+                if let grant = try await store.grant(id), filter.matches(grant, at: time.now) { page.append(grant) }
+            }
+            rest = rest.dropFirst(Self.pageSize)
+            guard try await list.print(page) else { return }
         }
-        return .success
+    }
+}
+
+/// The output of `grants list`, a page at a time.
+private struct GrantList {
+    let isJSON: Bool
+    let limit: Int?
+    let time: any TimeSource
+    private(set) var count = 0
+    private var table = GrantTable(width: Output.standard.width)
+    private let output = BlockingCallQueue(label: "refresh-worker.output")
+
+    init(isJSON: Bool, limit: Int?, time: any TimeSource) {
+        self.isJSON = isJSON
+        self.limit = limit
+        self.time = time
+    }
+
+    /// Prints the grants up to the limit; returns `false` once it is reached.
+    mutating func print(_ grants: [Grant]) async throws -> Bool {
+        let page = limit.map { Array(grants.prefix($0 - count)) } ?? grants
+        guard !page.isEmpty else { return limit.map { count < $0 } ?? true }
+        count += page.count
+        let lines = isJSON ? page.map { GrantDocument.line(of: $0).text } : table.lines(of: page, at: time.now)
+        try await output.run { Output.standard.line(lines.joined(separator: "\n")) }
+        return limit.map { count < $0 } ?? true
     }
 }

@@ -9,6 +9,12 @@ enum GrantDocument {
     /// Returns all fields except the tokens.
     static func line(of grant: Grant) -> JSONLine {
         var line = JSONLine()
+        write(grant, to: &line)
+        return line
+    }
+
+    /// Adds all fields except the tokens.
+    static func write(_ grant: Grant, to line: inout JSONLine) {
         line.field("user_id", grant.userID)
         line.field("state", grant.state.rawValue)
         line.fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
@@ -22,6 +28,18 @@ enum GrantDocument {
         line.field("attempts", grant.attempts)
         line.field("generation", grant.generation)
         line.field("grant", grant.id.description)
+    }
+
+    /// Returns an event of a grant's history: a line of `grants history`.
+    static func line(of event: GrantEvent) -> JSONLine {
+        var line = JSONLine()
+        line.field("at", event.at.iso8601)
+        line.field("event", event.kind.rawValue)
+        line.fieldOrNull("from", event.from?.rawValue)
+        line.field("to", event.to.rawValue)
+        line.fieldOrNull("reason", event.reason == .none ? nil : event.reason.rawValue)
+        line.field("generation", event.generation)
+        line.field("grant", event.grant.description)
         return line
     }
 
@@ -70,7 +88,7 @@ enum GrantDocument {
 }
 
 extension JSONLine {
-    fileprivate mutating func fieldOrNull(_ key: String, _ value: String?) {
+    mutating func fieldOrNull(_ key: String, _ value: String?) {
         if let value { field(key, value) } else { null(key) }
     }
 

@@ -8,45 +8,42 @@ enum GrantReport {
     static let historyLimit = 50
 
     static func lines(about grant: Grant, history: [GrantEvent], at now: Timestamp) -> [String] {
-        let facts: [(String, String)] = [
+        let facts: [(name: String, value: String)] = [
             ("user", TerminalText.escaped(grant.userID)),
             ("grant", grant.id.description),
             ("state", grant.state.rawValue + (grant.reason == .none ? "" : ", \(grant.reason)")),
-            ("since", time(grant.since, now)),
+            ("since", FactList.time(grant.since, now)),
             ("google account", account(grant.owner)),
             ("scope", grant.scope.isEmpty ? "-" : TerminalText.escaped(grant.scope)),
             ("client id", TerminalText.escaped(grant.clientID)),
-            ("access token", grant.accessToken.map { "ends \(time($0.expiresAt, now))" } ?? "none"),
+            ("access token", grant.accessToken.map { "ends \(FactList.time($0.expiresAt, now))" } ?? "none"),
             ("refresh token", refreshToken(grant.refreshToken, now)),
-            ("due", time(grant.dueAt, now)),
-            ("last success", time(grant.lastSuccessAt, now)),
-            ("last try", time(grant.lastAttemptAt, now)),
-            ("failed tries", "\(grant.attempts)" + (grant.failingSince.map { " since \(time($0, now))" } ?? "")),
+            ("due", FactList.time(grant.dueAt, now)),
+            ("last success", FactList.time(grant.lastSuccessAt, now)),
+            ("last try", FactList.time(grant.lastAttemptAt, now)),
+            (
+                "failed tries",
+                "\(grant.attempts)" + (grant.failingSince.map { " since \(FactList.time($0, now))" } ?? "")
+            ),
             ("generation", "\(grant.generation)"),
-            ("stored", time(grant.createdAt, now)),
+            ("stored", FactList.time(grant.createdAt, now)),
         ]
-        let width = facts.map(\.0.count).max() ?? 0
-        var lines = facts.map { name, value in
-            name + String(repeating: " ", count: width - name.count + 2) + value
-        }
+        var lines = FactList.lines(facts)
         lines += GrantWarning.all(of: grant, at: now).map { "warning: \($0.sentence)" }
         lines += ["", "history, the latest first:"]
-        lines += history.prefix(historyLimit).map { line($0) }
+        lines += history.prefix(historyLimit).map { "  " + line($0) }
         if history.count > historyLimit { lines.append("  …") }
         return lines
     }
 
-    private static func line(_ event: GrantEvent) -> String {
+    /// Returns one event of a history.
+    static func line(_ event: GrantEvent) -> String {
         let former = event.from.map { $0 == event.to ? "" : "\($0.rawValue) -> " } ?? ""
         let reason = event.reason == .none ? "" : ", \(event.reason)"
         let kind = event.kind.rawValue
         let padding = String(repeating: " ", count: max(0, 13 - kind.count))
-        return "  \(event.at.iso8601Seconds)  \(kind)\(padding)  \(former)\(event.to.rawValue)\(reason)"
+        return "\(event.at.iso8601Seconds)  \(kind)\(padding)  \(former)\(event.to.rawValue)\(reason)"
             + " (generation \(event.generation))"
-    }
-
-    private static func time(_ instant: Timestamp?, _ now: Timestamp) -> String {
-        instant.map { "\($0.iso8601Seconds) (\(RelativeTime($0, from: now)))" } ?? "-"
     }
 
     private static func account(_ owner: Grant.Owner) -> String {
@@ -59,6 +56,6 @@ enum GrantReport {
 
     private static func refreshToken(_ token: Grant.RefreshToken?, _ now: Timestamp) -> String {
         guard let token else { return "none" }
-        return token.expiresAt.map { "stored, ends \(time($0, now))" } ?? "stored"
+        return token.expiresAt.map { "stored, ends \(FactList.time($0, now))" } ?? "stored"
     }
 }

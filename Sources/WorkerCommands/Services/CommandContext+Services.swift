@@ -29,7 +29,8 @@ extension CommandContext {
             throw CommandFailure(.badData, "the services file does not have a service named \(DisplayedText(name))")
         }
         guard service.mayHaveTokens(ofUser: user) else {
-            let problem = "the services file does not let \(name) have tokens of this user: see \"users\" there"
+            let problem =
+                "the services file does not let \(name) have tokens of user \(DisplayedText(user)): see \"users\" there"
             throw CommandFailure(.badData, problem)
         }
         return try UserHandle.make(of: user, for: service)

@@ -2,8 +2,9 @@
 package enum Command: Equatable, Sendable {
     /// The daemon, or one pass over the due grants when the configuration says `run-once`.
     case work
-    case listGrants(state: String?, isJSON: Bool)
+    case listGrants(GrantListOptions)
     case showGrant(user: String, isJSON: Bool)
+    case showHistory(user: String, isJSON: Bool)
     /// If the token file is `nil`, the token is read from standard input.
     case addGrant(user: String, tokenFile: String?, clientID: String?)
     /// `-` is standard input.

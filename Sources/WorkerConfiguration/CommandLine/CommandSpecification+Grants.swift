@@ -1,7 +1,4 @@
 extension CommandSpecification {
-    /// The states that a grant may be in, as `grants list --state` takes them.
-    static let grantStates = ["active", "retrying", "suspended", "reauth_required", "disconnected"]
-
     /// The commands about stored grants.
     static let grants = CommandSpecification(
         words: ["grants"],
@@ -14,37 +11,7 @@ extension CommandSpecification {
         ],
         settings: [.config, .database, .keyFile],
         exitCodes: [.usage],
-        subcommands: [list, show, add, importing, export, disconnect]
-    )
-
-    private static let json = OptionSpecification(
-        name: "json",
-        kind: .toggle,
-        summary: "JSON, one object a line, instead of text; never a token"
-    )
-
-    private static let list = CommandSpecification(
-        words: ["grants", "list"],
-        summary: "list the stored grants and their states",
-        discussion: ["Lists every grant, or those in one state, with the reason of the state. Never prints a token."],
-        options: [
-            json,
-            OptionSpecification(
-                name: "state",
-                kind: .choice(grantStates, as: "STATE"),
-                summary: "only grants in this state: " + grantStates.joined(separator: ", ")
-            ),
-        ],
-        settings: [.config, .database, .keyFile, .logLevel],
-        examples: [
-            Example(line: "refresh-worker grants list", purpose: "a table of all grants"),
-            Example(
-                line: "refresh-worker grants list --state disconnected --json | jq -r .user_id",
-                purpose: "the users whose consent has ended"
-            ),
-        ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
-        make: { .listGrants(state: $0.options["state"], isJSON: $0.has("json")) }
+        subcommands: [listGrants, show, history, add, importing, export, disconnect]
     )
 
     private static let show = CommandSpecification(
@@ -52,13 +19,34 @@ extension CommandSpecification {
         summary: "show everything known about a user's grant, and its history",
         discussion: ["Shows the grant's state, its reason and time, its due time and its history, never a token."],
         operands: [.user("the user whose grant to show")],
-        options: [json],
+        options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker grants show alice", purpose: "what happened to alice's grant")],
         exitCodes: [
             .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration,
         ],
         make: { .showGrant(user: $0.operand, isJSON: $0.has("json")) }
+    )
+
+    private static let history = CommandSpecification(
+        words: ["grants", "history"],
+        summary: "show the history of a user's grant, the latest event first",
+        discussion: [
+            """
+            Shows when tokens were brought, when the state changed and why, and when Google returned another refresh \
+            token or other scopes: the last hundred events, and the last time that tokens were brought.
+            """
+        ],
+        operands: [.user("the user of the grant")],
+        options: [.json],
+        settings: [.config, .database, .logLevel],
+        examples: [
+            Example(line: "refresh-worker grants history alice", purpose: "since when is alice disconnected, and why?")
+        ],
+        exitCodes: [
+            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration,
+        ],
+        make: { .showHistory(user: $0.operand, isJSON: $0.has("json")) }
     )
 
     private static let add = CommandSpecification(

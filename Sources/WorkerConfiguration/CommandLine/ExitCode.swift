@@ -24,7 +24,7 @@ package enum ExitCode: Int32, CaseIterable, Sendable {
         case .usage: "the command line is wrong; nothing was done"
         case .badData: "the input is invalid; the problems were reported"
         case .inputUnreadable: "an input file cannot be read"
-        case .unknownUser: "no grant of this user is stored"
+        case .unknownUser: "the user, or a grant of the user, is not stored"
         case .googleUnreachable: "Google could not be reached, or answered with a fault"
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"

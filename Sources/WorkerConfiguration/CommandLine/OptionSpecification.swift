@@ -5,6 +5,7 @@ struct OptionSpecification: Sendable {
         case toggle
         case choice([String], as: String)
         case seconds(ClosedRange<Int>)
+        case number(ClosedRange<Int>)
         case file
         case clientID
         case user
@@ -24,6 +25,7 @@ struct OptionSpecification: Sendable {
         case .toggle: nil
         case .choice(_, let placeholder): placeholder
         case .seconds: "SECONDS"
+        case .number: "N"
         case .file: "FILE"
         case .clientID: "ID"
         case .user: "USER"
@@ -48,6 +50,11 @@ struct OptionSpecification: Sendable {
                 return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)
+            case .number(let range):
+                guard let number = Int(value), range.contains(number) else {
+                    let limits = "\(range.lowerBound) to \(range.upperBound)"
+                    return "--\(name): \(DisplayedText(value)) is not a whole number from \(limits)"
+                }
             case .file, .database:
                 try SettingValue.checkText(value)
             case .clientID:

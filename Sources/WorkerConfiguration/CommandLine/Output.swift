@@ -10,6 +10,15 @@ package struct Output: Sendable {
     /// `true` if the output is a terminal.
     package var isTerminal: Bool { isatty(descriptor) == 1 }
 
+    /// The width of the terminal in columns; `nil` if the output is not a terminal.
+    package var width: Int? {
+        guard isTerminal else { return nil }
+        var size = winsize()
+        // A terminal whose size is unknown, such as a serial line, has no columns.
+        guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
     package func line(_ text: String) {
         write(text + "\n")
     }

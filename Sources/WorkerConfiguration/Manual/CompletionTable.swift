@@ -85,7 +85,7 @@ extension OptionSpecification {
         case .toggle: nil
         case .choice(let choices, _): .choices(choices)
         case .file, .database: .file
-        case .seconds, .clientID, .user, .endpoint, .text: .other
+        case .seconds, .number, .clientID, .user, .endpoint, .text: .other
         }
     }
 }

@@ -1,7 +1,7 @@
 import Clocks
 import HTTPClient
 import Observability
-import RefreshEngine
+package import RefreshEngine
 import Secrets
 import Store
 import WorkerConfiguration
@@ -16,7 +16,6 @@ extension CommandFailure {
         case let error as SecretReadError: self.init(.inputUnreadable, "\(error)")
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
-        case let error as VendingFailure: self.init(error)
         // Only the start of the client throws this error here; the failure of a request is handled by its caller.
         case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
         case let error as SystemCallError: self.init(.internalFailure, "\(error)")
@@ -24,26 +23,28 @@ extension CommandFailure {
         }
     }
 
-    private init(_ failure: VendingFailure) {
+    /// Creates the failure to get, or to end, a user's tokens.
+    package init(_ failure: VendingFailure, ofUser userID: String) {
+        let user = "user \(DisplayedText(userID))"
         switch failure {
         case .unknownUser:
-            self.init(.unknownUser, "no grant of this user is stored")
+            self.init(.unknownUser, "no grant of \(user) is stored")
         case .refused(let state, let reason, let since):
-            let current = "the grant is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
+            let current = "the grant of \(user) is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
             let demand =
                 switch state {
                 case .suspended: "\(current): an administrator blocks it, and must lift the block"
                 case .reauthRequired, .disconnected: "\(current): the user must sign in again"
                 case .active, .retrying:
-                    "the access token has expired and there is no refresh token: the user must sign in again"
+                    "the access token of \(user) has expired and there is no refresh token: the user must sign in again"
                 }
             self.init(.userMustAct, demand)
         case .unavailable(let reason):
-            self.init(.googleUnreachable, "a fresh token is not available now (\(reason)); try again later")
+            self.init(.googleUnreachable, "a fresh token of \(user) is not available now (\(reason)); try again later")
         case .tooSoon(let wait):
-            self.init(.leftForLater, "a refresh was tried just now; try again in \(wait.inSeconds) s")
+            self.init(.leftForLater, "a refresh of \(user) was tried just now; try again in \(wait.inSeconds) s")
         case .unreadable(let error):
-            self.init(.configuration, "the stored token cannot be opened: \(error)")
+            self.init(.configuration, "the stored token of \(user) cannot be opened: \(error)")
         }
     }
 

@@ -43,10 +43,10 @@ struct GrantShowingTests {
         let grant = try await fixture.grant("hostile")
         let now = fixture.time.now
         let history = try await fixture.store.events(of: grant.id, atMost: 10)
-        var table = GrantTable()
+        var table = GrantTable(width: 80)
         let texts =
             [GrantDocument.line(of: grant).text, GrantDocument.lineWithWarnings(of: grant, at: now).text, "\(grant)"]
-            + table.lines(of: [grant], withHeader: true, at: now)
+            + table.lines(of: [grant], at: now)
             + GrantReport.lines(about: grant, history: history, at: now)
         for text in texts {
             #expect(!text.contains("ya29."))
@@ -58,25 +58,49 @@ struct GrantShowingTests {
         #expect(try await fixture.export().contains("1//refresh-hostile"))
     }
 
-    @Test("aligns the columns, whatever their content, and stays narrow")
-    func table() async throws {
+    @Test("aligns the columns and fits a terminal, whatever their content", arguments: [60, 80, 120, 400])
+    func table(width: Int) async throws {
         let long = String(repeating: "long", count: 200)
         try await fixture.importText(
             try line("a") + "\n" + line(long, ["state": "reauth_required", "reason": "no_refresh_token"])
         )
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
-        var table = GrantTable()
-        let lines = table.lines(of: grants, withHeader: true, at: fixture.time.now)
+        var table = GrantTable(width: width)
+        let lines = table.lines(of: grants, at: fixture.time.now)
         let column = try #require(lines[0].range(of: "STATE")).lowerBound
         let offset = lines[0].distance(from: lines[0].startIndex, to: column)
         for (line, grant) in zip(lines.dropFirst(), grants) {
             #expect(line.dropFirst(offset).hasPrefix(grant.state.rawValue))
-            #expect(line.count <= 150)
+            #expect(line.count <= width)
             #expect(line.last != " ")
         }
-        let again = table.lines(of: [try await fixture.grant("a")], withHeader: false, at: fixture.time.now)
+        #expect(lines[0].contains("E-MAIL") == (width > 80), "columns without room are left out")
+        let again = table.lines(of: [try await fixture.grant("a")], at: fixture.time.now)
         #expect(again.count == 1)
         #expect(again[0].dropFirst(offset).hasPrefix("active"))
+    }
+
+    @Test("cuts no text in a pipe")
+    func pipe() async throws {
+        let long = String(repeating: "long", count: 200)
+        try await fixture.importText(try line("a") + "\n" + line(long, ["google_email": long + "@example.com"]))
+        let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
+        var table = GrantTable(width: nil)
+        let lines = table.lines(of: grants, at: fixture.time.now)
+        let row = try #require(lines.first { $0.hasPrefix(long) })
+        #expect(row.hasSuffix("  \(long)@example.com"))
+        let other = try #require(lines.first { $0.hasPrefix("a ") })
+        #expect(other.count < 150, "a very long text does not widen the other lines")
+    }
+
+    @Test("prints exactly these members of an event")
+    func event() async throws {
+        try await fixture.importText(try line("a"))
+        let grant = try await fixture.grant("a")
+        let event = try #require(try await fixture.store.events(of: grant.id, atMost: 1).first)
+        let printed = try #require(try JSONValue.parse(GrantDocument.line(of: event).bytes).object)
+        #expect(Set(printed.keys) == ["at", "event", "from", "to", "reason", "generation", "grant"])
+        #expect(printed["event"] == .string("connected") && printed["reason"] == .null)
     }
 
     static let spans: [(Int64, String)] = [

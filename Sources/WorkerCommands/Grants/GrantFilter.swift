@@ -1,0 +1,33 @@
+import Clocks
+import Store
+import WorkerConfiguration
+
+/// The grants that `grants list` shows.
+struct GrantFilter: Sendable {
+    let state: GrantState?
+    let reason: GrantReason?
+    let clientID: String?
+    let isExpired: Bool
+
+    init(_ options: GrantListOptions) {
+        state = options.state.flatMap { GrantState(rawValue: $0) }
+        reason = options.reason.map { GrantReason(rawValue: $0) }
+        clientID = options.clientID
+        isExpired = options.isExpired
+    }
+
+    var selectsAll: Bool { state == nil && reason == nil && clientID == nil && !isExpired }
+
+    func matches(_ grant: Grant, at now: Timestamp) -> Bool {
+        (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
+            && (clientID == nil || grant.clientID == clientID) && (!isExpired || grant.isExpired(at: now))
+    }
+}
+
+extension Grant {
+    /// `true` if the profile shows the grant as connected, and its access token has expired.
+    fileprivate func isExpired(at now: Timestamp) -> Bool {
+        guard state.isConnected, let accessToken else { return false }
+        return accessToken.expiresAt <= now
+    }
+}

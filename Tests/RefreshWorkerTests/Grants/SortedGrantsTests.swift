@@ -1,0 +1,85 @@
+import Clocks
+import Store
+import Testing
+
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+
+@Suite("The grants of a list")
+struct SortedGrantsTests {
+    private let now = ManualTime().now
+
+    private func grant(_ number: Int64, user: String = "user", dueAt: Timestamp? = nil) -> Grant {
+        Grant.connected(
+            id: GrantID(rawValue: number),
+            userID: user,
+            incoming: IncomingTokens(
+                clientID: number % 2 == 0 ? "even" : "odd",
+                owner: Grant.Owner(),
+                scope: nil,
+                refreshToken: nil,
+                accessToken: nil
+            ),
+            dueAt: dueAt,
+            at: now
+        ).grant
+    }
+
+    @Test("are sorted by due time, those without one last, however many there are")
+    func due() {
+        var sorted = SortedGrants(by: .due, limit: 3)
+        for number in (1...5_000 as ClosedRange<Int64>).reversed() {
+            sorted.add(grant(number, dueAt: number % 7 == 0 ? nil : now + .seconds(number)))
+        }
+        #expect(sorted.finish().map(\.rawValue) == [1, 2, 3])
+        var few = SortedGrants(by: .due, limit: nil)
+        few.add(grant(2))
+        few.add(grant(1))
+        few.add(grant(3, dueAt: now))
+        #expect(few.finish().map(\.rawValue) == [3, 1, 2])
+    }
+
+    @Test("are sorted by the bytes of the user's id")
+    func user() {
+        var sorted = SortedGrants(by: .user, limit: nil)
+        for (number, name) in ["é", "b", "B", "a"].enumerated() { sorted.add(grant(Int64(number), user: name)) }
+        #expect(sorted.finish().map(\.rawValue) == [2, 3, 1, 0])
+    }
+
+    @Test("fit all of the options")
+    func filter() throws {
+        var expired = grant(1)
+        expired =
+            Grant.connected(
+                id: expired.id,
+                userID: "user",
+                incoming: IncomingTokens(
+                    clientID: "odd",
+                    owner: Grant.Owner(),
+                    scope: nil,
+                    refreshToken: nil,
+                    accessToken: Grant.AccessToken(
+                        sealed: try SealedSecretSample.make(),
+                        obtainedAt: now - .seconds(3600),
+                        expiresAt: now
+                    )
+                ),
+                dueAt: now,
+                at: now
+            ).grant
+        let options: [(GrantListOptions, Bool)] = [
+            (GrantListOptions(), true),
+            (GrantListOptions(state: "active"), true),
+            (GrantListOptions(state: "retrying"), false),
+            (GrantListOptions(reason: "none"), true),
+            (GrantListOptions(reason: "client_mismatch"), false),
+            (GrantListOptions(clientID: "odd", isExpired: true), true),
+            (GrantListOptions(clientID: "even", isExpired: true), false),
+        ]
+        for (options, matches) in options {
+            #expect(GrantFilter(options).matches(expired, at: now) == matches, "\(options)")
+        }
+        #expect(!GrantFilter(GrantListOptions(isExpired: true)).matches(expired, at: now - .seconds(1)))
+        #expect(!GrantFilter(GrantListOptions(isExpired: true)).matches(grant(1), at: now))
+    }
+}
