@@ -1,5 +1,6 @@
 import Clocks
 import HTTPClient
+import JSON
 import RefreshEngine
 import Store
 package import WorkerConfiguration
@@ -7,29 +8,38 @@ import WorkerLifecycle
 
 /// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
 extension CommandContext {
-    package func disconnect(_ user: String) async throws -> ExitCode {
+    package func disconnect(_ user: String, isJSON: Bool) async throws -> ExitCode {
         let store = try await openExistingStore(for: .changing)
         let now = time.now
         let outcome = try await store.transact { transaction -> GrantEnding.Outcome? in
             guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
             return try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
         }
-        guard let outcome else { throw CommandFailure(VendingFailure.unknownUser, ofUser: user) }
-        if outcome.isShared {
+        guard let outcome else {
             await store.close()
-            Output.standard.line(
-                """
-                disconnected here and its tokens deleted; not revoked at Google, because another stored grant shares \
-                the Google account and would end with it
-                """
-            )
-            return .success
+            throw CommandFailure(VendingFailure.unknownUser, ofUser: user)
         }
-        return try await revoke(user, in: store)
+        let (end, code) = try await finishRevocation(of: user, isShared: outcome.isShared, in: store)
+        if isJSON {
+            var line = JSONLine()
+            line.field("user_id", user)
+            line.field("revocation", end.rawValue)
+            Output.standard.line(line.bytes)
+        } else {
+            Output.standard.line("disconnected \(DisplayedText(user)) here\(end.clause)")
+        }
+        return code
     }
 
-    /// Performs the revocation now, in the same way as a running worker would.
-    private func revoke(_ user: String, in store: any GrantStore) async throws -> ExitCode {
+    /// Performs the revocation of a grant that has ended here, in the same way as a running worker would, and closes
+    /// the store.
+    func finishRevocation(of user: String, isShared: Bool, in store: any GrantStore) async throws
+        -> (RevocationEnd, ExitCode)
+    {
+        guard !isShared else {
+            await store.close()
+            return (.shared, .success)
+        }
         let http = try openHTTP()
         let vault = try openVault()
         let spill = openSpill(vault: vault)
@@ -47,19 +57,9 @@ extension CommandContext {
         }
         await store.close()
         http.shutDown()
-        let isDone: Bool
-        let codeIfLeft: ExitCode
         switch end {
-        case .finished(let result): (isDone, codeIfLeft) = (try result.get(), .leftForLater)
-        case .stopped(let signal): (isDone, codeIfLeft) = (false, ExitCode(signal))
+        case .finished(let result): return try result.get() ? (.done, .success) : (.pending, .leftForLater)
+        case .stopped(let signal): return (.pending, ExitCode(signal))
         }
-        guard isDone else {
-            Output.standard.line(
-                "disconnected here; the revocation at Google has not succeeded yet: a running worker tries again for a day"
-            )
-            return codeIfLeft
-        }
-        Output.standard.line("disconnected here and revoked at Google; its tokens are deleted")
-        return .success
     }
 }

@@ -34,6 +34,9 @@ struct CommandLineTests {
                 )
             ),
             (["grants", "history", "alice", "--json"], .showHistory(user: "alice", isJSON: true)),
+            (["users", "list"], .listUsers(isJSON: false)),
+            (["users", "show", "alice", "--json"], .showUser(user: "alice", isJSON: true)),
+            (["users", "delete", "alice"], .deleteUser(user: "alice", isJSON: false)),
             (["grants", "show", "alice", "--json"], .showGrant(user: "alice", isJSON: true)),
             (["grants", "show", "--", "--odd"], .showGrant(user: "--odd", isJSON: false)),
             (["grants", "show", "list"], .showGrant(user: "list", isJSON: false)),
@@ -74,7 +77,7 @@ struct CommandLineTests {
             ),
             (["grants", "export"], .exportGrants(isPlaintext: false)),
             (["grants", "export", "--plaintext"], .exportGrants(isPlaintext: true)),
-            (["grants", "disconnect", "alice"], .disconnectGrant(user: "alice")),
+            (["grants", "disconnect", "alice"], .disconnectGrant(user: "alice", isJSON: false)),
             (["token", "alice"], .vendToken(user: "alice", minimumLifetime: .seconds(60))),
             (["token", "alice", "--min-ttl", "300"], .vendToken(user: "alice", minimumLifetime: .seconds(300))),
             (["keys", "generate"], .generateKeys),

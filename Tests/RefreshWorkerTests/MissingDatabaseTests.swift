@@ -10,9 +10,11 @@ struct MissingDatabaseTests {
     @Test(
         "reports that, and does not create one",
         arguments: [
-            .listGrants(GrantListOptions(isJSON: true)), .showHistory(user: "alice", isJSON: true),
+            .listGrants(GrantListOptions(isJSON: true)), .listUsers(isJSON: true),
+            .showHistory(user: "alice", isJSON: true), .showUser(user: "alice", isJSON: true),
+            .deleteUser(user: "alice", isJSON: true),
             .showGrant(user: "alice", isJSON: true),
-            .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice"),
+            .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice", isJSON: false),
             .vendToken(user: "alice", minimumLifetime: .zero), .showStatus(isJSON: true),
         ] as [Command]
     )

@@ -28,7 +28,9 @@ struct MovedDatabaseTests {
             try fixture.write("", to: "users")
             let key = try fixture.openVault().ring.current.sealingKeyID
             let commands: [Command] = [
-                .work, .vendToken(user: "user 1", minimumLifetime: .zero), .disconnectGrant(user: "user 1"),
+                .work, .vendToken(user: "user 1", minimumLifetime: .zero),
+                .disconnectGrant(user: "user 1", isJSON: false),
+                .deleteUser(user: "user 1", isJSON: false),
                 .rotateKeys, .retireKey(id: "\(key)", isLost: false),
                 .importUsers(UserImportOptions(file: fixture.path("users"))),
                 .replayNotices(user: nil, within: .seconds(9)),
@@ -55,8 +57,8 @@ struct MovedDatabaseTests {
     func read() async throws {
         try await moved { fixture, context in
             let commands: [Command] = [
-                .showStatus(isJSON: true), .listGrants(GrantListOptions(isJSON: true)),
-                .showHistory(user: "user 1", isJSON: true),
+                .showStatus(isJSON: true), .listGrants(GrantListOptions(isJSON: true)), .listUsers(isJSON: true),
+                .showHistory(user: "user 1", isJSON: true), .showUser(user: "user 1", isJSON: true),
                 .showGrant(user: "user 1", isJSON: true),
                 .exportGrants(isPlaintext: true), .listKeys, .backUp(file: fixture.path("backup")),
                 .copyStore(from: fixture.database, to: fixture.path("another.sqlite")),

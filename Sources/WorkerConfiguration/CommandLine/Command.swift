@@ -11,8 +11,11 @@ package enum Command: Equatable, Sendable {
     case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool)
     case importSecrets(SecretsManagerOptions)
     case importUsers(UserImportOptions)
+    case listUsers(isJSON: Bool)
+    case showUser(user: String, isJSON: Bool)
+    case deleteUser(user: String, isJSON: Bool)
     case exportGrants(isPlaintext: Bool)
-    case disconnectGrant(user: String)
+    case disconnectGrant(user: String, isJSON: Bool)
     case vendToken(user: String, minimumLifetime: Duration)
     case generateKeys
     case listKeys

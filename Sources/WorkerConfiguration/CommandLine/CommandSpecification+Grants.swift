@@ -131,6 +131,7 @@ extension CommandSpecification {
             """,
         ],
         operands: [.user("the user whose grant to end")],
+        options: [.json],
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
         ],
@@ -139,6 +140,6 @@ extension CommandSpecification {
             .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration, .interrupted,
             .terminated,
         ],
-        make: { .disconnectGrant(user: $0.operand) }
+        make: { .disconnectGrant(user: $0.operand, isJSON: $0.has("json")) }
     )
 }

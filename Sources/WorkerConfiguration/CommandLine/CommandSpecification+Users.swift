@@ -2,7 +2,7 @@ extension CommandSpecification {
     /// The commands about users.
     static let users = CommandSpecification(
         words: ["users"],
-        summary: "import the backend's users",
+        summary: "list, show, import or delete users",
         discussion: [
             """
             Grants and the sessions of the app belong to users. A user is created at the first sign-in, or when a \
@@ -11,7 +11,7 @@ extension CommandSpecification {
         ],
         settings: [.config, .database],
         exitCodes: [.usage],
-        subcommands: [importUsers]
+        subcommands: [listUsers, showUser, importUsers, deleteUser]
     )
 
     private static let importUsers = CommandSpecification(

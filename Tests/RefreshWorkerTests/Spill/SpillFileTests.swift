@@ -219,7 +219,7 @@ struct SpillFileTests {
                 withIntermediateDirectories: false
             )
             let failure = await #expect(throws: CommandFailure.self) {
-                try await context.run(.disconnectGrant(user: "user 1"))
+                try await context.run(.disconnectGrant(user: "user 1", isJSON: false))
             }
             #expect(failure?.exitCode == .inputOutput)
             #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)

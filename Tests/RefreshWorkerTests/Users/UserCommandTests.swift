@@ -1,0 +1,76 @@
+import Clocks
+import JSON
+import SQLiteStore
+import Store
+import Testing
+
+@testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
+
+@Suite("The commands about users", .timeLimit(.minutes(10)))
+struct UserCommandTests {
+    private func withUser(
+        _ body: @Sendable (OperatorFixture, CommandContext) async throws -> Void
+    ) async throws {
+        try await OperatorFixture.with { fixture in
+            let context = try fixture.context()
+            _ = try await context.run(.generateKeys)
+            let store = try fixture.openStore()
+            try await fixture.insert(1...1, sealedBy: try fixture.openVault(), into: store)
+            await store.close()
+            try await body(fixture, context)
+        }
+    }
+
+    @Test("delete keeps a tombstone, and leaves the revocation to a worker if Google cannot be reached")
+    func delete() async throws {
+        try await withUser { fixture, context async throws in
+            #expect(try await context.run(.deleteUser(user: "user 1", isJSON: true)) == .leftForLater)
+            let store = try fixture.openStore()
+            let user = try #require(try await store.user("user 1"))
+            #expect(user.deletedUntil == fixture.time.now + AccountDeletion.shortestTombstone)
+            let grant = try #require(try await store.grant(ofUser: "user 1"))
+            #expect(grant.state == .disconnected && grant.reason == .userDeleted && grant.revocationAskedAt != nil)
+            await store.close()
+        }
+    }
+
+    @Test("delete and show name a user who is not stored", arguments: ["eve", "user 1"])
+    func unknown(user: String) async throws {
+        try await withUser { fixture, context async throws in
+            if user == "user 1" { _ = try await context.run(.deleteUser(user: user, isJSON: false)) }
+            let failure = await #expect(throws: CommandFailure.self) {
+                _ = try await context.run(.deleteUser(user: user, isJSON: false))
+            }
+            #expect(failure?.exitCode == .unknownUser)
+            #expect(failure?.message.split(separator: "'\(user)'").count == 2)
+        }
+    }
+
+    @Test("show prints exactly these members, and never a token")
+    func members() async throws {
+        try await withUser { fixture, context async throws in
+            let store = try fixture.openStore()
+            let user = try #require(try await store.user("user 1"))
+            let grant = try await store.grant(ofUser: "user 1")
+            await store.close()
+            let shown = try #require(try JSONValue.parse(UserDocument.line(of: user, grant: grant).bytes).object)
+            #expect(
+                Set(shown.keys) == [
+                    "user_id", "email", "email_verified", "name", "picture", "google_user_id", "is_active",
+                    "created_at",
+                    "last_login", "deleted_until", "grant",
+                ]
+            )
+            #expect(shown["grant"]?.object?["state"] == .string("active"))
+            let texts = UserReport.lines(about: user, grant: grant, at: fixture.time.now) + ["\(shown)"]
+            #expect(texts.allSatisfy { !$0.contains("refresh 1") && !$0.contains("access 1") })
+            #expect(texts.contains { $0.hasPrefix("grant ") && $0.contains("active, since") })
+            for command in [Command.listUsers(isJSON: false), .showUser(user: "user 1", isJSON: false)] {
+                #expect(try await context.run(command) == .success)
+            }
+        }
+    }
+}
