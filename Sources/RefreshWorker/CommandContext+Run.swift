@@ -45,6 +45,9 @@ extension CommandContext {
         case .deleteUser(let user, let isJSON): try await deleteUser(user, isJSON: isJSON)
         case .listGrants(let options): try await listGrants(options)
         case .showHistory(let user, let isJSON): try await showHistory(of: user, isJSON: isJSON)
+        case .retryGrants(let options): try await retryGrants(options)
+        case .setClient(let former, let clientID, let isJSON):
+            try await setClient(from: former, to: clientID, isJSON: isJSON)
         case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)
         case .addGrant(let user, let tokenFile, let clientID):
             try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID)

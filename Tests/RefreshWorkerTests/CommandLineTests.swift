@@ -34,6 +34,12 @@ struct CommandLineTests {
                 )
             ),
             (["grants", "history", "alice", "--json"], .showHistory(user: "alice", isJSON: true)),
+            (["grants", "retry", "alice"], .retryGrants(GrantRetryOptions(user: "alice"))),
+            (
+                ["grants", "retry", "--state", "suspended", "--client", "c", "--json"],
+                .retryGrants(GrantRetryOptions(state: "suspended", clientID: "c", isJSON: true))
+            ),
+            (["grants", "set-client", "--from", "a", "--to", "b"], .setClient(from: "a", to: "b", isJSON: false)),
             (["users", "list"], .listUsers(isJSON: false)),
             (["users", "show", "alice", "--json"], .showUser(user: "alice", isJSON: true)),
             (["users", "delete", "alice"], .deleteUser(user: "alice", isJSON: false)),

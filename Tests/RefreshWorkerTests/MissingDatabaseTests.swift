@@ -12,7 +12,7 @@ struct MissingDatabaseTests {
         arguments: [
             .listGrants(GrantListOptions(isJSON: true)), .listUsers(isJSON: true),
             .showHistory(user: "alice", isJSON: true), .showUser(user: "alice", isJSON: true),
-            .deleteUser(user: "alice", isJSON: true),
+            .deleteUser(user: "alice", isJSON: true), .retryGrants(GrantRetryOptions(state: "retrying")),
             .showGrant(user: "alice", isJSON: true),
             .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice", isJSON: false),
             .vendToken(user: "alice", minimumLifetime: .zero), .showStatus(isJSON: true),

@@ -30,7 +30,7 @@ struct MovedDatabaseTests {
             let commands: [Command] = [
                 .work, .vendToken(user: "user 1", minimumLifetime: .zero),
                 .disconnectGrant(user: "user 1", isJSON: false),
-                .deleteUser(user: "user 1", isJSON: false),
+                .deleteUser(user: "user 1", isJSON: false), .retryGrants(GrantRetryOptions(user: "user 1")),
                 .rotateKeys, .retireKey(id: "\(key)", isLost: false),
                 .importUsers(UserImportOptions(file: fixture.path("users"))),
                 .replayNotices(user: nil, within: .seconds(9)),

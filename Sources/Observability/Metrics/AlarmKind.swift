@@ -27,7 +27,9 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     package var meaning: String {
         switch self {
         case .clientFault: "Google refuses the client id itself; no grant is changed, and one at a time is tried"
-        case .clientUnproven: "Google refuses the first grants of a client id: is it right?"
+        case .clientUnproven:
+            "Google refuses the first grants of a client id: is it right? `refresh-worker grants set-client` "
+                + "moves them to another"
         case .clientSecretsDiffer:
             "Google refuses a worker whose client secret is not the one of the client id's last successful refresh"
         case .endpointFailing: "the token endpoint does not answer as it should; one grant at a time is tried"

@@ -69,7 +69,10 @@ extension RefreshRules {
             decision.alarm = Alarm(
                 kind: .clientUnproven,
                 clientID: context.grant.clientID,
-                text: "Google answers \(code) and no grant of this client was ever refreshed: is the client id right?"
+                text: """
+                    Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
+                    move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
+                    """
             )
             return decision
         }

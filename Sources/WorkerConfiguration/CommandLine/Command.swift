@@ -5,6 +5,8 @@ package enum Command: Equatable, Sendable {
     case listGrants(GrantListOptions)
     case showGrant(user: String, isJSON: Bool)
     case showHistory(user: String, isJSON: Bool)
+    case retryGrants(GrantRetryOptions)
+    case setClient(from: String, to: String, isJSON: Bool)
     /// If the token file is `nil`, the token is read from standard input.
     case addGrant(user: String, tokenFile: String?, clientID: String?)
     /// `-` is standard input.

@@ -2,7 +2,7 @@ extension CommandSpecification {
     /// The commands about stored grants.
     static let grants = CommandSpecification(
         words: ["grants"],
-        summary: "list, show, add, import, export or disconnect stored grants",
+        summary: "list, show, add, import, try, correct, export or disconnect stored grants",
         discussion: [
             """
             A grant is one user's consent at Google: its refresh token, its current access token and its state. Each \
@@ -11,7 +11,9 @@ extension CommandSpecification {
         ],
         settings: [.config, .database, .keyFile],
         exitCodes: [.usage],
-        subcommands: [listGrants, show, history, add, importing, export, disconnect]
+        subcommands: [
+            listGrants, show, history, add, importing, retryGrants, setClient, export, disconnect,
+        ]
     )
 
     private static let show = CommandSpecification(

@@ -7,8 +7,8 @@ struct OperandSpecification: Sendable {
     /// `true` if a flag may replace the operand; the command's `problems` check which.
     var isOptional = false
 
-    static func user(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "USER", summary: summary, lengthLimit: 1024)
+    static func user(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
+        OperandSpecification(placeholder: "USER", summary: summary, lengthLimit: 1024, isOptional: isOptional)
     }
 
     static func file(_ summary: String, isOptional: Bool = false) -> OperandSpecification {

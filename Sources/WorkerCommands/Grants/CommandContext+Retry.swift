@@ -1,0 +1,98 @@
+import Clocks
+import JSON
+import Observability
+import RefreshEngine
+import Store
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// `grants retry`: makes grants due now.
+extension CommandContext {
+    package func retryGrants(_ options: GrantRetryOptions) async throws -> ExitCode {
+        guard let user = options.user else { return try await retryAll(options) }
+        let now = time.now
+        let outcome = try await withExistingStore(for: .changing) { store in
+            try await store.transact { transaction -> (Grant, GrantRetry.Outcome)? in
+                guard let grant = try transaction.grant(ofUser: user) else { return nil }
+                return (
+                    grant,
+                    try GrantRetry.retry(grant, includesDisabledAccounts: true, in: transaction, at: now)
+                )
+            }
+        }
+        guard let (grant, result) = outcome else { throw CommandFailure(VendingFailure.unknownUser, ofUser: user) }
+        var tally = GrantRetryTally()
+        tally.count(result)
+        if let failure = Self.failure(to: result, grant) {
+            if options.isJSON { Output.standard.line(tally.json.bytes) }
+            throw failure
+        }
+        Output.standard.line(options.isJSON ? tally.json.text : tally.sentence)
+        return .success
+    }
+
+    private func retryAll(_ options: GrantRetryOptions) async throws -> ExitCode {
+        let states = options.state.map { [$0] } ?? [GrantState.retrying, .suspended].map(\.rawValue)
+        let tally = try await withExistingStore(for: .changing) { store in
+            var tally = GrantRetryTally()
+            for state in states.compactMap(GrantState.init(rawValue:)) {
+                for try await page in GrantPages(store: store, state: state, size: Self.pageSize) {
+                    let ids = page.filter { options.clientID == nil || $0.clientID == options.clientID }.map(\.id)
+                    tally.add(try await retry(ids, in: state, options, store: store))
+                }
+            }
+            return tally
+        }
+        Output.standard.line(options.isJSON ? tally.json.text : tally.sentence)
+        return .success
+    }
+
+    /// Retries the grants that are still in the state: a worker may have changed them since they were read.
+    private func retry(
+        _ ids: [GrantID],
+        in state: GrantState,
+        _ options: GrantRetryOptions,
+        store: any GrantStore
+    ) async throws -> GrantRetryTally {
+        guard !ids.isEmpty else { return GrantRetryTally() }
+        let now = time.now
+        return try await store.transact { transaction in
+            var tally = GrantRetryTally()
+            try transaction.willRead(grants: ids, healthOf: [])
+            for id in ids {
+                guard let grant = try transaction.grant(id), grant.state == state else { continue }
+                tally.count(
+                    try GrantRetry.retry(
+                        grant,
+                        includesDisabledAccounts: options.state == GrantState.suspended.rawValue,
+                        in: transaction,
+                        at: now
+                    )
+                )
+            }
+            return tally
+        }
+    }
+
+    /// Returns the failure to report for a single grant that was not made due; `nil` if all is well.
+    private static func failure(to outcome: GrantRetry.Outcome, _ grant: Grant) -> CommandFailure? {
+        let name = "the grant of user \(DisplayedText(grant.userID))"
+        switch outcome {
+        case .due, .inFlight, .accountDisabled: return nil
+        case .awaitingConfirmation:
+            let due = grant.dueAt.map { " at \($0.iso8601Seconds)" } ?? ""
+            return CommandFailure(
+                .leftForLater,
+                "\(name) waits for the confirmation of an invalid_grant\(due), which must not come early"
+            )
+        case .noRefreshToken:
+            return CommandFailure(.userMustAct, "\(name) does not have a refresh token: the user must sign in again")
+        case .ended:
+            let reason = grant.reason == .none ? "" : " (\(grant.reason))"
+            return CommandFailure(
+                .userMustAct,
+                "\(name) is \(grant.state.rawValue)\(reason): the user must sign in again"
+            )
+        }
+    }
+}
