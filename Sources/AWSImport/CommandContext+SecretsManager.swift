@@ -1,5 +1,6 @@
 import Clocks
 import HTTPClient
+import JSON
 import Observability
 import Store
 import WorkerCommands
@@ -89,6 +90,11 @@ extension CommandContext {
         let tally = grants.tally
         tally.grants.reasonLines.forEach(report)
         report("\(tally.sentence(isDryRun: options.isDryRun)), under \(options.prefix) in \(options.region)")
+        if options.isJSON {
+            var line = tally.grants.json
+            line.field("deleted", tally.deleted)
+            Output.standard.line(line.bytes)
+        }
         guard let failure else { return .success(tally.grants.bad == 0 ? .success : .badData) }
         guard tally.all > 0 else { return .failure(failure) }
         let advice = """

@@ -22,10 +22,11 @@ extension CommandContext {
         case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
         case .disconnectGrant(let user, let isJSON): try await disconnect(user, isJSON: isJSON)
         case .generateKeys: try await generateKeys()
-        case .listKeys: try await listKeys()
+        case .listKeys(let isJSON): try await listKeys(asJSON: isJSON)
         case .rotateKeys: try await rotateKeys()
         case .retireKey(let id, let isLost): try await retireKey(id, isLost: isLost)
-        case .replayNotices(let user, let span): try await replayNotices(of: user, within: span)
+        case .replayNotices(let user, let span, let isJSON):
+            try await replayNotices(of: user, within: span, isJSON: isJSON)
         case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
         case .makeCredential(let service): try makeCredential(of: service)
         case .makeHandle(let service, let user): try makeHandle(of: user, for: service)
@@ -35,8 +36,8 @@ extension CommandContext {
         case .backUp(let file): try await backUp(to: file)
         case .copyStore(let source, let target): try await copyStore(from: source, to: target)
         case .recoverResults(let file): try await recoverResults(from: file)
-        case .importGrants(let file, let replaces, let isDryRun):
-            try await importGrants(from: file, replacesExisting: replaces, isDryRun: isDryRun)
+        case .importGrants(let file, let replaces, let isDryRun, let isJSON):
+            try await importGrants(from: file, replacesExisting: replaces, isDryRun: isDryRun, isJSON: isJSON)
         case .importSecrets(let order): try await importSecrets(order)
         case .importUsers(let order): try await importUsers(order)
         case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
@@ -49,8 +50,8 @@ extension CommandContext {
         case .setClient(let former, let clientID, let isJSON):
             try await setClient(from: former, to: clientID, isJSON: isJSON)
         case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)
-        case .addGrant(let user, let tokenFile, let clientID):
-            try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID)
+        case .addGrant(let user, let tokenFile, let clientID, let isJSON):
+            try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID, isJSON: isJSON)
         case .showVersion, .showHelp: .success
         }
     }

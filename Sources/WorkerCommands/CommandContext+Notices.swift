@@ -1,14 +1,21 @@
 import Clocks
+import JSON
 import Store
 package import WorkerConfiguration
 import WorkerLifecycle
 
 /// `notices replay`: queues notices for another delivery.
 extension CommandContext {
-    package func replayNotices(of user: String?, within span: Duration) async throws -> ExitCode {
+    package func replayNotices(of user: String?, within span: Duration, isJSON: Bool) async throws -> ExitCode {
         let since = time.now - span
         let count = try await withExistingStore(for: .changing) { store in
             try await store.replayNotices(since: since, ofUser: user, at: time.now)
+        }
+        guard !isJSON else {
+            var line = JSONLine()
+            line.field("queued", count)
+            Output.standard.line(line.bytes)
+            return .success
         }
         Output.standard.line(
             count == 0

@@ -87,7 +87,8 @@ struct CommandLineTests {
             (["token", "alice"], .vendToken(user: "alice", minimumLifetime: .seconds(60))),
             (["token", "alice", "--min-ttl", "300"], .vendToken(user: "alice", minimumLifetime: .seconds(300))),
             (["keys", "generate"], .generateKeys),
-            (["keys", "list"], .listKeys),
+            (["keys", "list"], .listKeys()),
+            (["keys", "list", "--json"], .listKeys(isJSON: true)),
             (["keys", "rotate"], .rotateKeys),
             (["keys", "retire", "k1"], .retireKey(id: "k1", isLost: false)),
             (["keys", "retire", "--lost", "k1"], .retireKey(id: "k1", isLost: true)),
@@ -98,6 +99,10 @@ struct CommandLineTests {
             (["doctor"], .examine),
             (["services", "credential", "mailer"], .makeCredential(service: "mailer")),
             (["services", "handle", "mailer", "u"], .makeHandle(service: "mailer", user: "u")),
+            (
+                ["grants", "import", "f", "--json"],
+                .importGrants(file: "f", replacesExisting: false, isDryRun: false, isJSON: true)
+            ),
             (["notices", "replay"], .replayNotices(user: nil, within: .seconds(86_400))),
             (["notices", "replay", "--within", "60", "--user", "u"], .replayNotices(user: "u", within: .seconds(60))),
             (

@@ -60,7 +60,7 @@ struct MovedDatabaseTests {
                 .showStatus(isJSON: true), .listGrants(GrantListOptions(isJSON: true)), .listUsers(isJSON: true),
                 .showHistory(user: "user 1", isJSON: true), .showUser(user: "user 1", isJSON: true),
                 .showGrant(user: "user 1", isJSON: true),
-                .exportGrants(isPlaintext: true), .listKeys, .backUp(file: fixture.path("backup")),
+                .exportGrants(isPlaintext: true), .listKeys(), .backUp(file: fixture.path("backup")),
                 .copyStore(from: fixture.database, to: fixture.path("another.sqlite")),
             ]
             for command in commands {

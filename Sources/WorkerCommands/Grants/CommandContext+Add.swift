@@ -1,5 +1,6 @@
 import Clocks
 private import Glibc
+import JSON
 import Secrets
 import Store
 package import WorkerConfiguration
@@ -7,7 +8,9 @@ import WorkerLifecycle
 
 /// `grants add USER`: stores one grant and replaces the user's stored one.
 extension CommandContext {
-    package func addGrant(of user: String, tokenFile: String?, clientID: String?) async throws -> ExitCode {
+    package func addGrant(of user: String, tokenFile: String?, clientID: String?, isJSON: Bool) async throws
+        -> ExitCode
+    {
         let vault = try openVault()
         if tokenFile == nil, isatty(STDIN_FILENO) == 1 {
             Output.error.line("type or paste a refresh token, or the JSON of a grant; then Enter and Ctrl-D")
@@ -50,6 +53,13 @@ extension CommandContext {
             throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
         case .replaced: verb = "replaced"
         case .stored, .kept, nil: verb = "added"
+        }
+        guard !isJSON else {
+            var line = JSONLine()
+            line.field("result", verb)
+            if let stored { GrantDocument.write(stored, to: &line) }
+            Output.standard.line(line.bytes)
+            return .success
         }
         let due = stored?.dueAt.map { ", due \(RelativeTime($0, from: time.now))" } ?? ""
         Output.standard.line("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)")

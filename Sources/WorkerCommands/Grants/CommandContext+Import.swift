@@ -1,11 +1,14 @@
 import Clocks
+import JSON
 import Store
 package import WorkerConfiguration
 import WorkerLifecycle
 
 /// `grants import FILE`: imports grants that were kept elsewhere.
 extension CommandContext {
-    package func importGrants(from path: String, replacesExisting: Bool, isDryRun: Bool) async throws -> ExitCode {
+    package func importGrants(from path: String, replacesExisting: Bool, isDryRun: Bool, isJSON: Bool) async throws
+        -> ExitCode
+    {
         let vault = try openVault()
         let file = try InputFile(path: path)
         let store = try await openStore(forDryRun: isDryRun)
@@ -43,6 +46,7 @@ extension CommandContext {
         await store.close()
         for line in grants.tally.reasonLines { progress.writeLine("refresh-worker: \(line)") }
         progress.writeLine("refresh-worker: \(grants.tally.sentence(isDryRun: isDryRun))")
+        if isJSON { Output.standard.line(grants.tally.json.bytes) }
         return try Self.exitCode(after: grants.tally, failure)
     }
 

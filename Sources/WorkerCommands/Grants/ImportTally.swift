@@ -1,3 +1,5 @@
+package import JSON
+
 /// The results of an import so far.
 package struct ImportTally: Equatable, Sendable {
     /// The limit of reasons that are counted separately.
@@ -42,6 +44,19 @@ package struct ImportTally: Equatable, Sendable {
         } else {
             otherReasons += 1
         }
+    }
+
+    /// The numbers for programs.
+    package var json: JSONLine {
+        var line = JSONLine()
+        line.field("read", read)
+        line.field("stored", stored)
+        line.field("completed", completed)
+        line.field("replaced", replaced)
+        line.field("kept", kept)
+        line.field("unchanged", unchanged)
+        line.field("bad", bad)
+        return line
     }
 
     /// Returns a summary about grants in one line.

@@ -26,18 +26,18 @@ extension CommandContext {
         return .success
     }
 
-    package func listKeys() async throws -> ExitCode {
+    package func listKeys(asJSON isJSON: Bool = false) async throws -> ExitCode {
         let keys = KeyRingSummary(try openVault().ring.current)
         guard let store = try await openStoreIfThere(for: .reading) else {
             let listing = KeyListing(keys: keys, keysInUse: nil)
-            listing.lines.forEach { Output.standard.line($0) }
+            listing.lines(asJSON: isJSON).forEach { Output.standard.line($0) }
             Output.error.line("there is no database \(configuration.database) yet, so nothing is sealed")
             return .success
         }
         let listing = try await Self.using(store) {
             KeyListing(keys: keys, keysInUse: try await store.keysInUse())
         }
-        listing.lines.forEach { Output.standard.line($0) }
+        listing.lines(asJSON: isJSON).forEach { Output.standard.line($0) }
         listing.warnings.forEach { Output.error.line($0) }
         return .success
     }

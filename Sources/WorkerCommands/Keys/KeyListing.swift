@@ -1,3 +1,4 @@
+import JSON
 import Observability
 import Secrets
 
@@ -14,6 +15,19 @@ struct KeyListing: Equatable, Sendable {
             guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)\(until)" }
             let tokens = Self.tokens(keysInUse[entry.id] ?? 0)
             return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(tokens)\(until)"
+        }
+    }
+
+    /// Returns a line for each key, for people or for programs.
+    func lines(asJSON isJSON: Bool) -> [String] {
+        guard isJSON else { return lines }
+        return keys.entries.map { entry in
+            var line = JSONLine()
+            line.field("key", entry.id.description)
+            line.field("role", entry.role.rawValue)
+            if let keysInUse { line.field("tokens", keysInUse[entry.id] ?? 0) } else { line.null("tokens") }
+            line.fieldOrNull("removable_at", entry.removableAt?.iso8601)
+            return line.text
         }
     }
 

@@ -1,3 +1,4 @@
+import JSON
 package import Store
 package import WorkerConfiguration
 import WorkerLifecycle
@@ -30,6 +31,7 @@ extension CommandContext {
             report("fields that were not imported: \(names)")
         }
         report(users.tally.userSentence(isDryRun: options.isDryRun))
+        if options.isJSON { Output.standard.line(users.tally.json.bytes) }
         return try Self.exitCode(after: users.tally, failure)
     }
 

@@ -8,9 +8,9 @@ package enum Command: Equatable, Sendable {
     case retryGrants(GrantRetryOptions)
     case setClient(from: String, to: String, isJSON: Bool)
     /// If the token file is `nil`, the token is read from standard input.
-    case addGrant(user: String, tokenFile: String?, clientID: String?)
+    case addGrant(user: String, tokenFile: String?, clientID: String?, isJSON: Bool = false)
     /// `-` is standard input.
-    case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool)
+    case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool, isJSON: Bool = false)
     case importSecrets(SecretsManagerOptions)
     case importUsers(UserImportOptions)
     case listUsers(isJSON: Bool)
@@ -20,10 +20,10 @@ package enum Command: Equatable, Sendable {
     case disconnectGrant(user: String, isJSON: Bool)
     case vendToken(user: String, minimumLifetime: Duration)
     case generateKeys
-    case listKeys
+    case listKeys(isJSON: Bool = false)
     case rotateKeys
     case retireKey(id: String, isLost: Bool)
-    case replayNotices(user: String?, within: Duration)
+    case replayNotices(user: String?, within: Duration, isJSON: Bool = false)
     case manageGoogleEvents(GoogleEventsOptions)
     case makeCredential(service: String)
     case makeHandle(service: String, user: String)

@@ -73,6 +73,7 @@ extension CommandSpecification {
                 kind: .clientID,
                 summary: "the client id that the token was issued to; needed when several are configured"
             ),
+            .json,
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
@@ -86,8 +87,13 @@ extension CommandSpecification {
             .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
             .configuration,
         ],
-        make: {
-            .addGrant(user: $0.operand, tokenFile: $0.options["token-file"], clientID: $0.options["client-id"])
+        make: { arguments in
+            .addGrant(
+                user: arguments.operand,
+                tokenFile: arguments.options["token-file"],
+                clientID: arguments.options["client-id"],
+                isJSON: arguments.has("json")
+            )
         }
     )
 

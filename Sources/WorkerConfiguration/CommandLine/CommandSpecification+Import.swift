@@ -68,6 +68,7 @@ extension CommandSpecification {
                 kind: .toggle,
                 summary: "store nothing and say what would be done; with --from and --log-level info for each user"
             ),
+            .jsonSummary,
         ],
         settings: [.config, .database, .keyFile, .clientID, .caFile, .logLevel],
         examples: [
@@ -116,7 +117,8 @@ extension CommandSpecification {
             return .importGrants(
                 file: arguments.operand,
                 replacesExisting: arguments.has("replace"),
-                isDryRun: arguments.has("dry-run")
+                isDryRun: arguments.has("dry-run"),
+                isJSON: arguments.has("json")
             )
         }
         return .importSecrets(
@@ -126,7 +128,8 @@ extension CommandSpecification {
                 endpoint: arguments.options["aws-endpoint"],
                 credentialsFile: arguments.options["aws-credentials-file"],
                 replacesExisting: arguments.has("replace"),
-                isDryRun: arguments.has("dry-run")
+                isDryRun: arguments.has("dry-run"),
+                isJSON: arguments.has("json")
             )
         )
     }

@@ -34,10 +34,11 @@ extension CommandSpecification {
         words: ["keys", "list"],
         summary: "list the keys by id, and the number of tokens that each seals",
         discussion: ["Prints the id of each key and the number of stored tokens that it seals, never the key itself."],
+        options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker keys list", purpose: "is the old key still in use?")],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
-        make: { _ in .listKeys }
+        make: { .listKeys(isJSON: $0.has("json")) }
     )
 
     private static let rotate = CommandSpecification(

@@ -32,6 +32,7 @@ extension CommandSpecification {
                 summary: "the age of the oldest notice to post again. Default: 86400 (a day)"
             ),
             OptionSpecification(name: "user", kind: .user, summary: "only the notices of this user"),
+            .json,
         ],
         settings: [.config, .database, .logLevel],
         examples: [
@@ -41,6 +42,12 @@ extension CommandSpecification {
             )
         ],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
-        make: { .replayNotices(user: $0.options["user"], within: $0.seconds("within", otherwise: 86_400)) }
+        make: { arguments in
+            .replayNotices(
+                user: arguments.options["user"],
+                within: arguments.seconds("within", otherwise: 86_400),
+                isJSON: arguments.has("json")
+            )
+        }
     )
 }

@@ -53,6 +53,7 @@ extension CommandSpecification {
             ),
             OptionSpecification(name: "replace", kind: .toggle, summary: "replace fields of stored users"),
             OptionSpecification(name: "dry-run", kind: .toggle, summary: "store nothing and say what would be done"),
+            .jsonSummary,
         ],
         settings: [.config, .database, .logLevel],
         examples: [
@@ -92,7 +93,8 @@ extension CommandSpecification {
                 file: arguments.operand,
                 map: map,
                 replacesExisting: arguments.has("replace"),
-                isDryRun: arguments.has("dry-run")
+                isDryRun: arguments.has("dry-run"),
+                isJSON: arguments.has("json")
             )
         )
     }

@@ -13,6 +13,7 @@ package struct SecretsManagerOptions: Equatable, Sendable {
     package var replacesExisting = false
     /// `true` for a dry run: nothing is stored.
     package var isDryRun = false
+    package var isJSON = false
 
     /// The URL of the service.
     package var url: String {

@@ -6,4 +6,5 @@ package struct UserImportOptions: Equatable, Sendable {
     package var replacesExisting = false
     /// `true` for a dry run: nothing is stored.
     package var isDryRun = false
+    package var isJSON = false
 }

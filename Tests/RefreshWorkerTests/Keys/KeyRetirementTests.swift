@@ -140,6 +140,8 @@ struct KeyRetirementTests {
                 "00000002  seals    1 token", "00000001  opens    12 tokens", "00000003  pending  0 tokens",
             ]
         )
+        let first = #"{"key":"00000002","role":"seals","tokens":1,"removable_at":null}"#
+        #expect(listing.lines(asJSON: true).first == first)
         #expect(listing.warnings.count == 1)
         #expect(listing.warnings.first?.contains("2 tokens sealed with key 0000000f") == true)
         #expect(KeyListing(keys: keys, keysInUse: nil).lines.first == "00000002  seals")
