@@ -1,0 +1,197 @@
+"""The commands of an operator beside a running worker: they list, retry, correct and delete what it works on."""
+
+import json
+import subprocess
+import time
+
+from accounts import Accounts, user_token
+from expectations import wait_for
+from harness import CLIENT
+
+WRONG = "999-other.apps.googleusercontent.com"
+HOUR = 3_600_000
+
+
+def scenario(fixture):
+    accounts = Accounts(fixture)
+    fixture.sandbox.settings(lifetime=3600, clients=[CLIENT, WRONG])
+    retries(fixture)
+    lists(fixture)
+    corrects_the_client(fixture, accounts)
+    deletes(fixture, accounts)
+    watches(fixture)
+    assert not [
+        event for event in accounts.worker.events("alarm") if event["kind"] not in ("client_unproven", "grant_refused")
+    ], "the commands cause no other alarm"
+    no_token_shows(fixture)
+    accounts.close()
+    return ""
+
+
+def lines(result):
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def postpone(fixture, *users):
+    """Moves due times, as a long back-off or a daily probe would."""
+    for user in users:
+        fixture.set_due(int(time.time() * 1000) + HOUR, user)
+
+
+def is_active(fixture, user):
+    return fixture.grants()[user]["state"] == "active"
+
+
+def retries(fixture):
+    sandbox = fixture.sandbox
+    grants = [sandbox.create_expired(f"{name}@example.com") for name in ("ada", "bob", "cat", "dan")]
+    for grant, answer in zip(grants, ["internal_failure_503", "internal_failure_503", "admin_policy_enforced"]):
+        sandbox.change(grant, answer={"preset": answer})
+    fixture.import_grants(grants)
+    ada, bob, cat, dan = (grant["email"] for grant in grants)
+    wanted = {ada: "retrying", bob: "retrying", cat: "suspended", dan: "active"}
+    wait_for(
+        lambda: {user: row["state"] for user, row in fixture.grants().items()} == wanted
+        and fixture.grants()[dan]["is_proven"],
+        30,
+        "two grants are retrying, one is suspended and one is refreshed",
+    )
+    postpone(fixture, ada, bob, cat)
+    for grant in grants:
+        sandbox.change(grant, answer=None)
+
+    begun = time.monotonic()
+    assert fixture.run("grants", "retry", ada).stdout == "1 grant is due now\n", "the user's grant is due"
+    wait_for(lambda: is_active(fixture, ada), 20, "the worker finds the new due time")
+    took = time.monotonic() - begun
+    assert took < 10, "the worker finds the new due time with its next scan"
+    assert not is_active(fixture, bob), "no other grant is tried"
+
+    assert lines(fixture.run("grants", "retry", "--state", "retrying", "--json"))[0]["due"] == 1, "one is retrying"
+    wait_for(lambda: is_active(fixture, bob), 20, "the retrying grant is tried")
+    assert not is_active(fixture, cat), "the suspended grant waits for its probe"
+    assert fixture.run("grants", "retry", "--client", CLIENT).stdout == "1 grant is due now\n", "one is suspended"
+    wait_for(lambda: is_active(fixture, cat), 20, "the suspended grant is tried")
+
+    # A grant in flight stays; one that ended does too.
+    sandbox.change(grants[3], hold=True)
+    fixture.set_due(int(time.time() * 1000), dan)
+    sandbox.call("/control/wait?holding=1")
+    held = fixture.run("grants", "retry", dan).stdout
+    assert "0 grants are due now" in held and "1 being refreshed at this moment" in held, "a grant in flight stays"
+    sandbox.call("/control/release", {})
+    wait_for(lambda: fixture.grants()[dan]["lease_owner"] is None, 20, "the held request has its answer")
+    sandbox.change(grants[3], revoked=True)
+    fixture.set_due(int(time.time() * 1000), dan)
+    wait_for(lambda: fixture.grants()[dan]["state"] == "disconnected", 30, "the revoked grant ends")
+    refused = fixture.run("grants", "retry", dan, expect=77).stderr
+    assert f"the grant of user '{dan}' is disconnected (invalid_grant): the user must sign in again" in refused, (
+        "an ended grant is not tried again"
+    )
+    unknown = fixture.run("grants", "retry", "eve", expect=67).stderr
+    assert unknown == "refresh-worker: no grant of user 'eve' is stored\n", "the error names the user once"
+
+
+def lists(fixture):
+    every = lines(fixture.run("grants", "list", "--json", "--sort", "user"))
+    assert [grant["user_id"].split("@")[0] for grant in every] == ["ada", "bob", "cat", "dan"], "the list is sorted"
+    due = lines(fixture.run("grants", "list", "--json", "--sort", "due", "--limit", "2", "--client", CLIENT))
+    assert len(due) == 2 and due[0]["due_at"] <= due[1]["due_at"], "the list has a limit"
+    ended = lines(fixture.run("grants", "list", "--json", "--reason", "invalid_grant"))
+    assert [grant["user_id"] for grant in ended] == ["dan@example.com"], "the list has grants of one reason"
+    assert "no stored grant fits" in fixture.run("grants", "list", "--expired").stderr, "no connected grant has expired"
+    assert "dan@example.com" in fixture.run("grants", "list", "--state", "disconnected").stdout, "the list has a state"
+
+    events = lines(fixture.run("grants", "history", "dan@example.com", "--json"))
+    assert [event["to"] for event in events] == ["disconnected", "active"], "the history begins with the latest event"
+    assert "disconnected, invalid_grant" in fixture.run("grants", "history", "dan@example.com").stdout, (
+        "the history names the reason"
+    )
+    fixture.run("grants", "history", "eve", expect=67)
+
+
+def corrects_the_client(fixture, accounts):
+    """Grants that were imported with the wrong client id, as in the alarm `client_unproven`."""
+    sandbox = fixture.sandbox
+    grants = [sandbox.create_expired(f"moved{number}@example.com") for number in range(5)]
+    sandbox.change(grants[4], hold=True)
+    fixture.import_grants(grants, "--client-id", WRONG, client_id=WRONG)
+    users = {grant["email"] for grant in grants}
+    wait_for(
+        lambda: [fixture.grants()[user]["reason"] for user in users].count("client_mismatch_unconfirmed") == 4,
+        30,
+        "Google refuses the wrong client id",
+    )
+    alarm = wait_for(lambda: accounts.worker.events("alarm", kind="client_unproven"), 10, "an alarm is logged")[0]
+    assert f"grants set-client --from {WRONG} --to ID" in alarm["text"], "the alarm names the command"
+    refused = fixture.run("grants", "set-client", "--from", CLIENT, "--to", WRONG, expect=78).stderr
+    assert f"the client id '{WRONG}' is not configured" in refused, "the new client id must be configured"
+
+    words = ["grants", "set-client", "--from", WRONG, "--to", CLIENT]
+    first = lines(fixture.run(*words, "--json", expect=75))[0]
+    assert first == {"moved": 4, "due": 4, "in_flight": 1}, "the grant in flight stays"
+    wait_for(lambda: sum(is_active(fixture, user) for user in users) == 4, 20, "the moved grants are refreshed")
+    sandbox.call("/control/release", {})
+    held = grants[4]["email"]
+    wait_for(lambda: fixture.grants()[held]["reason"] == "client_mismatch_unconfirmed", 20, "the last one is refused")
+    assert "1 grant was moved" in fixture.run(*words).stdout, "the command can be repeated"
+    wait_for(lambda: is_active(fixture, held), 20, "the last grant is refreshed")
+    assert "0 grants were moved" in fixture.run(*words).stdout, "no grant of the wrong client id is left"
+
+
+def deletes(fixture, accounts):
+    grant = fixture.sandbox.create(email="zoe@gmail.com", name="Zoe")[0]
+    pair = accounts.sign_in(grant)
+    user = accounts.public.get("/api/auth/me", pair["access_token"]).expect(200).json["id"]
+    accounts.connect(grant, pair["access_token"]).expect(201)
+
+    listed = lines(fixture.run("users", "list", "--json"))
+    assert [entry["user_id"] for entry in listed] == sorted(entry["user_id"] for entry in listed), "users are sorted"
+    assert len(listed) == 10 and user in [entry["user_id"] for entry in listed], "every user is listed"
+    assert "zoe@gmail.com" in fixture.run("users", "list").stdout, "the table shows the e-mail address"
+    shown = lines(fixture.run("users", "show", user, "--json"))[0]
+    assert shown["name"] == "Zoe" and shown["grant"]["state"] == "active", "a user is shown with the grant"
+    assert "zoe@gmail.com, verified" in fixture.run("users", "show", user).stdout, "a user is shown as text"
+    fixture.run("users", "show", "eve", expect=67)
+
+    words = ["--notice-url", accounts.backend.url, "--notice-secret-file", fixture.folder / "notice"]
+    deleted = lines(fixture.run("users", "delete", user, "--json", *words))[0]
+    assert deleted == {"user_id": user, "ended_sessions": 1, "revocation": "done"}, "the user's grant is revoked"
+    assert fixture.sandbox.stats()["by_route"].get("revoke") == 1, "Google gets one revocation"
+    accounts.public.get("/api/auth/me", pair["access_token"]).expect(401)
+    notices = accounts.backend.wait_for(user, 2)
+    assert [notice["type"] for notice in notices] == ["grant.disconnected", "user.deleted"], "the backend is notified"
+    assert lines(fixture.run("users", "show", user, "--json"))[0]["deleted_until"], "a tombstone is left"
+    again = fixture.run("users", "delete", user, expect=67).stderr
+    assert again.count(user) == 1, "the error names the user once"
+    bearer = user_token(user)
+    assert accounts.connect(grant, bearer).status == 404, "the id is refused"
+
+
+def no_token_shows(fixture):
+    printed = (fixture.folder / "commands.log").read_text()
+    for grant in fixture.sandbox.call("/control/grants"):
+        assert grant["refresh_token"] not in printed, "no command prints a refresh token"
+    assert "ya29." not in printed, "no command prints an access token"
+
+
+def watches(fixture):
+    """In a pipe, `status --watch` writes a line for each change, beside the worker."""
+    sandbox = fixture.sandbox
+    grant = sandbox.create_expired("wat@example.com")
+    watch = subprocess.Popen(
+        fixture.arguments("status", "--watch"), stdout=subprocess.PIPE, text=True, env=fixture.environment
+    )
+    try:
+        first = watch.stdout.readline()
+        assert "grants: " in first, "the watch begins with all facts"
+        before = int(first.split(" active")[0].split()[-1])
+        fixture.import_grants([grant])
+        line = first
+        while f"grants: {before + 1} active" not in line:
+            line = watch.stdout.readline()
+            assert line, "the watch goes on"
+    finally:
+        watch.kill()
+        watch.wait(timeout=20)
+        watch.stdout.close()
