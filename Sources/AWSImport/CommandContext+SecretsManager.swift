@@ -88,7 +88,7 @@ extension CommandContext {
             failure = CommandFailure(error)
         }
         let tally = grants.tally
-        tally.grants.reasonLines.forEach(report)
+        tally.grants.summaryOfReasons.forEach(report)
         report("\(tally.sentence(isDryRun: options.isDryRun)), under \(options.prefix) in \(options.region)")
         if options.isJSON {
             var line = tally.grants.json

@@ -18,13 +18,18 @@ extension CommandContext {
         let input = try await BlockingCallQueue(label: "refresh-worker.input").run {
             try tokenFile.map { try Secret.read(file: $0) } ?? Secret.read(descriptor: STDIN_FILENO)
         }
-        let added = try AddedGrant.read(
-            input,
-            forUser: user,
-            clientID: clientID,
-            configured: configuration.clientIDs,
-            at: time.now
-        )
+        let added: ImportedGrant
+        do throws(CommandFailure) {
+            added = try AddedGrant.read(
+                input,
+                forUser: user,
+                clientID: clientID,
+                configured: configuration.clientIDs,
+                at: time.now
+            )
+        } catch {
+            throw CommandFailure(error.exitCode, "no grant of user \(DisplayedText(user)) was added: \(error.message)")
+        }
         let store = try await openStore()
         let heartbeat = WorkerHeartbeat(
             store: store,

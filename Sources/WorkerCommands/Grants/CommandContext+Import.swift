@@ -44,7 +44,7 @@ extension CommandContext {
         await reporting.value
         await heartbeat.leave()
         await store.close()
-        for line in grants.tally.reasonLines { progress.writeLine("refresh-worker: \(line)") }
+        for line in grants.tally.summaryOfReasons { progress.writeLine("refresh-worker: \(line)") }
         progress.writeLine("refresh-worker: \(grants.tally.sentence(isDryRun: isDryRun))")
         if isJSON { Output.standard.line(grants.tally.json.bytes) }
         return try Self.exitCode(after: grants.tally, failure)

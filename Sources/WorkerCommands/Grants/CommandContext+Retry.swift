@@ -89,9 +89,12 @@ extension CommandContext {
             return CommandFailure(.userMustAct, "\(name) does not have a refresh token: the user must sign in again")
         case .ended:
             let reason = grant.reason == .none ? "" : " (\(grant.reason))"
+            let repair =
+                grant.reason == .clientMismatch
+                ? "; if the client id is wrong, grants set-client brings the grant back" : ""
             return CommandFailure(
                 .userMustAct,
-                "\(name) is \(grant.state.rawValue)\(reason): the user must sign in again"
+                "\(name) is \(grant.state.rawValue)\(reason): the user must sign in again\(repair)"
             )
         }
     }

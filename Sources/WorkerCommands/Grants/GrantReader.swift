@@ -52,6 +52,18 @@ package struct GrantReader: Sendable {
         at now: Timestamp
     ) throws(ImportProblem) -> ImportedGrant {
         let userID = try Self.checked(userID: userID)
+        do throws(ImportProblem) {
+            return try grant(ofUser: userID, from: fields, at: now)
+        } catch {
+            throw error.naming(userID)
+        }
+    }
+
+    private func grant(
+        ofUser userID: String,
+        from fields: RecordFields,
+        at now: Timestamp
+    ) throws(ImportProblem) -> ImportedGrant {
         let recordedState = try Self.recordedState(in: fields)
         let createdAt = try fields.instant("created_at")
         let refreshToken = try fields.token("refresh_token")

@@ -82,6 +82,11 @@ package struct ImportTally: Equatable, Sendable {
             """
     }
 
+    /// The reasons of bad records, if one of them is frequent: a line for each record was reported before.
+    package var summaryOfReasons: [String] {
+        otherReasons > 0 || reasons.values.contains { $0 > 1 } ? reasonLines : []
+    }
+
     /// One line for each reason of bad records, the most frequent first.
     package var reasonLines: [String] {
         let lines = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }

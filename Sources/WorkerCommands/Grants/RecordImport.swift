@@ -50,7 +50,7 @@ extension RecordImport {
                 count(outcome, of: imported, line: item.line)
             case .failure(let problem):
                 tally.countBad(problem.message)
-                report("line \(item.line): \(problem.message)")
+                report("line \(item.line): \(problem.report)")
             }
         }
         input.batch = []

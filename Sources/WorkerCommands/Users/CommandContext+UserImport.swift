@@ -25,7 +25,7 @@ extension CommandContext {
             failure = CommandFailure(error)
         }
         await store.close()
-        users.tally.reasonLines.forEach(report)
+        users.tally.summaryOfReasons.forEach(report)
         if !users.ignored.isEmpty {
             let names = users.ignored.sorted().map { "\(DisplayedText($0))" }.joined(separator: ", ")
             report("fields that were not imported: \(names)")

@@ -24,7 +24,16 @@ struct ImportedUser: Equatable, Sendable {
         guard let id = try fields.identifier("user_id") else {
             throw ImportProblem("\(fields.label("user_id")) is missing; \(map.advice(for: members))")
         }
-        self.id = try GrantReader.checked(userID: id)
+        let userID = try GrantReader.checked(userID: id)
+        do throws(ImportProblem) {
+            try self.init(id: userID, fields: fields, at: now)
+        } catch {
+            throw error.naming(userID)
+        }
+    }
+
+    private init(id: String, fields: RecordFields, at now: Timestamp) throws(ImportProblem) {
+        self.id = id
         createdAt = try Self.creation(in: fields).map { min($0, now) }
         email = try fields.text("email")
         emailIsVerified = try fields.boolean("email_verified")

@@ -56,6 +56,17 @@ struct GrantImportTests {
         #expect(fixture.reports.allSatisfy { $0.utf8.count < 200 })
     }
 
+    @Test("names the line and the user of a bad record, if the user can be read")
+    func namesUsers() async throws {
+        let text = #"{"user_id": "a"}"# + "\n" + #"{"refresh_token": "1//a"}"#
+        #expect(try await fixture.importText(text).bad == 2)
+        #expect(
+            fixture.reports == [
+                "line 1: user 'a': refresh_token and access_token are both missing", "line 2: user_id is missing",
+            ]
+        )
+    }
+
     @Test("stores the first of two lines of one user, and the last with --replace")
     func duplicates() async throws {
         let lines = try (1...3).map { try line("a", ["refresh_token": "1//r\($0)"]) }.joined(separator: "\n")

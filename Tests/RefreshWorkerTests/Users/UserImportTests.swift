@@ -284,8 +284,9 @@ struct UserImportTests {
     )
     func problems(text: String, map: UserFieldMap, problem: String) async throws {
         let result = try await run("\n" + text, into: InMemoryStore(timeSource: time), map: map)
-        #expect(result.reports == ["line 2: \(problem)"])
+        #expect(["line 2: \(problem)", "line 2: user 'a': \(problem)"].contains(result.reports.joined()))
         #expect(result.tally.reasonLines == ["bad, 1 of 1: \(problem)"])
+        #expect(result.tally.summaryOfReasons.isEmpty, "the reason was reported with its line")
     }
 
     @Test("Users that are stored as in the file count as unchanged, so a second run checks the first")
@@ -329,6 +330,7 @@ struct UserImportTests {
         }
         #expect(tally.bad == 2000 && tally.read == 2001)
         #expect(tally.reasonLines.count == 21)
+        #expect(tally.summaryOfReasons == tally.reasonLines)
         #expect(tally.reasonLines.first == "bad, 1000 of 2001: the same")
         #expect(tally.reasonLines.last == "bad, 981 of 2001: for other reasons, see above")
     }
