@@ -19,10 +19,10 @@ def scenario(fixture):
     lists(fixture)
     corrects_the_client(fixture, accounts)
     deletes(fixture, accounts)
-    watches(fixture)
     assert not [
         event for event in accounts.worker.events("alarm") if event["kind"] not in ("client_unproven", "grant_refused")
     ], "the commands cause no other alarm"
+    watches(fixture, accounts)
     no_token_shows(fixture)
     accounts.close()
     return ""
@@ -175,22 +175,32 @@ def no_token_shows(fixture):
     assert "ya29." not in printed, "no command prints an access token"
 
 
-def watches(fixture):
+def read_until(watch, text):
+    line = watch.stdout.readline()
+    while text not in line:
+        assert line, f"the watch writes {text!r}"
+        line = watch.stdout.readline()
+
+
+def watches(fixture, accounts):
     """In a pipe, `status --watch` writes a line for each change, beside the worker."""
     sandbox = fixture.sandbox
     grant = sandbox.create_expired("wat@example.com")
     watch = subprocess.Popen(
-        fixture.arguments("status", "--watch"), stdout=subprocess.PIPE, text=True, env=fixture.environment
+        fixture.arguments("status", "--watch"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, env=fixture.environment,
     )
     try:
         first = watch.stdout.readline()
         assert "grants: " in first, "the watch begins with all facts"
         before = int(first.split(" active")[0].split()[-1])
         fixture.import_grants([grant])
-        line = first
-        while f"grants: {before + 1} active" not in line:
-            line = watch.stdout.readline()
-            assert line, "the watch goes on"
+        read_until(watch, f"grants: {before + 1} active")
+        if fixture.server:
+            fixture.server.stop()
+            accounts.worker.kill()
+            fixture.server.start()
+            read_until(watch, "workers: none running")
     finally:
         watch.kill()
         watch.wait(timeout=20)

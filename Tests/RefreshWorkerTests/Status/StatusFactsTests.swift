@@ -43,6 +43,11 @@ struct StatusFactsTests {
         #expect(later.changes(since: facts).isEmpty)
     }
 
+    @Test("are redrawn over the former report without erasing the screen first")
+    func redrawn() {
+        #expect(CommandContext.redrawn("a\nb\n") == "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J")
+    }
+
     @Test("give one line for each change")
     func changes() {
         let former = StatusFacts(report())
