@@ -73,6 +73,11 @@ let package = Package(
             swiftSettings: common
         ),
         .target(
+            name: "Judgement",
+            dependencies: ["Clocks", "JSON", "Observability", "Secrets", "Store"],
+            swiftSettings: common
+        ),
+        .target(
             name: "Notices",
             dependencies: ["Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
             swiftSettings: common
@@ -80,7 +85,8 @@ let package = Package(
         .target(
             name: "AccountAPI",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets", "Store",
+                "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Judgement", "Observability", "RefreshEngine", "Secrets",
+                "Store",
             ],
             swiftSettings: common
         ),
@@ -97,18 +103,18 @@ let package = Package(
         .target(
             name: "WorkerLifecycle",
             dependencies: [
-                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
-                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Secrets", "Store",
-                "WorkerConfiguration",
+                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON",
+                "Judgement", "Notices", "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Secrets",
+                "Store", "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
-                "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store", "WorkerConfiguration",
-                "WorkerLifecycle",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Judgement",
+                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
         ),
@@ -168,6 +174,11 @@ let package = Package(
         .testTarget(
             name: "StoreTests",
             dependencies: ["Clocks", "FaultyDisk", "PostgresStore", "SQLiteStore", "Secrets", "Store", "TestSupport"],
+            swiftSettings: common
+        ),
+        .testTarget(
+            name: "JudgementTests",
+            dependencies: ["Clocks", "JSON", "Judgement", "Observability", "Secrets", "Store"],
             swiftSettings: common
         ),
         .testTarget(

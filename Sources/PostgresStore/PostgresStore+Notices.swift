@@ -28,6 +28,15 @@ extension Query {
         "next notice",
         "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
     )
+    fileprivate static let pendingNotices = Query(
+        "pending notices",
+        """
+        SELECT count(*), min(pending_since) FROM (
+            SELECT pending_since FROM refresh_worker.notices WHERE next_try_at IS NOT NULL
+            ORDER BY next_try_at, seq LIMIT \(PendingNotices.limit)
+        ) AS part
+        """
+    )
     /// Returns the statement that finishes a notice (accepts it or gives it up) and makes the next pending one of its
     /// user due.
     private static func finish(_ name: String, setting column: String) -> Query {
@@ -152,6 +161,12 @@ extension PostgresStore {
 
     package func nextNoticeAt() async throws -> Timestamp? {
         try await reader.first(.nextNotice) { (row: inout Row) throws(StatementFailure) in row.timestamp() } ?? nil
+    }
+
+    package func pendingNotices() async throws -> PendingNotices {
+        try await reader.first(.pendingNotices) { (row: inout Row) throws(StatementFailure) in
+            PendingNotices(count: Int(row.integer()), oldest: row.timestamp())
+        } ?? PendingNotices(count: 0, oldest: nil)
     }
 
     package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {

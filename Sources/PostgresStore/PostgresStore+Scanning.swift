@@ -27,22 +27,51 @@ extension Query {
         ORDER BY due_at, grant_id LIMIT $3
         """
     )
-    fileprivate static let statistics = Query(
-        "statistics",
+    /// The overdue grants of each client: how many; and, among the longest overdue ones, those that have expired while
+    /// `active`.
+    static let overdue = Query(
+        "overdue",
         """
-        \(clientsDue), due (grants, oldest) AS (
-            SELECT part.* FROM clients_due, LATERAL (
-                SELECT count(*), min(due_at) FROM refresh_worker.grant_schedule
-                WHERE client_id = clients_due.client AND due_at <= $1
+        \(clientsDue)
+        SELECT clients_due.client, due.grants, due.oldest, sample.*
+        FROM clients_due, LATERAL (
+            SELECT count(*) AS grants, min(due_at) AS oldest FROM refresh_worker.grant_schedule
+            WHERE client_id = clients_due.client AND due_at <= $1
+        ) AS due, LATERAL (
+            SELECT count(*), count(*) FILTER (WHERE is_active AND expired_at <= $1),
+                min(expired_at) FILTER (WHERE is_active)
+            FROM (
+                SELECT g.state = '\(GrantState.active.rawValue)' AS is_active,
+                    coalesce(g.access_expires_at, g.since) AS expired_at
+                FROM (
+                    SELECT grant_id FROM refresh_worker.grant_schedule
+                    WHERE client_id = clients_due.client AND due_at <= $1 ORDER BY due_at, grant_id LIMIT $2
+                ) AS s JOIN refresh_worker.grants AS g ON g.id = s.grant_id
             ) AS part
-        )
+        ) AS sample
+        WHERE clients_due.client IS NOT NULL
+        """
+    )
+    /// The expired grants among the `retrying` ones of a range of ids; see `ExpiredGrants.Sample`.
+    static let expiredRetries = Query(
+        "expired retries",
+        """
+        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at)
+        FROM (
+            SELECT client_id, coalesce(access_expires_at, since) AS expired_at FROM refresh_worker.grants
+            WHERE state = '\(GrantState.retrying.rawValue)' AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4
+        ) AS part GROUP BY client_id
+        """
+    )
+    fileprivate static let ending = Query(
+        "ending and idle",
+        """
         SELECT
-            (SELECT coalesce(sum(grants), 0)::bigint FROM due), (SELECT min(oldest) FROM due),
             (SELECT count(*) FROM refresh_worker.grants
-                WHERE refresh_expires_at < $2 AND state IN (\(GrantState.connectedList))),
+                WHERE refresh_expires_at < $1 AND state IN (\(GrantState.connectedList))),
             (SELECT count(*) FROM refresh_worker.grants
-                WHERE used_on <= $4 AND state IN (\(GrantState.connectedList)) AND refresh_token IS NOT NULL
-                    AND coalesce(last_success_at, created_at) < $3)
+                WHERE used_on <= $3 AND state IN (\(GrantState.connectedList)) AND refresh_token IS NOT NULL
+                    AND coalesce(last_success_at, created_at) < $2)
         """
     )
     fileprivate static let counts = Query("counts of states", "SELECT state, grants FROM refresh_worker.grant_counts")
@@ -132,8 +161,11 @@ extension PostgresStore {
         try await scanner.run { connection, deadline throws(StatementFailure) in
             var batch = StatementBatch(queryUntil: deadline)
             let counts = batch.add(.counts)
-            let rest = batch.add(.statistics) {
+            let overdue = batch.add(.overdue) {
                 $0.bind(now)
+                $0.bind(Int64(ExpiredGrants.Sample.limit))
+            }
+            let ending = batch.add(.ending) {
                 $0.bind(end)
                 $0.bind(idleSince)
                 $0.bind(idleSince.day)
@@ -145,12 +177,41 @@ extension PostgresStore {
                 let count = Int(row.integer())
                 if count != 0 { statistics.byState[state] = count }
             }
-            _ = try results[rest].first { (row: inout Row) throws(StatementFailure) in
-                statistics.due = Int(row.integer())
-                statistics.oldestDueAt = row.timestamp()
+            _ = try results[overdue].rows { (row: inout Row) throws(StatementFailure) in
+                let client = row.text()
+                let count = Int(row.integer())
+                statistics.due += count
+                statistics.oldestDueAt = [statistics.oldestDueAt, row.timestamp()].compactMap(\.self).min()
+                var sample = ExpiredGrants.Sample(of: count)
+                let (examined, expired) = (Int(row.integer()), Int(row.integer()))
+                sample.record(examined, expired: expired, oldest: row.timestamp(), client: client)
+                sample.add(to: &statistics.expired)
+            }
+            _ = try results[ending].first { (row: inout Row) throws(StatementFailure) in
                 statistics.refreshTokensEnding = Int(row.integer())
                 statistics.idle = Int(row.integer())
             }
+            let retrying = statistics.byState[.retrying] ?? 0
+            guard retrying > 0 else { return statistics }
+            var sample = ExpiredGrants.Sample(of: retrying)
+            var retries = StatementBatch(queryUntil: deadline)
+            let positions = sample.ranges.map { slice in
+                retries.add(.expiredRetries) {
+                    $0.bind(now)
+                    $0.bind(slice.first)
+                    $0.bind(slice.last)
+                    $0.bind(Int64(slice.limit))
+                }
+            }
+            let parts = try connection.run(retries, until: deadline)
+            for position in positions {
+                _ = try parts[position].rows { (row: inout Row) throws(StatementFailure) in
+                    let client = row.text()
+                    let (examined, expired) = (Int(row.integer()), Int(row.integer()))
+                    sample.record(examined, expired: expired, oldest: row.timestamp(), client: client)
+                }
+            }
+            sample.add(to: &statistics.expired)
             return statistics
         }
     }

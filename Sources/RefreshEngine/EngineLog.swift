@@ -9,16 +9,17 @@ import Synchronization
 /// hour.
 package final class EngineLog: Sendable {
     /// The pause before an alarm of the same kind about the same client is raised again.
-    private static let alarmPause: Duration = .seconds(3600)
+    fileprivate static let alarmPause: Duration = .seconds(3600)
 
-    private struct AlarmKey: Hashable {
+    fileprivate struct AlarmKey: Hashable {
         var kind: AlarmKind
         var client: String
     }
 
-    private struct State {
+    fileprivate struct State {
         var lastRaised: [AlarmKey: BootInstant] = [:]
         var suppressed: [AlarmKey: Int] = [:]
+        var current: [AlarmKey: (alarm: CurrentAlarm, lastSeen: BootInstant)] = [:]
     }
 
     private let metrics: MetricsLog
@@ -138,6 +139,7 @@ package final class EngineLog: Sendable {
             )
         case .closed:
             metrics.record(BreakerEvent(client: client, change: .closed, reason: ""))
+            end([.clientFault, .endpointFailing], client: client)
             diagnostics.notice("the token endpoint works again for this client", ["client": client])
         }
     }
@@ -200,11 +202,30 @@ package final class EngineLog: Sendable {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
+    /// The alarms whose cause was seen in the last hour and has not ended, in the order of their kinds.
+    package var currentAlarms: [CurrentAlarm] {
+        let now = time.sinceBoot
+        let current = state.withLock { state in
+            state.current = state.current.filter { now - $0.value.lastSeen < Self.alarmPause }
+            return state.current.values.map(\.alarm)
+        }
+        return current.sorted { ($0.kind.rawValue, $0.client) < ($1.kind.rawValue, $1.client) }
+    }
+
+    /// Records that the causes of alarms are over.
+    private func end(_ kinds: [AlarmKind], client: String) {
+        state.withLock { state in
+            for kind in kinds { state.current.removeValue(forKey: AlarmKey(kind: kind, client: client)) }
+        }
+    }
+
     /// Raises an alarm at most once an hour for each kind and client, unless it `repeats`.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
         let key = AlarmKey(kind: alarm.kind, client: alarm.clientID)
         let now = time.sinceBoot
+        let wallClock = time.now
         let count: Int? = state.withLock { state in
+            state.see(key, alarm, at: now, wallClock: wallClock)
             if !repeats, let last = state.lastRaised[key], now - last < Self.alarmPause {
                 state.suppressed[key, default: 0] += 1
                 return nil
@@ -213,8 +234,28 @@ package final class EngineLog: Sendable {
             return 1 + (state.suppressed.removeValue(forKey: key) ?? 0)
         }
         guard let count else { return }
+        counters.lifetime.recordAlarm(alarm.kind)
         let client = alarm.clientID.isEmpty ? nil : alarm.clientID
         metrics.record(AlarmEvent(kind: alarm.kind.rawValue, text: alarm.text, count: count, client: client))
         diagnostics.error("alarm", ["kind": alarm.kind.rawValue, "client": alarm.clientID, "text": alarm.text])
+    }
+}
+
+extension EngineLog.State {
+    fileprivate mutating func see(
+        _ key: EngineLog.AlarmKey,
+        _ alarm: Alarm,
+        at now: BootInstant,
+        wallClock: Timestamp
+    ) {
+        let former = current[key].flatMap { now - $0.lastSeen < EngineLog.alarmPause ? $0.alarm : nil }
+        let entry = CurrentAlarm(
+            kind: alarm.kind,
+            client: alarm.clientID,
+            text: alarm.text,
+            since: former?.since ?? wallClock,
+            count: (former?.count ?? 0) + 1
+        )
+        current[key] = (entry, now)
     }
 }

@@ -57,10 +57,6 @@ extension CommandContext {
     }
 
     private func workAsDaemon() async throws -> ExitCode {
-        let daemon = WorkerDaemon(
-            context: self,
-            statusReport: { store in try await statusReport(from: store).json.text }
-        )
-        return try await daemon.run()
+        try await WorkerDaemon(context: self, reporter: statusReporter).run()
     }
 }

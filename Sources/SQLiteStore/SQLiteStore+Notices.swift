@@ -19,6 +19,15 @@ extension Query {
         "SELECT \(NoticeRow.columns) FROM notices WHERE next_try_at <= ?1 ORDER BY next_try_at, seq LIMIT ?2"
     )
     static let nextNotice = Query("next notice", "SELECT min(next_try_at) FROM notices WHERE next_try_at IS NOT NULL")
+    static let pendingNotices = Query(
+        "pending notices",
+        """
+        SELECT count(*), min(pending_since) FROM (
+            SELECT pending_since FROM notices INDEXED BY notices_due WHERE next_try_at IS NOT NULL
+            ORDER BY next_try_at, seq LIMIT \(PendingNotices.limit)
+        )
+        """
+    )
     static let acceptNotice = Query(
         "accept notice",
         """
@@ -137,6 +146,14 @@ extension SQLiteStore {
         try await reader.run { connection throws(StoreError) in
             try connection.rows(.nextNotice) { (row: inout Row) throws(StoreError) in row.timestamp() }
                 .compactMap(\.self).first
+        }
+    }
+
+    package func pendingNotices() async throws -> PendingNotices {
+        try await reader.run { connection throws(StoreError) in
+            try connection.first(.pendingNotices) { (row: inout Row) throws(StoreError) in
+                PendingNotices(count: Int(row.integer()), oldest: row.timestamp())
+            } ?? PendingNotices(count: 0, oldest: nil)
         }
     }
 

@@ -38,6 +38,32 @@ extension Query {
         "count due",
         "SELECT count(*), min(due_at) FROM grants WHERE client_id = ?1 AND due_at <= ?2"
     )
+    /// Counts the expired grants among the `retrying` ones of a range of ids; see `ExpiredGrants.Sample`.
+    static let countExpiredRetries = Query(
+        "count expired retries",
+        """
+        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= ?1), min(expired_at)
+        FROM (
+            SELECT client_id, coalesce(access_expires_at, since) AS expired_at
+            FROM grants INDEXED BY grants_by_state
+            WHERE state = '\(GrantState.retrying.rawValue)' AND id >= ?2 AND id <= ?3 ORDER BY id LIMIT ?4
+        ) GROUP BY client_id
+        """
+    )
+    /// Counts the expired grants among the longest overdue ones of a client that are `active`.
+    static let countExpiredOverdue = Query(
+        "count expired and overdue",
+        """
+        SELECT count(*), count(*) FILTER (WHERE is_active AND expired_at <= ?2),
+            min(expired_at) FILTER (WHERE is_active)
+        FROM (
+            SELECT state = '\(GrantState.active.rawValue)' AS is_active,
+                coalesce(access_expires_at, since) AS expired_at
+            FROM grants INDEXED BY grants_due
+            WHERE client_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3
+        )
+        """
+    )
     static let countEnding = Query(
         "count ending",
         """
@@ -132,15 +158,20 @@ extension SQLiteStore {
                 for (state, count) in counts {
                     if let state { byState[state] = count }
                 }
+                var expired = ExpiredGrants()
+                try connection.addExpiredRetries(of: byState[.retrying] ?? 0, at: now, to: &expired)
                 var due: [(count: Int, oldest: Timestamp?)] = []
                 for client in try connection.dueClients() {
                     let bind = { (statement: Statement) in
                         statement.bind(client)
                         statement.bind(now)
                     }
-                    due += try connection.rows(.countDue, bind: bind) { (row: inout Row) throws(StoreError) in
+                    let part = try connection.rows(.countDue, bind: bind) { (row: inout Row) throws(StoreError) in
                         (count: Int(row.integer()), oldest: row.timestamp())
                     }
+                    due += part
+                    let count = part.reduce(0) { $0 + $1.count }
+                    try connection.addExpiredOverdue(of: count, client: client, at: now, to: &expired)
                 }
                 let count = { (query: Query, limit: Timestamp) throws(StoreError) -> Int in
                     try connection.first(query, bind: { $0.bind(limit) }) { (row: inout Row) throws(StoreError) in
@@ -152,7 +183,8 @@ extension SQLiteStore {
                     due: due.reduce(0) { $0 + $1.count },
                     oldestDueAt: due.compactMap(\.oldest).min(),
                     refreshTokensEnding: try count(.countEnding, end),
-                    idle: try count(.countIdle, idleSince)
+                    idle: try count(.countIdle, idleSince),
+                    expired: expired
                 )
             }
         }
@@ -232,6 +264,57 @@ extension SQLiteConnection {
             $0.bind(last)
         }
         return ChangedPage(changed: changedRows, next: page.count == changedPageSize ? last : nil)
+    }
+
+    fileprivate func addExpiredRetries(
+        of total: Int,
+        at now: Timestamp,
+        to expired: inout ExpiredGrants
+    ) throws(StoreError) {
+        guard total > 0 else { return }
+        var sample = ExpiredGrants.Sample(of: total)
+        for slice in sample.ranges {
+            let parts = try rows(
+                .countExpiredRetries,
+                bind: { statement in
+                    statement.bind(now)
+                    statement.bind(slice.first)
+                    statement.bind(slice.last)
+                    statement.bind(Int64(slice.limit))
+                },
+                read: { (row: inout Row) throws(StoreError) in
+                    (client: row.text(), count: Int(row.integer()), expired: Int(row.integer()), at: row.timestamp())
+                }
+            )
+            for part in parts {
+                sample.record(part.count, expired: part.expired, oldest: part.at, client: part.client)
+            }
+        }
+        sample.add(to: &expired)
+    }
+
+    fileprivate func addExpiredOverdue(
+        of total: Int,
+        client: String,
+        at now: Timestamp,
+        to expired: inout ExpiredGrants
+    ) throws(StoreError) {
+        guard total > 0 else { return }
+        var sample = ExpiredGrants.Sample(of: total)
+        let part = try first(
+            .countExpiredOverdue,
+            bind: { statement in
+                statement.bind(client)
+                statement.bind(now)
+                statement.bind(Int64(ExpiredGrants.Sample.limit))
+            },
+            read: { (row: inout Row) throws(StoreError) in
+                (count: Int(row.integer()), expired: Int(row.integer()), oldest: row.timestamp())
+            }
+        )
+        guard let part else { return }
+        sample.record(part.count, expired: part.expired, oldest: part.oldest, client: client)
+        sample.add(to: &expired)
     }
 
     fileprivate func dueClients() throws(StoreError) -> [String] {

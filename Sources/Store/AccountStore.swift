@@ -20,6 +20,8 @@ package protocol AccountStore: GrantStore {
     func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice]
     /// Returns the time of the next delivery; `nil` if no notice is pending.
     func nextNoticeAt() async throws -> Timestamp?
+    /// Returns how many notices wait for delivery, and for how long.
+    func pendingNotices() async throws -> PendingNotices
     func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws
     func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws
     func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws

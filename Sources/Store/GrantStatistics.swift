@@ -16,17 +16,29 @@ package struct GrantStatistics: Hashable, Sendable {
     package var refreshTokensEnding: Int
     /// The number of connected grants that were not refreshed for so long that Google may end them.
     package var idle: Int
+    /// The connected grants without a valid access token.
+    package var expired: ExpiredGrants
 
-    package init(byState: [GrantState: Int], due: Int, oldestDueAt: Timestamp?, refreshTokensEnding: Int, idle: Int) {
+    package init(
+        byState: [GrantState: Int],
+        due: Int,
+        oldestDueAt: Timestamp?,
+        refreshTokensEnding: Int,
+        idle: Int,
+        expired: ExpiredGrants = ExpiredGrants()
+    ) {
         self.byState = byState
         self.due = due
         self.oldestDueAt = oldestDueAt
         self.refreshTokensEnding = refreshTokensEnding
         self.idle = idle
+        self.expired = expired
     }
 
     /// The number of all grants.
     package var grants: Int { byState.values.reduce(0, +) }
+    /// The number of connected grants.
+    package var connected: Int { GrantState.allCases.filter(\.isConnected).reduce(0) { $0 + byState[$1, default: 0] } }
 }
 
 extension GrantStore {

@@ -42,6 +42,11 @@ struct InMemoryOutbox {
         return sorted.prefix(max(0, count)).map(\.notice)
     }
 
+    var pending: PendingNotices {
+        let first = entries.values.filter { $0.nextTryAt != nil }.map(\.notice.pendingSince)
+        return PendingNotices(count: min(first.count, PendingNotices.limit), oldest: first.min())
+    }
+
     var nextTryAt: Timestamp? { entries.values.compactMap(\.nextTryAt).min() }
 
     mutating func finish(_ sequence: Int64, at now: Timestamp, with change: (inout Entry) -> Void) {

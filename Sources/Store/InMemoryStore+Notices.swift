@@ -18,6 +18,10 @@ extension InMemoryStore {
         try withOpenState { $0.outbox.nextTryAt }
     }
 
+    package func pendingNotices() async throws -> PendingNotices {
+        try withOpenState { $0.outbox.pending }
+    }
+
     package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
         try withOpenState { state in
             state.outbox.finish(sequence, at: now) { $0.acceptedAt = now }

@@ -209,6 +209,11 @@ package final class InMemoryStore: AccountStore {
             let grants = state.grants.values
             let due = grants.compactMap(\.dueAt).filter { $0 <= now }
             let connected = grants.filter(\.state.isConnected)
+            var expired = ExpiredGrants()
+            for grant in connected where grant.state == .retrying || (grant.dueAt.map { $0 <= now } ?? false) {
+                let end = grant.accessToken?.expiresAt ?? grant.since
+                if end <= now { expired.add(1, oldest: end, client: grant.clientID) }
+            }
             return GrantStatistics(
                 byState: Dictionary(grouping: grants, by: \.state).mapValues(\.count),
                 due: due.count,
@@ -218,7 +223,8 @@ package final class InMemoryStore: AccountStore {
                 },
                 idle: connected.count { grant in
                     grant.refreshToken != nil && (grant.lastSuccessAt ?? grant.createdAt) < idleSince
-                }
+                },
+                expired: expired
             )
         }
     }

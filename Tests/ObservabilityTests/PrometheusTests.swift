@@ -9,6 +9,8 @@ struct PrometheusTests {
         _ counters: LifetimeCounters = IntervalCounters(time: ManualTime()).lifetime,
         grants: PrometheusReport.Grants? = nil,
         clients: [PrometheusReport.Client] = [],
+        alarms: [CurrentAlarm] = [],
+        verdict: PrometheusReport.Verdict? = nil,
         certificateExpiresAt: Timestamp? = nil,
         usage: ProcessUsage = .current
     ) -> PrometheusReport {
@@ -19,6 +21,8 @@ struct PrometheusTests {
             inFlight: 2,
             grants: grants,
             clients: clients,
+            alarms: alarms,
+            verdict: verdict,
             certificateExpiresAt: certificateExpiresAt,
             usage: usage
         )
@@ -36,15 +40,21 @@ struct PrometheusTests {
         counters.lifetime.recordRequest(route: "/metrics", status: 503)
         counters.lifetime.recordNotice(outcome: "delivered")
         counters.lifetime.recordSecurityEvent(kind: "token-revoked")
+        counters.lifetime.recordAlarm(.clientFault)
         return report(
             counters.lifetime,
             grants: PrometheusReport.Grants(
                 byState: [(state: "active", count: 5), (state: "disconnected", count: 0)],
                 due: 7,
                 overdue: 1,
-                oldestOverdue: .milliseconds(1_500)
+                oldestOverdue: .milliseconds(1_500),
+                expired: [PrometheusReport.Expired(client: "1-a.apps", count: 4, oldest: .seconds(90))]
             ),
             clients: [PrometheusReport.Client(id: "1-a.apps", breaker: .open, ceiling: 12.5)],
+            alarms: [
+                CurrentAlarm(kind: .clientFault, client: "1-a.apps", text: "", since: ManualTime().now, count: 1)
+            ],
+            verdict: PrometheusReport.Verdict(isWell: false, concerns: [(kind: "breaker_open", count: 1)]),
             certificateExpiresAt: Timestamp(secondsSince1970: 1_801_000_000)
         )
     }
@@ -99,6 +109,11 @@ struct PrometheusTests {
             #"refresh_worker_notices_total{outcome="delivered"} 1"#,
             #"refresh_worker_security_events_total{type="token-revoked"} 1"#, "refresh_worker_dropped_lines_total 3",
             #"refresh_worker_grants{state="active"} 5"#, #"refresh_worker_grants{state="disconnected"} 0"#,
+            #"refresh_worker_alarms_total{kind="client_fault"} 1"#, #"refresh_worker_alarms_total{kind="store_failing"} 0"#,
+            #"refresh_worker_alarms{kind="client_fault"} 1"#, #"refresh_worker_alarms{kind="store_failing"} 0"#,
+            #"refresh_worker_concerns{kind="breaker_open"} 1"#, "refresh_worker_well 0",
+            #"refresh_worker_grants_expired{client="1-a.apps"} 4"#,
+            #"refresh_worker_oldest_expired_seconds{client="1-a.apps"} 90"#,
             "refresh_worker_grants_due 7", "refresh_worker_grants_overdue 1",
             "refresh_worker_oldest_overdue_seconds 1.5",
             "refresh_worker_refreshes_in_flight 2",
@@ -113,6 +128,19 @@ struct PrometheusTests {
         #expect(Self.lines(Self.full).contains(line))
     }
 
+    @Test("combine the client ids after the fifty with the most expired grants")
+    func bounded() {
+        let expired = (1...60).map {
+            PrometheusReport.Expired(client: "c\($0)", count: $0, oldest: .seconds(Int64($0)))
+        }
+        let grants = PrometheusReport.Grants(byState: [], due: 0, overdue: 0, oldestOverdue: .zero, expired: expired)
+        let lines = Self.lines(Self.report(grants: grants))
+        #expect(lines.count { $0.hasPrefix("refresh_worker_grants_expired{") } == 51)
+        #expect(lines.contains(#"refresh_worker_grants_expired{client="c60"} 60"#))
+        #expect(lines.contains(#"refresh_worker_grants_expired{client="other"} 55"#))
+        #expect(lines.contains(#"refresh_worker_oldest_expired_seconds{client="other"} 10"#))
+    }
+
     @Test("omit the samples from the database if it cannot be read")
     func withoutStore() {
         let lines = Self.lines(Self.report())
@@ -122,7 +150,7 @@ struct PrometheusTests {
 
     @Test("omit the expiry of the certificate without TLS")
     func withoutTLS() {
-        #expect(!Self.lines(Self.report()).contains { $0.contains("certificate") })
+        #expect(!Self.lines(Self.report()).contains { $0.contains("internal_certificate") })
     }
 
     @Test(

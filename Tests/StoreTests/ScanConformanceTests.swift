@@ -72,7 +72,11 @@ struct ScanConformanceTests {
                 due: 5,
                 oldestDueAt: start + .seconds(4),
                 refreshTokensEnding: 1,
-                idle: 4
+                idle: 4,
+                expired: ExpiredGrants(clients: [
+                    "client 0": ExpiredGrants.Client(count: 2, oldest: start + .seconds(3600)),
+                    "client 1": ExpiredGrants.Client(count: 3, oldest: start + .seconds(3600)),
+                ])
             )
             #expect(statistics == expected)
             let earlier = try await store.grantStatistics(at: start, refreshTokensEndingBefore: now, idleSince: start)
@@ -80,6 +84,21 @@ struct ScanConformanceTests {
             #expect(earlier.oldestDueAt == nil)
             #expect(earlier.refreshTokensEnding == 0)
             #expect(earlier.idle == 0)
+            #expect(earlier.expired == ExpiredGrants())
+        }
+    }
+
+    @Test("A grant that waits for a retry and never had an access token is expired", arguments: StoreKind.allCases)
+    func expiredWithoutToken(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add([try Sample.grant(1, accessToken: nil)])
+            try await store.change(GrantID(rawValue: 1)) {
+                $0.retry(reason: GrantReason(rawValue: "network"), dueAt: start + .seconds(900), at: start)
+            }
+            let statistics = try await store.grantStatistics(at: start + .seconds(60))
+            #expect(statistics.due == 0)
+            #expect(statistics.expired.count == 1)
+            #expect(statistics.expired.oldest == start)
         }
     }
 

@@ -1,6 +1,7 @@
 package import Clocks
 package import HTTPServer
 import JSON
+package import Judgement
 package import Observability
 package import RefreshEngine
 import Secrets
@@ -17,20 +18,21 @@ package struct MonitoringHandler: Sendable {
 
     private let database: DatabaseReadiness
     private let engine: RefreshEngine
-    private let statistics: GrantStatisticsCache
+    private let statistics: CachedResult<GrantStatistics>
+    private let judgement: CachedResult<Judgement>
     private let counters: LifetimeCounters
     private let metrics: MetricsLog
     private let phase: ServingPhase
     private let time: any TimeSource
     private let stalledLoops: @Sendable () -> [String]
     private let certificateExpiry: @Sendable () -> Timestamp?
-    private let statusReport: @Sendable () async throws -> String
+    private let statusReport: @Sendable (ProcessObservations) async throws -> String
 
     /// Makes the handler.
     ///
     /// `stalledLoops` returns the worker's loops whose last iteration is too long ago. `certificateExpiry` returns the
     /// expiry of the internal listener's certificate, if any. `statusReport` returns the output of `refresh-worker
-    /// status --json`.
+    /// status --json`. `judge` returns the judgement of the same observations, but with grants that are counted already.
     package init(
         store: any GrantStore,
         database: DatabaseReadiness,
@@ -41,11 +43,21 @@ package struct MonitoringHandler: Sendable {
         time: any TimeSource,
         stalledLoops: @escaping @Sendable () -> [String],
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
-        statusReport: @escaping @Sendable () async throws -> String
+        statusReport: @escaping @Sendable (ProcessObservations) async throws -> String,
+        judge: (@Sendable (ProcessObservations, GrantStatistics) async throws -> Judgement)? = nil
     ) {
         self.database = database
         self.engine = engine
-        statistics = GrantStatisticsCache(store: store, time: time)
+        let statistics = CachedResult(time: time) { try await store.grantStatistics(at: time.now) }
+        self.statistics = statistics
+        judgement = CachedResult(time: time) {
+            let process = await Self.observations(database: database, engine: engine, metrics: metrics)
+            let grants = try await statistics.value()
+            if let judge { return try await judge(process, grants) }
+            var observed = Observations(at: time.now, grants: grants)
+            observed.process = process
+            return Judgement(observed)
+        }
         self.counters = counters
         self.metrics = metrics
         self.phase = phase
@@ -76,9 +88,14 @@ package struct MonitoringHandler: Sendable {
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
-        let statistics = await statistics.latestStatistics()
+        let statistics = await statistics.latestValue()
+        let judgement = await currentJudgement()
         return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
             line.field("ready", isReady)
+            line.field("verdict", judgement?.verdict ?? "unknown")
+            line.array("concerns") { array in
+                for concern in judgement?.concerns ?? [] { array.object { concern.write(into: &$0) } }
+            }
             line.object("checks") { checks in
                 checks.field("phase", phase.rawValue)
                 checks.field("database", databaseProblem ?? "ok")
@@ -120,7 +137,7 @@ package struct MonitoringHandler: Sendable {
     /// Returns the output of `refresh-worker status --json`.
     package func status() async -> ServerResponse {
         do {
-            return .json(Array(try await statusReport().utf8), headers: [ServerResponse.noStore])
+            return .json(Array(try await statusReport(await observations()).utf8), headers: [ServerResponse.noStore])
         } catch {
             return VendingError.storeUnavailable.response
         }
@@ -140,18 +157,53 @@ package struct MonitoringHandler: Sendable {
             startedAt: counters.startedAt,
             droppedLines: metrics.droppedLines,
             inFlight: await engine.inFlight,
-            grants: await countedGrants(),
+            grants: await countedGrants(clients.map(\.id)),
             clients: clients,
+            alarms: engine.currentAlarms,
+            verdict: await currentJudgement().map { judgement in
+                PrometheusReport.Verdict(
+                    isWell: judgement.isWell,
+                    concerns: Condition.allCases.map { (kind: $0.rawValue, count: judgement.count(of: $0)) }
+                )
+            },
             certificateExpiresAt: certificateExpiry(),
             usage: .current
         )
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
-    private func countedGrants() async -> PrometheusReport.Grants? {
+    /// Returns the last judgement without waiting; while the database cannot be used, one without the grants.
+    private func currentJudgement() async -> Judgement? {
+        let process = await observations()
+        let last = await judgement.latestValue()
+        guard process.databaseProblem != nil else { return last }
+        var observed = Observations(at: time.now)
+        observed.process = process
+        return Judgement(observed)
+    }
+
+    private func observations() async -> ProcessObservations {
+        await Self.observations(database: database, engine: engine, metrics: metrics)
+    }
+
+    private static func observations(
+        database: DatabaseReadiness,
+        engine: RefreshEngine,
+        metrics: MetricsLog
+    ) async -> ProcessObservations {
+        var process = ProcessObservations()
+        process.alarms = engine.currentAlarms
+        process.databaseProblem = database.problem
+        process.resultsWaiting = await engine.failingToStoreFor
+        process.isMetricsLogFailing = metrics.isFailing
+        process.droppedLines = metrics.droppedLines
+        return process
+    }
+
+    private func countedGrants(_ clients: [String]) async -> PrometheusReport.Grants? {
         let statistics: GrantStatistics
         do {
-            statistics = try await self.statistics.grantStatistics()
+            statistics = try await self.statistics.value()
         } catch {
             // The response shows it: without grants, `refresh_worker_store_up` is 0.
             return nil
@@ -160,7 +212,12 @@ package struct MonitoringHandler: Sendable {
             byState: GrantState.allCases.map { (state: $0.rawValue, count: statistics.byState[$0, default: 0]) },
             due: await engine.waiting + statistics.due,
             overdue: statistics.due,
-            oldestOverdue: Self.oldestOverdue(statistics, at: time.now)
+            oldestOverdue: Self.oldestOverdue(statistics, at: time.now),
+            expired: Set(clients).union(statistics.expired.clients.keys).sorted().map { id in
+                let expired = statistics.expired.clients[id]
+                let oldest = expired.map { max(.zero, time.now - $0.oldest) } ?? .zero
+                return PrometheusReport.Expired(client: id, count: expired?.count ?? 0, oldest: oldest)
+            }
         )
     }
 

@@ -2,6 +2,7 @@ package import Clocks
 package import GoogleOAuth
 package import HTTPServer
 import JSON
+import Judgement
 package import Observability
 package import RefreshEngine
 import Secrets
@@ -79,6 +80,7 @@ package struct SecurityEventReceiver: Sendable {
                 return try token.events.map { try applier.apply($0) }
             }
             report(applied, of: token)
+            try await ReceivedSecurityEvents.record(in: store, at: now)
             if applied?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
             return ServerResponse(status: 202, headers: [ServerResponse.noStore])
         } catch {

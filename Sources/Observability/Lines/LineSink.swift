@@ -10,4 +10,10 @@ package protocol LineSink: Sendable {
 
     /// The number of lines lost since the start.
     var droppedLines: Int { get }
+    /// `true` while lines cannot be written.
+    var isFailing: Bool { get }
+}
+
+extension LineSink {
+    package var isFailing: Bool { false }
 }

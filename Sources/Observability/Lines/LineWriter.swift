@@ -47,6 +47,7 @@ package final class LineWriter: LineSink {
     }
 
     package var droppedLines: Int { backlog.withLock { $0.dropped } }
+    package var isFailing: Bool { backlog.withLock { $0.isFailing || $0.isOverflowing } }
 
     @discardableResult
     package func write(_ line: JSONLine) -> Bool {

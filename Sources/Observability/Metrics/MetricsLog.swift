@@ -36,4 +36,6 @@ package struct MetricsLog: Sendable {
 
     /// The number of lines lost since the start, for the next summary.
     package var droppedLines: Int { sink.droppedLines }
+    /// `true` while lines cannot be written.
+    package var isFailing: Bool { sink.isFailing }
 }

@@ -25,6 +25,7 @@ package final class LifetimeCounters: Sendable {
         package fileprivate(set) var requests: [Requests: Int] = [:]
         package fileprivate(set) var notices: [String: Int] = [:]
         package fileprivate(set) var securityEvents: [String: Int] = [:]
+        package fileprivate(set) var alarms: [AlarmKind: Int] = [:]
     }
 
     package let startedAt: Timestamp
@@ -62,6 +63,11 @@ package final class LifetimeCounters: Sendable {
     /// Counts one delivery of a notice by its outcome, as a code.
     package func recordNotice(outcome: String) {
         state.withLock { $0.notices[outcome, default: 0] += 1 }
+    }
+
+    /// Counts a line of the event `alarm`.
+    package func recordAlarm(_ kind: AlarmKind) {
+        state.withLock { $0.alarms[kind, default: 0] += 1 }
     }
 
     /// Counts a security event by the last part of its type, as a code.

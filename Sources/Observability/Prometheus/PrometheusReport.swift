@@ -9,12 +9,61 @@ package struct PrometheusReport: Sendable {
         package var due: Int
         package var overdue: Int
         package var oldestOverdue: Duration
+        /// The connected grants without a valid access token, of each client id that has a health or such grants.
+        package var expired: [Expired]
 
-        package init(byState: [(state: String, count: Int)], due: Int, overdue: Int, oldestOverdue: Duration) {
+        package init(
+            byState: [(state: String, count: Int)],
+            due: Int,
+            overdue: Int,
+            oldestOverdue: Duration,
+            expired: [Expired] = []
+        ) {
             self.byState = byState
             self.due = due
             self.overdue = overdue
             self.oldestOverdue = oldestOverdue
+            self.expired = expired
+        }
+    }
+
+    /// The expired grants of one client id.
+    package struct Expired: Sendable {
+        package var client: String
+        package var count: Int
+        package var oldest: Duration
+
+        package init(client: String, count: Int, oldest: Duration) {
+            self.client = client
+            self.count = count
+            self.oldest = oldest
+        }
+
+        /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
+        package static let maximumClients = 50
+
+        /// Combines all but the first clients into one, with the label `other`.
+        static func bounded(_ entries: [Expired]) -> [Expired] {
+            guard entries.count > maximumClients else { return entries }
+            let largest = entries.sorted { ($1.count, $0.client) < ($0.count, $1.client) }
+            let rest = largest.dropFirst(maximumClients)
+            let other = Expired(
+                client: "other",
+                count: rest.reduce(0) { $0 + $1.count },
+                oldest: rest.map(\.oldest).max() ?? .zero
+            )
+            return largest.prefix(maximumClients).sorted { $0.client < $1.client } + [other]
+        }
+    }
+
+    /// The verdict, and the number of concerns of each kind that is not an alarm.
+    package struct Verdict: Sendable {
+        package var isWell: Bool
+        package var concerns: [(kind: String, count: Int)]
+
+        package init(isWell: Bool, concerns: [(kind: String, count: Int)]) {
+            self.isWell = isWell
+            self.concerns = concerns
         }
     }
 
@@ -43,6 +92,9 @@ package struct PrometheusReport: Sendable {
     /// `nil` if the database cannot be read.
     package var grants: Grants?
     package var clients: [Client]
+    package var alarms: [CurrentAlarm]
+    /// `nil` until it was judged once.
+    package var verdict: Verdict?
     /// `nil` if the internal listener does not use TLS.
     package var certificateExpiresAt: Timestamp?
     package var usage: ProcessUsage
@@ -54,6 +106,8 @@ package struct PrometheusReport: Sendable {
         inFlight: Int,
         grants: Grants?,
         clients: [Client],
+        alarms: [CurrentAlarm] = [],
+        verdict: Verdict? = nil,
         certificateExpiresAt: Timestamp?,
         usage: ProcessUsage
     ) {
@@ -63,6 +117,8 @@ package struct PrometheusReport: Sendable {
         self.inFlight = inFlight
         self.grants = grants
         self.clients = clients
+        self.alarms = alarms
+        self.verdict = verdict
         self.certificateExpiresAt = certificateExpiresAt
         self.usage = usage
     }
@@ -70,6 +126,7 @@ package struct PrometheusReport: Sendable {
     package var text: PrometheusText {
         var text = PrometheusText()
         writeCounters(into: &text)
+        writeVerdict(into: &text)
         if let grants { Self.write(grants, into: &text) }
         text.family(PrometheusSchema.inFlight, Double(inFlight))
         writeClients(into: &text)
@@ -100,6 +157,24 @@ package struct PrometheusReport: Sendable {
         text.family(PrometheusSchema.notices, Self.samples(counts.notices))
         text.family(PrometheusSchema.securityEvents, Self.samples(counts.securityEvents))
         text.family(PrometheusSchema.droppedLines, Double(droppedLines))
+        // Every kind is present from the start, so that an alerting rule finds a series.
+        text.family(
+            PrometheusSchema.alarmsRaised,
+            AlarmKind.allCases.map { (labels: [$0.rawValue], value: Double(counts.alarms[$0, default: 0])) }
+        )
+    }
+
+    private func writeVerdict(into text: inout PrometheusText) {
+        let current = AlarmKind.allCases.map { kind in
+            (labels: [kind.rawValue], value: Double(alarms.count { $0.kind == kind }))
+        }
+        text.family(PrometheusSchema.alarms, current)
+        guard let verdict else { return }
+        text.family(
+            PrometheusSchema.concerns,
+            verdict.concerns.map { (labels: [$0.kind], value: Double($0.count)) }
+        )
+        text.family(PrometheusSchema.verdict, verdict.isWell ? 1 : 0)
     }
 
     private func writeClients(into text: inout PrometheusText) {
@@ -117,6 +192,9 @@ package struct PrometheusReport: Sendable {
         text.family(PrometheusSchema.due, Double(grants.due))
         text.family(PrometheusSchema.overdue, Double(grants.overdue))
         text.family(PrometheusSchema.oldestOverdue, grants.oldestOverdue.inSeconds)
+        let expired = Expired.bounded(grants.expired)
+        text.family(PrometheusSchema.expired, expired.map { (labels: [$0.client], value: Double($0.count)) })
+        text.family(PrometheusSchema.oldestExpired, expired.map { (labels: [$0.client], value: $0.oldest.inSeconds) })
     }
 
     private static func samples(_ counts: [String: Int]) -> [(labels: [String], value: Double)] {

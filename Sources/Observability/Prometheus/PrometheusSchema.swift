@@ -40,6 +40,41 @@ package enum PrometheusSchema {
         labels: ["type"],
         "Security events received from Google, by type."
     )
+    static let alarmsRaised = PrometheusFamily(
+        "refresh_worker_alarms_total",
+        .counter,
+        labels: ["kind"],
+        "Alarms raised, as the metrics log has them, by kind."
+    )
+    static let alarms = PrometheusFamily(
+        "refresh_worker_alarms",
+        .gauge,
+        labels: ["kind"],
+        "Alarms whose cause was seen in the last hour and has not ended, by kind."
+    )
+    static let concerns = PrometheusFamily(
+        "refresh_worker_concerns",
+        .gauge,
+        labels: ["kind"],
+        "Concerns of the verdict, by kind; alarms are not among them."
+    )
+    static let verdict = PrometheusFamily(
+        "refresh_worker_well",
+        .gauge,
+        "1 if the verdict is ok, 0 if something needs attention; left out until it was judged once."
+    )
+    static let expired = PrometheusFamily(
+        "refresh_worker_grants_expired",
+        .gauge,
+        labels: ["client"],
+        "Connected grants without a valid access token, by client id; above 4096 an estimate."
+    )
+    static let oldestExpired = PrometheusFamily(
+        "refresh_worker_oldest_expired_seconds",
+        .gauge,
+        labels: ["client"],
+        "Time for which the longest of them has no valid access token, by client id."
+    )
     static let droppedLines = PrometheusFamily(
         "refresh_worker_dropped_lines_total",
         .counter,
@@ -107,8 +142,8 @@ package enum PrometheusSchema {
 
     /// The families in the order of the document and of the output.
     package static let families: [PrometheusFamily] = [
-        refreshes, refreshDuration, vends, vendDuration, requests, notices, securityEvents, droppedLines, grants, due,
-        overdue, oldestOverdue, inFlight, breaker, ceiling, storeUp, certificateEnd, startTime, residentMemory,
+        refreshes, refreshDuration, vends, vendDuration, requests, notices, securityEvents, droppedLines,
+        alarmsRaised, alarms, concerns, verdict, grants, due, overdue, oldestOverdue, expired, oldestExpired, inFlight, breaker, ceiling, storeUp, certificateEnd, startTime, residentMemory,
         openDescriptors,
     ]
 }

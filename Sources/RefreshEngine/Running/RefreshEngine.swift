@@ -1,5 +1,6 @@
 package import Clocks
 package import GoogleOAuth
+package import Observability
 import Scheduler
 package import Secrets
 package import Store
@@ -118,6 +119,9 @@ package actor RefreshEngine {
     package func storeChanged() {
         execute(state.storeChanged(at: time.sinceBoot))
     }
+
+    /// The alarms whose cause was seen in the last hour and has not ended.
+    package nonisolated var currentAlarms: [CurrentAlarm] { log.currentAlarms }
 
     /// Reports an error of the store, or of the spill file.
     package nonisolated func reportStoreFailure(_ error: any Error, waiting: Int) {

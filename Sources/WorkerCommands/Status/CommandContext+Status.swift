@@ -1,8 +1,10 @@
 import Clocks
 import JSON
+package import Judgement
 import Observability
 import PostgresStore
 import RefreshEngine
+import SQLiteStore
 import Secrets
 package import Store
 package import WorkerConfiguration
@@ -11,13 +13,32 @@ import WorkerLifecycle
 /// `status`: reports on everything that is stored, with or without a running worker.
 extension CommandContext {
     package func showStatus(asJSON isJSON: Bool) async throws -> ExitCode {
-        let report = try await statusReport()
+        let report: StatusReport
+        do {
+            report = try await statusReport()
+        } catch {
+            // A monitor must not take a status that is unknown for a good or a bad one.
+            let failure = CommandFailure(error)
+            throw CommandFailure(.cannotTell, failure.message)
+        }
         if isJSON {
             Output.standard.line(report.json.bytes)
         } else {
             Output.standard.write(report.text)
         }
-        return .success
+        return report.judgement.isWell ? .success : .concerns
+    }
+
+    /// The functions with which a daemon reports its status.
+    package var statusReporter: StatusReporter {
+        StatusReporter(
+            json: { store, process in
+                try await statusReport(from: store, of: process).json.text
+            },
+            judge: { store, process, grants in
+                try await statusReport(from: store, of: process, grants: grants, countsKeys: false).judgement
+            }
+        )
     }
 
     func statusReport() async throws -> StatusReport {
@@ -32,14 +53,24 @@ extension CommandContext {
     }
 
     /// Returns the report from an open store, without the database's header, which needs a closed one.
-    package func statusReport(from store: any AccountStore) async throws -> StatusReport {
+    ///
+    /// To count the keys takes seconds with ten million grants; without `countsKeys` they are left out, and the
+    /// server is not asked for its facts.
+    package func statusReport(
+        from store: any AccountStore,
+        of process: ProcessObservations = ProcessObservations(),
+        grants: GrantStatistics? = nil,
+        countsKeys: Bool = true
+    ) async throws -> StatusReport {
         let now = time.now
         let leaseTime = try await store.leaseTime()
         let stored = try await store.clientHealth()
         let clientIDs = Set(configuration.clientIDs).union(stored.keys).sorted()
+        let statistics: GrantStatistics
+        if let grants { statistics = grants } else { statistics = try await store.grantStatistics(at: now) }
         return StatusReport(
             at: now,
-            statistics: try await store.grantStatistics(at: now),
+            statistics: statistics,
             clients: clientIDs.map { id in
                 StatusReport.Client(
                     id: id,
@@ -50,23 +81,31 @@ extension CommandContext {
                 )
             },
             workers: try await store.liveWorkers(),
-            keysInUse: try await store.keysInUse(),
+            keysInUse: countsKeys ? try await store.keysInUse() : [:],
             keyRing: readableKeyRing(),
-            database: try await databaseFacts,
-            spilledFiles: await spilledFiles()
+            database: try await databaseFacts(asksServer: countsKeys),
+            spilledFiles: await spilledFiles(),
+            pendingNotices: configuration.noticeURL == nil ? nil : try await store.pendingNotices(),
+            securityEvents: configuration.publicListener == nil ? nil : try await ReceivedSecurityEvents(from: store),
+            process: process
         )
     }
 
-    private var databaseFacts: StatusReport.Database {
-        get async throws {
-            let name = configuration.database.description
-            switch configuration.database {
-            case .file(let path):
-                return StatusReport.Database(path: name, bytes: try FileStatus.of(path)?.size ?? 0)
-            case .server(let address):
-                let facts = try await ServerFacts.read(address, time: time)
-                return StatusReport.Database(path: name, bytes: facts.bytes, schema: facts.schema)
-            }
+    /// Returns the facts about the database; those about a server need a connection of their own.
+    private func databaseFacts(asksServer: Bool) async throws -> StatusReport.Database {
+        let name = configuration.database.description
+        switch configuration.database {
+        case .file(let path):
+            return StatusReport.Database(
+                path: name,
+                bytes: try FileStatus.of(path)?.size ?? 0,
+                freeSpace: try FileStatus.freeSpace(at: FileStatus.folder(of: path)),
+                faultyLibrary: SQLiteLibrary.hasLogResetBug ? SQLiteLibrary.version : nil
+            )
+        case .server(let address):
+            guard asksServer else { return StatusReport.Database(path: name, bytes: 0) }
+            let facts = try await ServerFacts.read(address, time: time)
+            return StatusReport.Database(path: name, bytes: facts.bytes, schema: facts.schema)
         }
     }
 

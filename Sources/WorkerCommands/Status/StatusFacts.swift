@@ -1,3 +1,4 @@
+import Judgement
 import Observability
 import Store
 import WorkerConfiguration
@@ -25,7 +26,7 @@ struct StatusFacts: Equatable {
             )
         }
         let workers = report.workers.map(\.id).sorted().joined(separator: ", ")
-        let count = report.concerns.count
+        let concerns = report.judgement.concerns.filter { !$0.isAdvisory }.map(\.kind)
         facts =
             [Fact(name: "grants", text: states.isEmpty ? "none" : states.joined(separator: ", "))]
             + clients
@@ -33,8 +34,7 @@ struct StatusFacts: Equatable {
                 Fact(name: "workers", text: workers.isEmpty ? "none running" : workers),
                 Fact(
                     name: "verdict",
-                    text: count == 0
-                        ? "all is well" : "needs attention: \(count) \(count == 1 ? "concern" : "concerns")"
+                    text: concerns.isEmpty ? "all is well" : "needs attention: \(concerns.joined(separator: ", "))"
                 ),
             ]
     }

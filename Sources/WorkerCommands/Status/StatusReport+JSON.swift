@@ -1,4 +1,5 @@
 package import JSON
+import Judgement
 import Observability
 import Secrets
 import Store
@@ -24,12 +25,20 @@ extension StatusReport {
     package var json: JSONLine {
         var line = JSONLine()
         line.field("at", at.iso8601)
-        line.field("verdict", isWell ? "ok" : "attention")
-        let concerns = concerns
-        line.array("concerns") { array in concerns.forEach { array.element($0) } }
+        let judgement = judgement
+        line.field("verdict", judgement.verdict)
+        line.array("concerns") { array in
+            for concern in judgement.concerns { array.object { concern.write(into: &$0) } }
+        }
         line.object("grants") { grants in
             grants.field("total", statistics.grants)
             for state in GrantState.allCases { grants.field(state.rawValue, statistics.byState[state] ?? 0) }
+        }
+        line.field("expired", statistics.expired.count)
+        if let oldest = statistics.expired.oldest {
+            line.field("oldest_expired_at", oldest.iso8601)
+        } else {
+            line.null("oldest_expired_at")
         }
         line.field("due", statistics.due)
         if let oldest = statistics.oldestDueAt {
@@ -89,5 +98,10 @@ extension StatusReport.Client {
         line.field("slowed", isSlowed)
         if let pause { line.milliseconds("pause_ms", pause) } else { line.null("pause_ms") }
         line.field("wave", isWave)
+        if let lastSuccessAt {
+            line.field("last_success_at", lastSuccessAt.iso8601)
+        } else {
+            line.null("last_success_at")
+        }
     }
 }

@@ -1,3 +1,5 @@
+import Clocks
+import Judgement
 import Observability
 import Secrets
 import Store
@@ -13,10 +15,18 @@ extension StatusReport {
         let schema = database.schema.map { ", schema \($0)" } ?? ""
         lines.append(Self.line("database", "\(database.path), \(ByteCount.text(database.bytes))\(schema)"))
         lines += spillLines
-        let concerns = concerns
-        lines.append(Self.line("verdict", concerns.isEmpty ? "all is well" : "needs attention:"))
-        lines += concerns.map { "  - \($0)" }
+        let judgement = judgement
+        lines.append(Self.line("verdict", judgement.isWell ? "all is well" : "needs attention:"))
+        for concern in judgement.concerns where !concern.isAdvisory { lines += Self.lines(concern) }
+        for concern in judgement.concerns where concern.isAdvisory { lines += Self.lines(concern) }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func lines(_ concern: Concern) -> [String] {
+        [
+            "  - \(concern.isAdvisory ? "note: " : "")\(concern.text)",
+            "    more: \(concern.command); \(concern.runbook)",
+        ]
     }
 
     private static func line(_ title: String, _ facts: String) -> String { title.padding(to: column) + facts }
@@ -36,10 +46,15 @@ extension StatusReport {
         return [
             Self.line("at", at.iso8601Seconds),
             Self.line("grants", "\(statistics.grants)\(detail)"),
+            Self.line("expired", "\(statistics.expired.count) connected grants without a valid access token\(expiredFor)"),
             Self.line("due", "\(statistics.due)\(waited)"),
             Self.line("ending", "\(statistics.refreshTokensEnding) refresh tokens within three days"),
             Self.line("idle", "\(statistics.idle) connected grants without a refresh for five months"),
         ]
+    }
+
+    private var expiredFor: String {
+        statistics.expired.oldest.map { ", the oldest for \((at - $0).inTwoUnits)" } ?? ""
     }
 
     private var clientLines: [String] {

@@ -1,4 +1,5 @@
 import Clocks
+import Judgement
 import RefreshEngine
 import Scheduler
 import Secrets
@@ -18,6 +19,8 @@ package struct StatusReport: Equatable, Sendable {
         var breaker: BreakerState
         /// The reason why requests stopped, while the breaker is not closed.
         var breakerReason: String?
+        /// The time since which the breaker is not closed.
+        var breakerSince: Timestamp?
         var nextProbe: Duration?
         /// The number of requests per second that are allowed now.
         var ceiling: Double
@@ -25,6 +28,8 @@ package struct StatusReport: Equatable, Sendable {
         /// The remaining time of a pause that the endpoint asked for.
         var pause: Duration?
         var isWave: Bool
+        /// The time of the last successful refresh.
+        var lastSuccessAt: Timestamp?
     }
 
     struct Database: Equatable, Sendable {
@@ -32,6 +37,10 @@ package struct StatusReport: Equatable, Sendable {
         var bytes: Int64
         /// The version of its tables; `nil` if the file could not be read.
         var schema: Int?
+        /// The free bytes on the disk of the file; `nil` for a server.
+        var freeSpace: Int64?
+        /// The version of the SQLite library, if it has the WAL-reset bug and the database is a file.
+        var faultyLibrary: String?
     }
 
     var at: Timestamp
@@ -45,6 +54,12 @@ package struct StatusReport: Equatable, Sendable {
     var database: Database
     /// The spill files.
     var spilledFiles: [SpilledFile] = []
+    /// `nil` if notices are not configured.
+    var pendingNotices: PendingNotices?
+    /// `nil` without the public listener, which receives them.
+    var securityEvents: ReceivedSecurityEvents?
+    /// The facts that only a running worker knows about itself; empty in the command.
+    var process = ProcessObservations()
 }
 
 extension StatusReport.Client {
@@ -74,5 +89,11 @@ extension StatusReport.Client {
         isSlowed = ceiling < maxRate
         pause = pacer.isPaused(at: now) ? pacer.limits.pausedUntil.map { $0 - now } : nil
         isWave = health.level(at: wallClock) == .wave
+        lastSuccessAt = health.provenSuccessAt
+        breakerSince =
+            switch health.breaker.state {
+            case .closed: nil
+            case .open(_, let since, _, _), .probing(_, let since, _, _): wallClock - (now - since)
+            }
     }
 }

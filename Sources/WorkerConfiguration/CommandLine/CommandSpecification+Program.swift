@@ -94,8 +94,8 @@ extension CommandSpecification {
             """
             Reads the database, with or without a running worker. It shows the grants by state, due and overdue, the \
             breaker and the pace of each client id, the live workers and their keys, and refresh tokens that are about \
-            to expire. docs/status.md describes each field of the JSON. The exit code is 0 whenever the report was \
-            made, whatever its content: scripts should read the field verdict.
+            to expire. docs/status.md describes each field of the JSON. The exit code is 0 if all is well, 1 if \
+            something needs attention, and 2 if the status is unknown. Each concern names a section of docs/runbook.md.
             """
         ],
         options: [
@@ -115,7 +115,7 @@ extension CommandSpecification {
             Example(line: "refresh-worker status --json | jq -r .verdict", purpose: "ok or attention, for a monitor"),
             Example(line: "refresh-worker status --watch", purpose: "during an upgrade or an outage"),
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
+        exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration],
         make: { $0.has("watch") ? .watchStatus(isJSON: $0.has("json")) : .showStatus(isJSON: $0.has("json")) }
     )
 

@@ -2,6 +2,8 @@
 /// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
 package enum ExitCode: Int32, CaseIterable, Sendable {
     case success = 0
+    case concerns = 1
+    case cannotTell = 2
     case usage = 64
     case badData = 65
     case inputUnreadable = 66
@@ -21,6 +23,8 @@ package enum ExitCode: Int32, CaseIterable, Sendable {
     var meaning: String {
         switch self {
         case .success: "done"
+        case .concerns: "only status: something needs attention"
+        case .cannotTell: "only status: the database cannot be read, so the status is unknown"
         case .usage: "the command line is wrong; nothing was done"
         case .badData: "the input is invalid; the problems were reported"
         case .inputUnreadable: "an input file cannot be read"

@@ -1,6 +1,7 @@
 import AccountAPI
 import Clocks
 import HTTPClient
+import Judgement
 import Notices
 import Observability
 import RefreshEngine
@@ -71,11 +72,9 @@ struct RunningWorker: Sendable {
         loopHeartbeats = LoopHeartbeats(time: context.time)
     }
 
-    /// Starts listening; `statusReport` returns the output of `status --json`, which the internal listener serves.
-    mutating func openListeners(
-        statusReport: @escaping @Sendable (any AccountStore) async throws -> String
-    ) throws {
-        listeners = try HTTPListeners(self, statusReport: statusReport)
+    /// Starts listening; `reporter` makes the status that the internal listener serves.
+    mutating func openListeners(reporter: StatusReporter) throws {
+        listeners = try HTTPListeners(self, reporter: reporter)
     }
 
     /// Runs the daemon until a signal or a permanent refusal of the database stops it.

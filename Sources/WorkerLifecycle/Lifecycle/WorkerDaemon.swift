@@ -1,18 +1,19 @@
 import AccountAPI
+package import Judgement
 import Observability
 import RefreshEngine
-package import Store
+import Store
 package import WorkerConfiguration
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 package struct WorkerDaemon: Sendable {
     let context: CommandContext
-    /// Returns the output of `status --json`, which the internal listener serves.
-    let statusReport: @Sendable (any AccountStore) async throws -> String
+    /// Makes the status that the internal listener serves.
+    let reporter: StatusReporter
 
-    package init(context: CommandContext, statusReport: @escaping @Sendable (any AccountStore) async throws -> String) {
+    package init(context: CommandContext, reporter: StatusReporter) {
         self.context = context
-        self.statusReport = statusReport
+        self.reporter = reporter
     }
 
     package func run() async throws -> ExitCode {
@@ -37,7 +38,7 @@ package struct WorkerDaemon: Sendable {
         let vault = try context.openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
         var worker = try RunningWorker(context, store: store, vault: vault, notifier: notifier)
-        try worker.openListeners(statusReport: statusReport)
+        try worker.openListeners(reporter: reporter)
         return worker
     }
 }

@@ -3,6 +3,7 @@ import Clocks
 import GoogleOAuth
 import HTTPClient
 import HTTPServer
+import Judgement
 import Observability
 import RefreshEngine
 import SQLiteStore
@@ -102,7 +103,7 @@ extension HTTPListeners {
         _ worker: RunningWorker,
         phase: ServingPhase,
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
-        statusReport: @escaping @Sendable (any AccountStore) async throws -> String
+        reporter: StatusReporter
     ) -> MonitoringHandler {
         let context = worker.context
         let loops = worker.loopHeartbeats
@@ -119,7 +120,8 @@ extension HTTPListeners {
                 loops.stalled(since: context.time.sinceBoot + (.zero - longestIteration)).map(\.rawValue)
             },
             certificateExpiry: certificateExpiry,
-            statusReport: { try await statusReport(store) }
+            statusReport: { try await reporter.json(store, $0) },
+            judge: { try await reporter.judge(store, $0, $1) }
         )
     }
 

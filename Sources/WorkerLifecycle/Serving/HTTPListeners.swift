@@ -1,5 +1,6 @@
 import AccountAPI
 import HTTPServer
+import Judgement
 import Observability
 import RefreshEngine
 import SQLiteStore
@@ -29,10 +30,7 @@ struct HTTPListeners: Sendable {
 
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
-    init(
-        _ worker: RunningWorker,
-        statusReport: @escaping @Sendable (any AccountStore) async throws -> String
-    ) throws {
+    init(_ worker: RunningWorker, reporter: StatusReporter) throws {
         let context = worker.context
         let configuration = context.configuration
         let inherited = try SocketActivation.descriptors(
@@ -45,7 +43,7 @@ struct HTTPListeners: Sendable {
         let publicRouter = try configuration.publicListener.map { _ in
             try Self.publicRouter(
                 worker,
-                probes: Self.probes(worker, phase: phase, statusReport: statusReport)
+                probes: Self.probes(worker, phase: phase, reporter: reporter)
             )
         }
         if let location = configuration.internalListener {
@@ -82,7 +80,7 @@ struct HTTPListeners: Sendable {
                     worker,
                     phase: phase,
                     certificateExpiry: { [certificate] in certificate?.expiresAt },
-                    statusReport: statusReport
+                    reporter: reporter
                 )
             )
             internalServer = try Self.open(server, router, refusalHandler: InternalRoutes.response, worker)

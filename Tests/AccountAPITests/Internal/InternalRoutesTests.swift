@@ -80,7 +80,7 @@ struct InternalRoutesTests {
             phase: fixture.phase,
             time: fixture.time,
             stalledLoops: { [] },
-            statusReport: { "{}" }
+            statusReport: { _ in "{}" }
         )
         let request = ServerRequest(
             method: method,

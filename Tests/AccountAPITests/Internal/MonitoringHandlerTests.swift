@@ -3,6 +3,7 @@ import Clocks
 import GoogleOAuth
 import HTTPServer
 import JSON
+import Judgement
 import Observability
 import Store
 import Testing
@@ -12,7 +13,7 @@ struct MonitoringHandlerTests {
     private func monitoring(
         _ fixture: VendingFixture,
         stalled: [String] = [],
-        report: @escaping @Sendable () async throws -> String = { "{}" }
+        report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" }
     ) async -> MonitoringHandler {
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
@@ -100,9 +101,9 @@ struct MonitoringHandlerTests {
     @Test("The status is the report, or 503 without one")
     func status() async throws {
         let fixture = try VendingFixture()
-        let report = await monitoring(fixture) { #"{"grants":7}"# }.status()
+        let report = await monitoring(fixture) { _ in #"{"grants":7}"# }.status()
         #expect(report.status == 200 && String(decoding: report.body, as: UTF8.self) == #"{"grants":7}"#)
-        let none = await monitoring(fixture) { throw StoreError(.busy, "busy") }.status()
+        let none = await monitoring(fixture) { _ in throw StoreError(.busy, "busy") }.status()
         #expect(none.status == 503)
         #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
     }
@@ -130,13 +131,14 @@ struct MonitoringHandlerTests {
     @Test("Grants are counted again after five seconds, not for each request")
     func cache() async throws {
         let fixture = try VendingFixture()
-        let cache = GrantStatisticsCache(store: fixture.store, time: fixture.time)
-        #expect(try await cache.grantStatistics().grants == 0)
+        let (store, time) = (fixture.store, fixture.time)
+        let cache = CachedResult(time: time) { try await store.grantStatistics(at: time.now) }
+        #expect(try await cache.value().grants == 0)
         try await fixture.add()
         fixture.time.advance(by: .milliseconds(4_999))
-        #expect(try await cache.grantStatistics().grants == 0)
+        #expect(try await cache.value().grants == 0)
         fixture.time.advance(by: .milliseconds(1))
-        #expect(try await cache.grantStatistics().grants == 1)
-        #expect(await cache.latestStatistics()?.grants == 1)
+        #expect(try await cache.value().grants == 1)
+        #expect(await cache.latestValue()?.grants == 1)
     }
 }

@@ -93,7 +93,7 @@ struct AccountFixture {
             phase: ServingPhase(),
             time: time,
             stalledLoops: { [] },
-            statusReport: { "{}" }
+            statusReport: { _ in "{}" }
         )
         routes = PublicRoutes(dependencies, securityEvents: securityEvents, monitoring: monitoring)
         router = routes.router

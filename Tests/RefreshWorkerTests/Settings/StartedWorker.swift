@@ -1,6 +1,8 @@
 import AccountAPI
+import Clocks
 import Foundation
 import HTTPClient
+import Judgement
 import Observability
 import Secrets
 import Store
@@ -33,7 +35,7 @@ struct StartedWorker {
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
         let notifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
-        let worker = try await WorkerDaemon(context: context, statusReport: { _ in "{}" }).openWorker(notifier)
+        let worker = try await WorkerDaemon(context: context, reporter: .silent).openWorker(notifier)
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(try await body(try StartedWorker(worker, root: fixture.root)))
@@ -142,4 +144,12 @@ struct StartedWorker {
     private func stored<Value>(_ label: String, in part: Any, as type: Value.Type) -> Value? {
         Mirror(reflecting: part).children.first { $0.label == label }?.value as? Value
     }
+}
+
+extension StatusReporter {
+    /// A reporter for tests that do not ask for a status.
+    static let silent = StatusReporter(
+        json: { _, _ in "{}" },
+        judge: { _, _, grants in Judgement(Observations(at: SystemTime().now, grants: grants)) }
+    )
 }

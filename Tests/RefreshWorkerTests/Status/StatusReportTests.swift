@@ -1,6 +1,7 @@
 import Clocks
 import Foundation
 import JSON
+import Judgement
 import RefreshEngine
 import SQLiteStore
 import Scheduler
@@ -62,7 +63,7 @@ struct StatusReportTests {
 
     @Test("there are no concerns if all is well")
     func well() {
-        #expect(Self.withoutConcerns.concerns == [])
+        #expect(Self.withoutConcerns.judgement.concerns == [])
         #expect(Self.withoutConcerns.text.contains("verdict    all is well"))
     }
 
@@ -78,6 +79,8 @@ struct StatusReportTests {
             ("wave", changed { $0.clients = [client(wave)] }, "a wave of invalid_grant for client 'c'"),
             ("pause", changed { $0.clients = [client(paused)] }, "pause for 20 s"),
             ("throttled", changed { $0.clients = [client(throttled)] }, "throttled client 'c'"),
+            ("expired", changed { $0.expired(5, for: .seconds(61)) }, "without a valid access token: 5, the oldest for 1 min"),
+            ("retrying", changed { $0.statistics.byState[.retrying] = 3 }, "3 of 6 connected grants (50 %)"),
             ("ending", changed { $0.statistics.refreshTokensEnding = 2 }, "end within three days: 2"),
             ("idle", changed { $0.statistics.idle = 4 }, "at six: 4"),
             ("waits", changed { $0.spilledFiles = [spilled] }, "run: refresh-worker results recover /d.unsaved-1-a"),
@@ -95,15 +98,16 @@ struct StatusReportTests {
         ] as [(String, StatusReport, String)]
     )
     func concern(situation: String, report: StatusReport, text: String) {
-        #expect(report.concerns.count == 1, "\(situation)")
-        #expect(report.concerns.first?.contains(text) == true, "\(situation): \(report.concerns)")
+        let concerns = report.judgement.concerns
+        #expect(concerns.count == 1, "\(situation)")
+        #expect(concerns.first?.text.contains(text) == true, "\(situation): \(concerns)")
         #expect(report.text.contains("needs attention"))
     }
 
     @Test("a short lateness is not a concern, with a worker or before cron's next pass")
     func tolerance() {
-        #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.isWell)
-        #expect(Self.changed { $0.due(for: .seconds(600), workers: []) }.isWell)
+        #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.judgement.isWell)
+        #expect(Self.changed { $0.due(for: .seconds(600), workers: []) }.judgement.isWell)
     }
 
     private static var failing: ClientHealth {
@@ -173,11 +177,11 @@ struct StatusReportTests {
             .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
         let object = try #require(JSONValue.object(in: Self.changed { $0.spilledFiles = [Self.spilled] }.json.bytes))
         let nested = [
-            object["clients"]?.array?.first, object["workers"]?.array?.first, object["keys"]?.array?.first,
+            object["concerns"]?.array?.first, object["clients"]?.array?.first, object["workers"]?.array?.first, object["keys"]?.array?.first,
             object["spill_files"]?.array?.first, object["database"],
         ]
         let tables = [try #require(object.object)] + nested.compactMap { $0?.object }
-        #expect(tables.count == 6)
+        #expect(tables.count == 7)
         #expect(listed.sorted() == tables.flatMap(\.keys).sorted())
     }
 
@@ -222,6 +226,10 @@ struct StatusReportTests {
 }
 
 extension StatusReport {
+    fileprivate mutating func expired(_ count: Int, for span: Duration) {
+        statistics.expired.add(count, oldest: at - span, client: "c")
+    }
+
     fileprivate mutating func due(for span: Duration, workers: [WorkerReport]) {
         statistics.due = 1
         statistics.oldestDueAt = at - span

@@ -1,8 +1,6 @@
-import Clocks
-
 extension Duration {
     /// The span in its two largest units, such as `3 h 20 min`.
-    var inTwoUnits: String {
+    package var inTwoUnits: String {
         let seconds = Int64(inSeconds)
         let units: [(name: String, seconds: Int64)] = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)]
         guard let first = units.firstIndex(where: { seconds >= $0.seconds }) else { return "0 s" }

@@ -1,0 +1,40 @@
+package import Clocks
+
+/// A result that is expensive to get, so it is got again at most every five seconds.
+package actor CachedResult<Value: Sendable> {
+    private let lifetime: Duration = .seconds(5)
+
+    private let time: any TimeSource
+    private let compute: @Sendable () async throws -> Value
+    private var current: (task: Task<Value, any Error>, startedAt: BootInstant)?
+    private var latest: Value?
+
+    package init(time: any TimeSource, compute: @escaping @Sendable () async throws -> Value) {
+        self.time = time
+        self.compute = compute
+    }
+
+    /// Returns the result of the last five seconds, or a new one; simultaneous callers share it.
+    package func value() async throws -> Value {
+        try await currentTask().value
+    }
+
+    /// Returns the last result without waiting, and begins to get a new one if it is too old; `nil` before the first
+    /// one.
+    package func latestValue() -> Value? {
+        _ = currentTask()
+        return latest
+    }
+
+    private func currentTask() -> Task<Value, any Error> {
+        let now = time.sinceBoot
+        if let current, now - current.startedAt < lifetime { return current.task }
+        let task = Task {
+            let value = try await compute()
+            latest = value
+            return value
+        }
+        current = (task, now)
+        return task
+    }
+}

@@ -1,0 +1,228 @@
+import Clocks
+import Observability
+import Secrets
+import Store
+
+/// The concerns that follow from observations: one judgement for `status`, `/readyz`, the metrics and `doctor`.
+package struct Judgement: Equatable, Sendable {
+    /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
+    package static let tolerableLateness: Duration = .seconds(60)
+    /// The same limit without a worker, because cron may start a pass every few minutes.
+    package static let tolerableLatenessWithoutWorker: Duration = .seconds(600)
+    /// The free space below which a person should free some.
+    package static let nearlyFull: Int64 = 256 << 20
+
+    /// Two lifetimes of an access token: a client id that works has a success in this time.
+    private static let twoPeriods: Duration = .seconds(2 * 3600)
+    /// A tenth of the connected grants, and at least three, so that one user's trouble is not a trouble of all.
+    private static let tolerableRetrying = (share: 0.1, count: 3)
+    private static let tolerableNoticeAge: Duration = .seconds(3600)
+    private static let tolerableStoringDelay: Duration = .seconds(5)
+    /// Google sends a verification event on request, which `google-events verify` makes; a weekly one is advised.
+    private static let tolerableSilence: Duration = .seconds(30 * 86_400)
+
+    package let concerns: [Concern]
+
+    package init(_ observed: Observations) {
+        let concerns =
+            Self.database(observed) + Self.workers(observed) + observed.clients.flatMap(Self.client)
+            + Self.keys(observed) + Self.grants(observed) + Self.deliveries(observed) + Self.machine(observed)
+        self.concerns = concerns + Self.alarms(observed, besides: concerns)
+    }
+
+    /// `true` if no concern changes the verdict.
+    package var isWell: Bool { concerns.allSatisfy(\.isAdvisory) }
+
+    /// The word for programs.
+    package var verdict: String { isWell ? "ok" : "attention" }
+
+    /// The number of concerns of a condition.
+    package func count(of condition: Condition) -> Int { concerns.count { $0.kind == condition.rawValue } }
+
+    private static func database(_ observed: Observations) -> [Concern] {
+        var concerns: [Concern] = []
+        let process = observed.process
+        if let problem = process.databaseProblem {
+            concerns.append(Concern(.databaseUnusable, "the worker cannot use the database: \(problem)"))
+        }
+        if let waiting = process.resultsWaiting, waiting > tolerableStoringDelay {
+            let text = "results could not be stored for \(waiting.inTwoUnits), and wait in memory"
+            concerns.append(Concern(.resultsWaiting, text, since: observed.at - waiting))
+        }
+        return concerns
+    }
+
+    private static func workers(_ observed: Observations) -> [Concern] {
+        guard let workers = observed.workers else { return [] }
+        var concerns: [Concern] = []
+        if workers.isEmpty, let due = observed.grants.oldestDueAt, observed.at - due > tolerableLatenessWithoutWorker {
+            let waited = (observed.at - due).inTwoUnits
+            let text =
+                "no worker is running, and the oldest of \(observed.grants.due) due grants has waited \(waited): start it"
+            concerns.append(Concern(.noWorker, text, since: due, count: observed.grants.due))
+        }
+        let sealing = Set(workers.map(\.sealingKeyID) + observed.sealingKey)
+        for worker in workers {
+            let lacking = sealing.filter { !worker.keyIDs.contains($0) }.sorted()
+            guard !lacking.isEmpty else { continue }
+            let keys = lacking.map(\.description).joined(separator: ", ")
+            let text = "worker \(worker.id) lacks key \(keys), which seals: give it the key ring of the others"
+            concerns.append(Concern(.workerLacksKey, text, count: lacking.count))
+        }
+        return concerns
+    }
+
+    private static func client(_ client: Observations.Client) -> [Concern] {
+        var concerns: [Concern] = []
+        let name = client.name
+        if let reason = client.breakerReason {
+            let text = "nothing is sent for client \(name): \(reason)"
+            concerns.append(Concern(.breakerOpen, text, since: client.breakerSince, client: client.id))
+        }
+        if client.isWave {
+            let text = "a wave of invalid_grant for client \(name): each is confirmed before it is acted on"
+            concerns.append(Concern(.invalidGrantWave, text, client: client.id))
+        }
+        if let pause = client.pause {
+            let text = "the endpoint asked client \(name) to pause for \(pause.inTwoUnits) more"
+            concerns.append(Concern(.clientPaused, text, client: client.id))
+        } else if client.isSlowed {
+            let text = "the endpoint throttled client \(name), which recovers by itself"
+            concerns.append(Concern(.clientSlowed, text, client: client.id))
+        }
+        return concerns
+    }
+
+    private static func keys(_ observed: Observations) -> [Concern] {
+        switch observed.keyRing {
+        case nil: return []
+        case .unreadable:
+            return [Concern(.keyRingUnreadable, "the key ring cannot be read: run: refresh-worker doctor")]
+        case .readable(_, let pending, let missing):
+            var concerns = missing.sorted { $0.key < $1.key }.map { id, tokens in
+                let count = tokens == 1 ? "1 token" : "\(tokens) tokens"
+                let text = "\(count) sealed with key \(id), which the ring lacks, cannot be opened"
+                return Concern(.keysMissing, text, count: tokens)
+            }
+            if let pending {
+                let text = "the rotation to key \(pending) is not finished: run: refresh-worker keys rotate"
+                concerns.append(Concern(.rotationUnfinished, text))
+            }
+            return concerns
+        }
+    }
+
+    private static func grants(_ observed: Observations) -> [Concern] {
+        var concerns: [Concern] = []
+        let grants = observed.grants
+        let limit = observed.tolerableLateness
+        if let oldest = grants.expired.oldest, observed.at - oldest > limit {
+            let count = grants.expired.count
+            let age = (observed.at - oldest).inTwoUnits
+            let text = "connected grants without a valid access token: \(count), the oldest for \(age)"
+            concerns.append(Concern(.grantsExpired, text, since: oldest, count: count))
+        }
+        concerns += clientsWithoutSuccess(observed)
+        let retrying = grants.byState[.retrying] ?? 0
+        let share = Double(retrying) / Double(max(1, grants.connected))
+        if retrying >= tolerableRetrying.count, share > tolerableRetrying.share {
+            let percent = Int((share * 100).rounded(.down))
+            let text = "\(retrying) of \(grants.connected) connected grants (\(percent) %) wait for another try"
+            concerns.append(Concern(.manyRetrying, text, count: retrying))
+        }
+        if observed.workers?.isEmpty != true, let due = grants.oldestDueAt, observed.at - due > limit {
+            let text = "the oldest due grant has waited \((observed.at - due).inTwoUnits)"
+            concerns.append(Concern(.grantsOverdue, text, since: due, count: grants.due))
+        }
+        if grants.refreshTokensEnding > 0 {
+            let text = "refresh tokens that end within three days: \(grants.refreshTokensEnding)"
+            concerns.append(Concern(.refreshTokensEnding, text, count: grants.refreshTokensEnding))
+        }
+        if grants.idle > 0 {
+            let text =
+                "connected grants without a refresh for five months, which Google forgets at six: \(grants.idle)"
+            concerns.append(Concern(.grantsIdle, text, count: grants.idle))
+        }
+        return concerns
+    }
+
+    private static func clientsWithoutSuccess(_ observed: Observations) -> [Concern] {
+        observed.clients.compactMap { client in
+            guard let expired = observed.grants.expired.clients[client.id] else { return nil }
+            let success = client.lastSuccessAt
+            let since = success ?? expired.oldest
+            guard observed.at - expired.oldest > observed.tolerableLateness, observed.at - since > twoPeriods else {
+                return nil
+            }
+            let last = success.map { "for \((observed.at - $0).inTwoUnits)" } ?? "so far"
+            let text =
+                "no refresh of client \(client.name) succeeded \(last), although its grants were due: is the client id right?"
+            return Concern(.clientWithoutSuccess, text, since: since, count: expired.count, client: client.id)
+        }
+    }
+
+    private static func deliveries(_ observed: Observations) -> [Concern] {
+        var concerns: [Concern] = []
+        for file in observed.spilledFiles {
+            concerns.append(Concern(.resultsSpilled, file.text, since: file.since, count: file.count))
+        }
+        if let notices = observed.notices, let oldest = notices.oldest, observed.at - oldest > tolerableNoticeAge {
+            let age = (observed.at - oldest).inTwoUnits
+            let text = "the backend has not accepted a notice for \(age): see the event notice in the metrics log"
+            concerns.append(Concern(.noticesStuck, text, since: oldest, count: notices.count))
+        }
+        if let events = observed.securityEvents {
+            if let last = events.lastAt {
+                if observed.at - last > tolerableSilence {
+                    let text =
+                        "no security event came for \((observed.at - last).inTwoUnits): run: refresh-worker google-events verify"
+                    concerns.append(Concern(.securityEventsSilent, text, since: last))
+                }
+            } else {
+                let text =
+                    "no security event was ever received: if you use them, run: refresh-worker google-events verify"
+                concerns.append(Concern(.securityEventsUnverified, text))
+            }
+        }
+        return concerns
+    }
+
+    private static func machine(_ observed: Observations) -> [Concern] {
+        var concerns: [Concern] = []
+        if observed.process.isMetricsLogFailing {
+            let text = "the metrics log cannot be written; lines lost so far: \(observed.process.droppedLines)"
+            concerns.append(Concern(.metricsLogFailing, text, count: observed.process.droppedLines))
+        }
+        if let free = observed.freeSpace, free < nearlyFull {
+            let text = "only \(free >> 20) MiB are free on the database's disk"
+            concerns.append(Concern(.diskNearlyFull, text))
+        }
+        if let version = observed.faultySQLite {
+            let text =
+                "SQLite \(version) has the WAL-reset bug: this program avoids it; let no other program write to the database"
+            concerns.append(Concern(.sqliteLogResetBug, text))
+        }
+        return concerns
+    }
+
+    private static func alarms(_ observed: Observations, besides concerns: [Concern]) -> [Concern] {
+        observed.process.alarms.filter { alarm in
+            !concerns.contains { concern in
+                let covered = Condition(rawValue: concern.kind)?.covers ?? []
+                return covered.contains(alarm.kind.rawValue) && (concern.client ?? alarm.client) == alarm.client
+            }
+        }.map { Concern($0) }
+    }
+}
+
+extension Observations {
+    fileprivate var sealingKey: [KeyID] {
+        guard case .readable(let key, _, _) = keyRing else { return [] }
+        return [key]
+    }
+
+    /// The lateness that is usual, with a worker or between two passes of cron.
+    fileprivate var tolerableLateness: Duration {
+        workers?.isEmpty == true ? Judgement.tolerableLatenessWithoutWorker : Judgement.tolerableLateness
+    }
+}

@@ -1,0 +1,87 @@
+package import Clocks
+package import Observability
+package import Secrets
+package import Store
+
+/// Everything that the judgement is made from, as of one instant. A part that was not looked at is `nil` or empty.
+package struct Observations: Equatable, Sendable {
+    /// The state of one client id.
+    package struct Client: Equatable, Sendable {
+        package var id: String
+        /// The id as a sentence may show it: quoted, and without characters that disturb terminals.
+        package var name: String
+        /// The reason why requests stopped; `nil` while they are sent.
+        package var breakerReason: String?
+        package var breakerSince: Timestamp?
+        package var isWave = false
+        /// The remaining time of a pause that the endpoint asked for.
+        package var pause: Duration?
+        package var isSlowed = false
+        /// The time of the last successful refresh.
+        package var lastSuccessAt: Timestamp?
+
+        package init(id: String, name: String) {
+            self.id = id
+            self.name = name
+        }
+    }
+
+    /// The key ring that a process can read, compared with the stored tokens and with the workers.
+    package enum KeyRing: Equatable, Sendable {
+        case unreadable
+        case readable(sealingKey: KeyID, pending: KeyID?, missing: [KeyID: Int])
+    }
+
+    /// A file of results that the database has not stored.
+    package struct SpilledFile: Equatable, Sendable {
+        package var text: String
+        package var since: Timestamp
+        package var count: Int
+
+        package init(text: String, since: Timestamp, count: Int) {
+            self.text = text
+            self.since = since
+            self.count = count
+        }
+    }
+
+    package var at: Timestamp
+    package var grants: GrantStatistics
+    /// The client ids that are configured, have a health, or have expired grants.
+    package var clients: [Client] = []
+    /// The live workers; `nil` if they were not looked up.
+    package var workers: [WorkerReport]?
+    package var keyRing: KeyRing?
+    package var spilledFiles: [SpilledFile] = []
+    package var notices: PendingNotices?
+    /// `nil` if this installation does not receive security events.
+    package var securityEvents: ReceivedSecurityEvents?
+    /// The version of a SQLite library with the WAL-reset bug, if the database is a file.
+    package var faultySQLite: String?
+    /// The free bytes on the disk of the database; `nil` for a server.
+    package var freeSpace: Int64?
+    package var process = ProcessObservations()
+
+    /// Makes observations of nothing but grants; without them, they could not be counted.
+    package init(
+        at: Timestamp,
+        grants: GrantStatistics = GrantStatistics(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+    ) {
+        self.at = at
+        self.grants = grants
+    }
+}
+
+/// The observations that only a running worker can make about itself.
+package struct ProcessObservations: Equatable, Sendable {
+    package var alarms: [CurrentAlarm] = []
+    /// The code of the database's problem; `nil` if results can be stored.
+    package var databaseProblem: String?
+    /// The time for which results could not be stored.
+    package var resultsWaiting: Duration?
+    /// `true` while lines of the metrics log cannot be written.
+    package var isMetricsLogFailing = false
+    package var droppedLines = 0
+
+    package init() {}
+}

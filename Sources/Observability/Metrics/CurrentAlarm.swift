@@ -1,0 +1,22 @@
+package import Clocks
+
+/// An alarm whose cause was seen in the last hour, and has not ended as far as the worker knows.
+package struct CurrentAlarm: Hashable, Sendable {
+    package var kind: AlarmKind
+    /// The client id that the alarm is about; empty if it is about none.
+    package var client: String
+    /// The sentence of the last time.
+    package var text: String
+    /// The time at which the cause was first seen.
+    package var since: Timestamp
+    /// The number of times that it was seen since then.
+    package var count: Int
+
+    package init(kind: AlarmKind, client: String, text: String, since: Timestamp, count: Int) {
+        self.kind = kind
+        self.client = client
+        self.text = text
+        self.since = since
+        self.count = count
+    }
+}

@@ -1,0 +1,207 @@
+import Clocks
+import Foundation
+import JSON
+import Observability
+import Secrets
+import Store
+import Testing
+
+@testable import Judgement
+
+@Suite("The judgement of observations")
+struct JudgementTests {
+    private static let now = ManualTime().now
+    private static let key = KeyID.named("00000001")
+    private static let otherKey = KeyID.named("00000002")
+    private static let worker = WorkerReport(id: "12-ab", keyIDs: [key], sealingKeyID: key)
+
+    private static func observed(_ change: (inout Observations) -> Void = { _ in }) -> Observations {
+        var observed = Observations(
+            at: now,
+            grants: GrantStatistics(
+                byState: [.active: 10],
+                due: 0,
+                oldestDueAt: nil,
+                refreshTokensEnding: 0,
+                idle: 0
+            )
+        )
+        observed.workers = [worker]
+        observed.keyRing = .readable(sealingKey: key, pending: nil, missing: [:])
+        observed.clients = [Observations.Client(id: "c", name: "'c'")]
+        observed.notices = PendingNotices(count: 0, oldest: nil)
+        observed.securityEvents = ReceivedSecurityEvents(lastAt: now - .seconds(86_400))
+        observed.freeSpace = 1 << 40
+        change(&observed)
+        return observed
+    }
+
+    private static func expired(_ count: Int, for span: Duration, lastSuccess: Duration? = nil) -> Observations {
+        observed {
+            $0.grants.expired.add(count, oldest: now - span, client: "c")
+            $0.clients[0].lastSuccessAt = lastSuccess.map { now - $0 }
+        }
+    }
+
+    private static func alarm(_ kind: AlarmKind, client: String = "") -> CurrentAlarm {
+        CurrentAlarm(kind: kind, client: client, text: "text", since: now - .seconds(5), count: 2)
+    }
+
+    @Test("Without a concern the verdict is ok")
+    func well() {
+        let judgement = Judgement(Self.observed())
+        #expect(judgement.concerns == [])
+        #expect(judgement.isWell && judgement.verdict == "ok")
+    }
+
+    @Test(
+        "Each trouble is a concern of these kinds",
+        arguments: [
+            ("expired for a minute", expired(2, for: .seconds(60)), []),
+            ("expired for longer", expired(2, for: .seconds(61)), ["grants_expired"]),
+            (
+                "expired, and the client never succeeded", expired(2, for: .seconds(7201)),
+                ["grants_expired", "client_without_success"]
+            ),
+            (
+                "expired, and the last success is long ago", expired(2, for: .seconds(61), lastSuccess: .seconds(7201)),
+                ["grants_expired", "client_without_success"]
+            ),
+            ("expired, but others succeed", expired(2, for: .seconds(7201), lastSuccess: .seconds(9)), ["grants_expired"]),
+            (
+                "expired, before cron's next pass",
+                observed {
+                    $0.workers = []
+                    $0.grants.expired.add(1, oldest: now - .seconds(600), client: "c")
+                }, []
+            ),
+            ("two of twelve retry", observed { $0.grants.byState[.retrying] = 2 }, []),
+            ("three of thirteen retry", observed { $0.grants.byState[.retrying] = 3 }, ["many_retrying"]),
+            ("three of many retry", observed { $0.grants.byState = [.active: 27, .retrying: 3] }, []),
+            ("breaker", observed { $0.clients[0].breakerReason = "invalid_client" }, ["breaker_open"]),
+            ("wave", observed { $0.clients[0].isWave = true }, ["invalid_grant_wave"]),
+            ("pause", observed { $0.clients[0].pause = .seconds(3) }, ["client_paused"]),
+            ("slowed", observed { $0.clients[0].isSlowed = true }, ["client_slowed"]),
+            ("overdue", observed { $0.grants.oldestDueAt = now - .seconds(61) }, ["grants_overdue"]),
+            (
+                "no worker",
+                observed {
+                    $0.workers = []
+                    $0.grants.oldestDueAt = now - .seconds(601)
+                }, ["no_worker"]
+            ),
+            (
+                "another worker seals with a key that one lacks",
+                observed { $0.workers?.append(WorkerReport(id: "x", keyIDs: [key, otherKey], sealingKeyID: otherKey)) },
+                ["worker_lacks_key"]
+            ),
+            (
+                "the ring seals with a key that the worker lacks",
+                observed { $0.keyRing = .readable(sealingKey: otherKey, pending: nil, missing: [:]) },
+                ["worker_lacks_key"]
+            ),
+            ("ending", observed { $0.grants.refreshTokensEnding = 1 }, ["refresh_tokens_ending"]),
+            ("idle", observed { $0.grants.idle = 1 }, ["grants_idle"]),
+            ("no ring", observed { $0.keyRing = .unreadable }, ["key_ring_unreadable"]),
+            (
+                "lost key", observed { $0.keyRing = .readable(sealingKey: key, pending: nil, missing: [otherKey: 4]) },
+                ["keys_missing"]
+            ),
+            (
+                "rotation", observed { $0.keyRing = .readable(sealingKey: key, pending: otherKey, missing: [:]) },
+                ["rotation_unfinished"]
+            ),
+            ("database", observed { $0.process.databaseProblem = "busy" }, ["database_unusable"]),
+            ("results", observed { $0.process.resultsWaiting = .seconds(6) }, ["results_waiting"]),
+            (
+                "spilled", observed { $0.spilledFiles = [Observations.SpilledFile(text: "f", since: now, count: 1)] },
+                ["results_spilled"]
+            ),
+            ("metrics log", observed { $0.process.isMetricsLogFailing = true }, ["metrics_log_failing"]),
+            (
+                "notices", observed { $0.notices = PendingNotices(count: 3, oldest: now - .seconds(3601)) },
+                ["notices_stuck"]
+            ),
+            ("notices on their way", observed { $0.notices = PendingNotices(count: 3, oldest: now - .seconds(60)) }, []),
+            (
+                "silent", observed { $0.securityEvents?.lastAt = now - .seconds(31 * 86_400) },
+                ["security_events_silent"]
+            ),
+            ("disk", observed { $0.freeSpace = 1 << 20 }, ["disk_nearly_full"]),
+            ("alarm", observed { $0.process.alarms = [alarm(.refreshLoop)] }, ["refresh_loop"]),
+            (
+                "an alarm that says the same",
+                observed {
+                    $0.clients[0].breakerReason = "invalid_client"
+                    $0.process.alarms = [alarm(.clientFault, client: "c"), alarm(.clientFault, client: "d")]
+                }, ["breaker_open", "client_fault"]
+            ),
+        ] as [(String, Observations, [String])]
+    )
+    func concerns(situation: String, observed: Observations, kinds: [String]) {
+        let judgement = Judgement(observed)
+        #expect(judgement.concerns.map(\.kind) == kinds, "\(situation)")
+        #expect(judgement.verdict == (kinds.isEmpty ? "ok" : "attention"))
+    }
+
+    @Test(
+        "An advisory concern is shown, and the verdict stays ok",
+        arguments: [
+            (observed { $0.faultySQLite = "3.40.1" }, "sqlite_log_reset_bug"),
+            (observed { $0.securityEvents?.lastAt = nil }, "security_events_unverified"),
+        ]
+    )
+    func advisory(observed: Observations, kind: String) {
+        let judgement = Judgement(observed)
+        #expect(judgement.concerns.map(\.kind) == [kind])
+        #expect(judgement.isWell)
+    }
+
+    @Test("A concern is written with its kind, start, count, command and section of the runbook")
+    func json() throws {
+        let concern = try #require(Judgement(Self.expired(5, for: .seconds(90))).concerns.first)
+        var line = JSONLine()
+        concern.write(into: &line)
+        let object = try #require(JSONValue.object(in: line.bytes))
+        #expect(object["kind"]?.string == "grants_expired")
+        #expect(object["since"]?.string == "2027-01-15T07:58:30.000Z")
+        #expect(object["count"]?.integer == 5)
+        #expect(object["client_id"] == .null)
+        #expect(object["command"]?.string == "refresh-worker grants list --state retrying")
+        #expect(object["runbook"]?.string == "docs/runbook.md#grants_expired")
+    }
+}
+
+@Suite("The runbook")
+struct RunbookTests {
+    private static func document() throws -> [String] {
+        let file = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
+        return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+
+    @Test("has one section for each condition and each alarm, in their order")
+    func sections() throws {
+        let found = try Self.document().filter { $0.hasPrefix("### ") }.map { String($0.dropFirst(4)) }
+        let expected = Condition.allCases.map(\.rawValue) + AlarmKind.allCases.map(\.rawValue)
+        #expect(found == expected)
+        #expect(Set(expected).count == expected.count, "a kind would have two meanings")
+    }
+
+    @Test("says in each section how to look, what to do and what not to do")
+    func parts() throws {
+        let sections = try Self.document().split { $0.hasPrefix("### ") || $0.hasPrefix("## ") }.dropFirst()
+        for section in sections where section.count > 1 {
+            for part in ["- **Look:** ", "- **Do:** ", "- **Do not:** "] {
+                #expect(section.contains { $0.hasPrefix(part) }, "\(section.first ?? ""): \(part)")
+            }
+        }
+    }
+}
+
+extension KeyID {
+    /// Makes a key id from a text that is one.
+    fileprivate static func named(_ text: String) -> KeyID {
+        guard let id = KeyID(text) else { preconditionFailure("\(text) is not the id of a key") }
+        return id
+    }
+}
