@@ -59,7 +59,6 @@ struct ListeningConfigurationTests {
         arguments: [
             ([(.listen, "127.0.0.1:1"), (.clientID, "1-a")], "--jwt-secret-file"),
             ([(.listen, "127.0.0.1:1"), (.jwtSecretFile, "/jwt")], "--client-id"),
-            ([(.listenInternal, "127.0.0.1:1")], "--services-file"),
             ([(.noticeURL, "https://b.example")], "--notice-secret-file"),
             ([(.internalCertificate, "/c")], "--internal-key"), ([(.internalKey, "/k")], "--internal-certificate"),
         ] as [([(Setting.Name, String)], String)]

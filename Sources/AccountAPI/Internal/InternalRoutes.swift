@@ -11,34 +11,54 @@ package struct InternalRoutes: Sendable {
         case network(servesMetrics: Bool)
     }
 
-    private let vending: TokenVendingHandler
+    /// `nil` without a services file: then the routes of tokens say so.
+    private let vending: TokenVendingHandler?
     private let monitoring: MonitoringHandler
     private let exposure: Exposure
 
-    package init(vending: TokenVendingHandler, monitoring: MonitoringHandler, exposure: Exposure = .thisMachine) {
+    package init(vending: TokenVendingHandler?, monitoring: MonitoringHandler, exposure: Exposure = .thisMachine) {
         self.vending = vending
         self.monitoring = monitoring
         self.exposure = exposure
     }
 
-    package var routes: [Route] {
+    package var routes: [Route] { (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices) + monitoringRoutes }
+
+    private static let tokenPath = "/v1/grants/{user_id}/token"
+
+    private static var routesWithoutServices: [Route] {
+        [
+            Route("GET", tokenPath) { _, _ in .respond(VendingError.noServices.response) },
+            Route("POST", "\(tokenPath)/refresh") { _, _ in .respond(VendingError.noServices.response) },
+            Route("POST", TokenVendingHandler.tokenEndpointPath) { _, _ in
+                .respond(TokenEndpointError(VendingError.noServices).response)
+            },
+        ]
+    }
+
+    private static func tokenRoutes(_ vending: TokenVendingHandler) -> [Route] {
         [
             Route(
                 "GET",
-                "/v1/grants/{user_id}/token",
-                immediateHandler: { [vending] request, values in
+                tokenPath,
+                immediateHandler: { request, values in
                     vending.immediateToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
                 },
-                handler: { [vending] request, values in
+                handler: { request, values in
                     .respond(await vending.token(for: request, userID: values["user_id"]))
                 }
             ),
-            Route("POST", "/v1/grants/{user_id}/token/refresh") { [vending] request, values in
+            Route("POST", "\(tokenPath)/refresh") { request, values in
                 .respond(await vending.renewedToken(for: request, userID: values["user_id"]))
             },
-            Route("POST", TokenVendingHandler.tokenEndpointPath) { [vending] request, _ in
+            Route("POST", TokenVendingHandler.tokenEndpointPath) { request, _ in
                 .respond(await vending.tokenEndpointResponse(to: request))
             },
+        ]
+    }
+
+    private var monitoringRoutes: [Route] {
+        [
             Route(
                 "GET",
                 "/healthz",
@@ -68,7 +88,7 @@ package struct InternalRoutes: Sendable {
     }
 
     private func maySeeDetails(_ request: ServerRequest) -> Bool {
-        exposure == .thisMachine || vending.isFromService(request)
+        exposure == .thisMachine || vending?.isFromService(request) ?? false
     }
 
     package var router: Router {

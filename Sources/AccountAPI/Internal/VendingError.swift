@@ -22,6 +22,8 @@ enum VendingError: Error, Hashable, Sendable {
     case unavailable(reason: String, wait: Duration)
     case storeUnavailable
     case auditUnavailable
+    /// The worker has no services file. It is an error of the server: 401 would blame the service's credential.
+    case noServices
     /// The key ring does not open the stored token.
     case unreadable
 
@@ -57,7 +59,7 @@ enum VendingError: Error, Hashable, Sendable {
         case .notFound: 404
         case .mustAct: 409
         case .unreadable: 500
-        case .unavailable, .storeUnavailable, .auditUnavailable: 503
+        case .unavailable, .storeUnavailable, .auditUnavailable, .noServices: 503
         }
     }
 
@@ -75,6 +77,7 @@ enum VendingError: Error, Hashable, Sendable {
         case .unavailable: "unavailable"
         case .storeUnavailable: "store_unavailable"
         case .auditUnavailable: "audit_unavailable"
+        case .noServices: "no_services"
         }
     }
 
@@ -93,6 +96,7 @@ enum VendingError: Error, Hashable, Sendable {
         case .unreadable: "the stored token cannot be opened with the worker's key ring"
         case .unavailable: "Google does not issue a token now"
         case .storeUnavailable: "the database cannot be read now"
+        case .noServices: "this worker vends no tokens: it has no --services-file"
         case .auditUnavailable: "the audit cannot be written now, and tokens are not vended without it"
         }
     }
@@ -110,7 +114,7 @@ enum VendingError: Error, Hashable, Sendable {
             case .unavailable(let reason, _):
                 line.field("reason", reason)
             case .invalidRequest, .unsupportedGrantType, .invalidTarget, .unauthorized, .forbidden, .notFound,
-                .unreadable, .storeUnavailable, .auditUnavailable:
+                .unreadable, .storeUnavailable, .auditUnavailable, .noServices:
                 break
             }
         }

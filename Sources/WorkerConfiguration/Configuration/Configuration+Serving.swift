@@ -16,10 +16,6 @@ extension Configuration {
                 """
             ),
             (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are accepted"),
-            (
-                internalListener != nil && servicesFile == nil, .listenInternal,
-                "--services-file: the services that may get tokens"
-            ),
             (noticeURL != nil && noticeSecretFile == nil, .noticeURL, "--notice-secret-file: notices are signed"),
             (internalCertificateFile != nil && internalKeyFile == nil, .internalCertificate, "--internal-key: its key"),
             (

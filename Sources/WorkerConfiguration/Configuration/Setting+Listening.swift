@@ -117,7 +117,7 @@ extension Setting {
             change: .file(\.servicesFile),
             """
             The services that may get tokens, as JSON. Or a systemd credential named services, of which a change takes \
-            a restart. Needed with --listen-internal.
+            a restart. Without it the internal listener vends no tokens.
             """
         ),
         Setting(

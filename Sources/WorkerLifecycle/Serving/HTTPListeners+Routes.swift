@@ -71,25 +71,27 @@ extension HTTPListeners {
 
     static func internalRouter(
         _ worker: RunningWorker,
-        services: ServiceDirectory,
+        services: ServiceDirectory?,
         reader: SynchronousGrantReader?,
         probes: MonitoringHandler
     ) -> Router {
         let context = worker.context
-        let vending = TokenVendingHandler(
-            provider: TokenProvider(
-                store: worker.store,
-                immediateRead: { try reader?.grant(ofUser: $0) },
-                vault: worker.vault,
-                engine: worker.engine,
+        let vending = services.map { services in
+            TokenVendingHandler(
+                provider: TokenProvider(
+                    store: worker.store,
+                    immediateRead: { try reader?.grant(ofUser: $0) },
+                    vault: worker.vault,
+                    engine: worker.engine,
+                    time: context.time
+                ),
+                services: services,
+                metrics: worker.metrics,
+                counters: worker.counters.lifetime,
+                diagnostics: context.diagnostics,
                 time: context.time
-            ),
-            services: services,
-            metrics: worker.metrics,
-            counters: worker.counters.lifetime,
-            diagnostics: context.diagnostics,
-            time: context.time
-        )
+            )
+        }
         return InternalRoutes(vending: vending, monitoring: probes, exposure: exposure(context.configuration)).router
     }
 

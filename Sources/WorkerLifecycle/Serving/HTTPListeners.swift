@@ -11,7 +11,7 @@ import WorkerConfiguration
 struct HTTPListeners: Sendable {
     /// The files that a reload reads again.
     struct Files: Sendable {
-        let services: ServiceList
+        let services: ServiceList?
         let certificate: ServerCertificate?
     }
 
@@ -47,7 +47,7 @@ struct HTTPListeners: Sendable {
             )
         }
         if let location = configuration.internalListener {
-            let directory = ServiceDirectory(try context.readServices())
+            let directory = try configuration.servicesFile.map { _ in ServiceDirectory(try context.readServices()) }
             let address = try context.listenAddress(location, inherited: inherited)
             if let problem = configuration.internalTLSProblem(at: address) {
                 throw CommandFailure(.configuration, "--listen-internal: \(problem)")
@@ -108,16 +108,16 @@ struct HTTPListeners: Sendable {
 
     /// Reads the services and the certificate again, and applies neither; `nil` without an internal listener.
     func readFiles(_ context: CommandContext) throws -> Files? {
-        guard services != nil else { return nil }
+        guard internalServer != nil else { return nil }
         return Files(
-            services: try context.readServices(),
+            services: services == nil ? nil : try context.readServices(),
             certificate: certificate == nil ? nil : try context.readInternalCertificate()
         )
     }
 
     /// Continues with files that were read again.
     func apply(_ files: Files) {
-        services?.replace(files.services)
+        if let latest = files.services { services?.replace(latest) }
         if let latest = files.certificate {
             internalServer?.present(latest)
             certificate?.replace(with: latest)

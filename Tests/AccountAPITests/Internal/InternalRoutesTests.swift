@@ -64,12 +64,29 @@ struct InternalRoutesTests {
 
     private struct MissingResponse: Error {}
 
+    @Test(
+        "Without services the routes of tokens say so, and the others work",
+        arguments: [
+            ("GET", "/v1/grants/u-1/token", 503, "no_services"),
+            ("POST", "/v1/grants/u-1/token/refresh", 503, "no_services"),
+            ("POST", "/oauth2/token", 503, "temporarily_unavailable"), ("GET", "/healthz", 200, nil),
+            ("GET", "/status", 200, nil), ("GET", "/metrics", 200, nil),
+        ] as [(String, String, Int, String?)]
+    )
+    func withoutServices(method: String, path: String, status: Int, code: String?) async throws {
+        let fixture = try VendingFixture()
+        let response = try await Self.send(method, path, nil, in: fixture, servesTokens: false)
+        #expect(response.status == status)
+        if let code { #expect(ParsedResponse(response)["error"]?.string == code) }
+    }
+
     private static func send(
         _ method: String,
         _ path: String,
         _ credential: String?,
         _ exposure: InternalRoutes.Exposure = .thisMachine,
-        in fixture: VendingFixture
+        in fixture: VendingFixture,
+        servesTokens: Bool = true
     ) async throws -> ServerResponse {
         let monitoring = MonitoringHandler(
             store: fixture.store,
@@ -87,7 +104,11 @@ struct InternalRoutesTests {
             path: path,
             headers: credential.map { [("Authorization", "Bearer \($0)")] } ?? []
         )
-        let router = InternalRoutes(vending: fixture.handler, monitoring: monitoring, exposure: exposure).router
+        let router = InternalRoutes(
+            vending: servesTokens ? fixture.handler : nil,
+            monitoring: monitoring,
+            exposure: exposure
+        ).router
         if case .respond(let response)? = router.immediateReply(request) { return response }
         guard case .respond(let response) = await router.answer(request) else { throw MissingResponse() }
         return response

@@ -43,7 +43,7 @@ struct TokenEndpointError: Sendable {
         case .unreadable:
             status = 500
             code = "server_error"
-        case .unavailable, .storeUnavailable, .auditUnavailable:
+        case .unavailable, .storeUnavailable, .auditUnavailable, .noServices:
             status = 503
             code = "temporarily_unavailable"
             headers = [error.retryWait.retryAfter]
