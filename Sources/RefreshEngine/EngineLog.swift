@@ -52,6 +52,18 @@ package final class EngineLog: Sendable {
             if let alarm = committed.decision.alarm { raise(alarm) }
         }
         record(events)
+        endAlarms(of: refreshes)
+    }
+
+    /// Ends the alarms that doubt a client id or its secret, for each client id with a success.
+    private func endAlarms(of refreshes: [FinishedRefresh]) {
+        let doubts: [AlarmKind] = [.clientUnproven, .clientSecretsDiffer]
+        let doubted = state.withLock { $0.current.keys.filter { doubts.contains($0.kind) }.map(\.client) }
+        guard !doubted.isEmpty else { return }
+        let working = Set(
+            refreshes.filter { $0.committed?.decision.outcome == .refreshed }.map(\.refresh.grant.clientID)
+        )
+        for client in doubted where working.contains(client) { end(doubts, client: client) }
     }
 
     private static func event(
@@ -254,6 +266,7 @@ extension EngineLog.State {
             client: alarm.clientID,
             text: alarm.text,
             since: former?.since ?? wallClock,
+            until: wallClock + EngineLog.alarmPause,
             count: (former?.count ?? 0) + 1
         )
         current[key] = (entry, now)

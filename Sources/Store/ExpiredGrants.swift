@@ -41,7 +41,7 @@ extension ExpiredGrants {
     /// No index orders grants by the end of their access token: each refresh would have to update it. Expired grants
     /// are either `retrying`, or `active` and overdue, and both have an index. In an outage these are all grants. Above
     /// the limit a count is an estimate: the share of the expired grants among those that were read, times the number
-    /// of all.
+    /// of all. See docs/decisions/0201-expired-grants-are-sampled.md.
     package struct Sample: Sendable {
         /// The number of grants that a sample reads at most.
         package static let limit = 4096

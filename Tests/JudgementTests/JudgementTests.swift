@@ -44,7 +44,14 @@ struct JudgementTests {
     }
 
     private static func alarm(_ kind: AlarmKind, client: String = "") -> CurrentAlarm {
-        CurrentAlarm(kind: kind, client: client, text: "text", since: now - .seconds(5), count: 2)
+        CurrentAlarm(
+            kind: kind,
+            client: client,
+            text: "text",
+            since: now - .seconds(5),
+            until: now + .seconds(3595),
+            count: 2
+        )
     }
 
     @Test("Without a concern the verdict is ok")
@@ -169,6 +176,45 @@ struct JudgementTests {
         #expect(object["client_id"] == .null)
         #expect(object["command"]?.string == "refresh-worker grants list --state retrying")
         #expect(object["runbook"]?.string == "docs/runbook.md#grants_expired")
+    }
+}
+
+@Suite("Alarms of other processes")
+struct PublishedAlarmsTests {
+    private let time = ManualTime()
+
+    private func alarm(_ kind: AlarmKind, client: String = "", lasting span: Duration = .seconds(3600)) -> CurrentAlarm {
+        CurrentAlarm(kind: kind, client: client, text: "text", since: time.now, until: time.now + span, count: 1)
+    }
+
+    @Test("are read as they were published, each cause once, until they end")
+    func published() async throws {
+        let store = InMemoryStore(timeSource: time)
+        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [])
+        let (fault, loop) = (alarm(.clientFault, client: "c"), alarm(.refreshLoop, lasting: .seconds(60)))
+        try await PublishedAlarms.publish([fault, loop], of: "a", in: store, at: time.now)
+        try await PublishedAlarms.publish([fault], of: "b", in: store, at: time.now)
+        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [fault, loop])
+        #expect(try await PublishedAlarms.read(from: store, at: time.now + .seconds(60)) == [fault])
+        try await PublishedAlarms.publish([], of: "a", in: store, at: time.now)
+        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [fault])
+        try await PublishedAlarms.publish([], of: "b", in: store, at: time.now)
+        #expect(try await PublishedAlarms.read(from: store, at: time.now) == [])
+    }
+
+    @Test("are published after a change and when their end has moved, and not for each new count")
+    func publication() {
+        var publication = AlarmPublication()
+        #expect(!publication.isNeeded(for: []))
+        var fault = alarm(.clientFault)
+        #expect(publication.isNeeded(for: [fault]))
+        publication.record([fault])
+        fault.count += 1
+        fault.until = fault.until + .seconds(600)
+        #expect(!publication.isNeeded(for: [fault]))
+        fault.until = fault.until + .seconds(1)
+        #expect(publication.isNeeded(for: [fault]))
+        #expect(publication.isNeeded(for: []))
     }
 }
 

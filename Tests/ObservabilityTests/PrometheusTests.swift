@@ -52,7 +52,14 @@ struct PrometheusTests {
             ),
             clients: [PrometheusReport.Client(id: "1-a.apps", breaker: .open, ceiling: 12.5)],
             alarms: [
-                CurrentAlarm(kind: .clientFault, client: "1-a.apps", text: "", since: ManualTime().now, count: 1)
+                CurrentAlarm(
+                    kind: .clientFault,
+                    client: "1-a.apps",
+                    text: "",
+                    since: ManualTime().now,
+                    until: ManualTime().now,
+                    count: 1
+                )
             ],
             verdict: PrometheusReport.Verdict(isWell: false, concerns: [(kind: "breaker_open", count: 1)]),
             certificateExpiresAt: Timestamp(secondsSince1970: 1_801_000_000)

@@ -68,6 +68,11 @@ extension CommandContext {
         let clientIDs = Set(configuration.clientIDs).union(stored.keys).sorted()
         let statistics: GrantStatistics
         if let grants { statistics = grants } else { statistics = try await store.grantStatistics(at: now) }
+        var process = process
+        let published = try await PublishedAlarms.read(from: store, at: now)
+        process.alarms += published.filter { alarm in
+            !process.alarms.contains { $0.kind == alarm.kind && $0.client == alarm.client }
+        }
         return StatusReport(
             at: now,
             statistics: statistics,

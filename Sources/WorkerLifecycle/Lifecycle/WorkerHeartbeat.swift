@@ -1,4 +1,5 @@
 package import Clocks
+import Judgement
 package import Observability
 package import RefreshEngine
 package import Secrets
@@ -100,9 +101,11 @@ package struct WorkerHeartbeat: Sendable {
     /// It uses the database more regularly than any other part, so it logs its loss and its return.
     package func run(by time: any TimeSource, onReport: @Sendable () -> Void) async {
         var availability = DatabaseAvailability()
+        var publication = AlarmPublication()
         await PeriodicTask.run(every: Self.interval, by: time) {
             do {
                 try await report()
+                try await publishAlarms(&publication, at: time.now)
                 if availability.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
                 engine?.reportStoreFailure(error, waiting: 0)
@@ -116,6 +119,13 @@ package struct WorkerHeartbeat: Sendable {
             raiseIncidents()
             onReport()
         }
+    }
+
+    /// Stores the current alarms, so that the command `status` sees them.
+    private func publishAlarms(_ publication: inout AlarmPublication, at now: Timestamp) async throws {
+        guard let alarms = log?.currentAlarms, publication.isNeeded(for: alarms) else { return }
+        try await PublishedAlarms.publish(alarms, of: workerName, in: store, at: now)
+        publication.record(alarms)
     }
 
     /// Raises an alarm for each incident of the store since the last call.

@@ -1,0 +1,107 @@
+package import Clocks
+import JSON
+package import Observability
+package import Store
+
+/// The current alarms of all workers, kept as a note in the store so that the command `status` sees them too.
+package struct PublishedAlarms: Equatable, Sendable {
+    private static let note = "alarms"
+    private static let tries = 3
+
+    private struct Entry: Equatable {
+        var worker: String
+        var alarm: CurrentAlarm
+    }
+
+    private var entries: [Entry] = []
+
+    /// Reads the alarms that are still current.
+    package static func read(from store: any GrantStore, at now: Timestamp) async throws -> [CurrentAlarm] {
+        let all = PublishedAlarms(try await store.note(note), at: now).entries.map(\.alarm)
+        // Workers that share a database often see the same cause.
+        return all.reduce(into: []) { found, alarm in
+            if !found.contains(where: { $0.kind == alarm.kind && $0.client == alarm.client }) { found.append(alarm) }
+        }
+    }
+
+    /// Replaces the alarms of one worker.
+    package static func publish(
+        _ alarms: [CurrentAlarm],
+        of worker: String,
+        in store: any GrantStore,
+        at now: Timestamp
+    ) async throws {
+        for _ in 0..<tries {
+            let former = try await store.note(note)
+            var published = PublishedAlarms(former, at: now)
+            published.entries.removeAll { $0.worker == worker }
+            published.entries += alarms.map { Entry(worker: worker, alarm: $0) }
+            let text = published.text
+            if text == former ?? PublishedAlarms().text { return }
+            if try await store.replaceNote(note, former, with: text) { return }
+        }
+    }
+
+    private init() {}
+
+    /// Reads a note; an entry that cannot be read is left out, such as one with a kind of a newer version.
+    private init(_ text: String?, at now: Timestamp) {
+        let stored = text.flatMap { JSONValue.object(in: $0.utf8) }?["alarms"]?.array ?? []
+        entries = stored.compactMap { entry in
+            guard let worker = entry["worker"]?.string, let kind = entry["kind"]?.string.flatMap(AlarmKind.init),
+                let client = entry["client"]?.string, let text = entry["text"]?.string,
+                let since = entry["since"]?.integer, let until = entry["until"]?.integer,
+                let count = entry["count"]?.integer, Timestamp(milliseconds: until) > now
+            else { return nil }
+            let alarm = CurrentAlarm(
+                kind: kind,
+                client: client,
+                text: text,
+                since: Timestamp(milliseconds: since),
+                until: Timestamp(milliseconds: until),
+                count: Int(count)
+            )
+            return Entry(worker: worker, alarm: alarm)
+        }
+    }
+
+    private var text: String {
+        var line = JSONLine()
+        line.array("alarms") { array in
+            for entry in entries {
+                array.object { object in
+                    object.field("worker", entry.worker)
+                    object.field("kind", entry.alarm.kind.rawValue)
+                    object.field("client", entry.alarm.client)
+                    object.field("text", entry.alarm.text)
+                    object.field("since", entry.alarm.since.milliseconds)
+                    object.field("until", entry.alarm.until.milliseconds)
+                    object.field("count", entry.alarm.count)
+                }
+            }
+        }
+        return line.text
+    }
+}
+
+/// Decides when a worker publishes its alarms: after a change, and before they would count as over.
+package struct AlarmPublication: Sendable {
+    /// The alarms that were published, without their counts, which change with each refused grant.
+    private var published: [CurrentAlarm] = []
+
+    /// Alarms are published again when their end has moved by so much.
+    private static let precision: Duration = .seconds(600)
+
+    package init() {}
+
+    package func isNeeded(for alarms: [CurrentAlarm]) -> Bool {
+        guard alarms.count == published.count else { return true }
+        return zip(alarms, published).contains { next, former in
+            next.kind != former.kind || next.client != former.client || next.until - former.until > Self.precision
+        }
+    }
+
+    package mutating func record(_ alarms: [CurrentAlarm]) {
+        published = alarms
+    }
+}
