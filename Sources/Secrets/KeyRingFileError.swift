@@ -65,7 +65,9 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         case .openToOthers(let mode):
             "is readable by others (mode \(Self.octal(mode))): run: chmod 600 \(path)"
         case .foreignOwner(let owner, let user):
-            "belongs to user id \(owner), but user id \(user) is running: run as its owner, or: chown \(user) \(path)"
+            // A file that root takes over locks out the service.
+            "belongs to user id \(owner), but user id \(user) is running: run the command as the owner: "
+                + "runuser -u \"$(id -nu \(owner))\" -- refresh-worker …"
         case .tooLarge(let limit):
             "is larger than \(limit) bytes: it is not a key file, or has retired keys to remove"
         case .malformedLine(let expectation):

@@ -54,7 +54,7 @@ extension Doctor {
             }
             let folder = FileStatus.folder(of: path)
             guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
-                let advice = "run as its owner, user id \(status.owner)"
+                let advice = "run as its owner: runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker doctor"
                 return (.fault(Self.subject, "\(path) cannot be read and written by this user: \(advice)"), false)
             }
             guard FileStatus.mayWrite(folder) else {

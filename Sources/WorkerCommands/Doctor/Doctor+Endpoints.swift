@@ -1,6 +1,7 @@
 import Clocks
 import GoogleOAuth
 import HTTPClient
+import Secrets
 import WorkerConfiguration
 import WorkerLifecycle
 
@@ -8,6 +9,9 @@ import WorkerLifecycle
 extension Doctor {
     /// Long enough for a slow network, short enough for a person who waits.
     private static let deadline: Duration = .seconds(10)
+
+    /// It is fetched with GET, so that its answer to a POST says little.
+    private static let securityEventsName = "security events"
 
     private var endpoints: [(name: String, endpoint: Endpoint)] {
         let configuration = context.configuration
@@ -17,10 +21,10 @@ extension Doctor {
             ("tokeninfo endpoint", configured.tokeninfo), ("revocation endpoint", configured.revocation),
         ]
         guard configuration.publicListener != nil else { return always }
-        return always + [("security events", configuration.securityEventsEndpoint)]
+        return always + [(Self.securityEventsName, configuration.securityEventsEndpoint)]
     }
 
-    /// Sends a request without content to all endpoints at once.
+    /// Asks all endpoints at once: the token endpoint with a made-up token, the others without content.
     ///
     /// It does not reveal or end anything.
     func endpointDiagnoses() async -> [Diagnosis] {
@@ -49,14 +53,39 @@ extension Doctor {
         over http: HTTPClient
     ) async -> [Diagnosis] {
         do throws(HTTPFailure) {
-            let request = HTTPRequest(method: .post, endpoint: endpoint, body: HTTPBody([]))
+            let probe = isFirst ? tokenProbe(of: endpoint) : nil
+            let request = probe?.request ?? HTTPRequest(method: .post, endpoint: endpoint, body: HTTPBody([]))
             let response = try await http.send(request, deadline: Self.deadline)
-            let answer = Diagnosis.ok(name, "\(endpoint) answers (status \(response.status))", isAboutEndpoint: true)
+            let answer = probe?.diagnosis(of: response) ?? Self.check(name, endpoint, status: response.status)
             guard isFirst, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }
             return [answer, Self.checkSkew(now: context.time.now, endpointTime: date)]
         } catch {
             let text = "\(endpoint): \(error.message): \(Self.remedy(for: error.kind))"
             return [.fault(name, text, isAboutEndpoint: true)]
+        }
+    }
+
+    private func tokenProbe(of endpoint: Endpoint) -> TokenEndpointProbe {
+        let clientID = context.configuration.clientIDs.first
+        var secret: Secret?
+        do throws(CommandFailure) {
+            let secrets = try CommandContext.clientSecrets(of: context.configuration).secrets
+            secret = clientID.flatMap { secrets[$0] }
+        } catch {
+            // The check of the client secret reports it.
+        }
+        return TokenEndpointProbe(endpoint: endpoint, clientID: clientID, clientSecret: secret)
+    }
+
+    /// Judges the answer of another endpoint to a request without content.
+    static func check(_ name: String, _ endpoint: Endpoint, status: Int) -> Diagnosis {
+        let answer = "\(endpoint) answers (status \(status))"
+        guard name != securityEventsName else { return .ok(name, answer, isAboutEndpoint: true) }
+        switch status {
+        case 300..<400:
+            return .fault(name, "\(answer): it redirects, which the worker does not follow: correct the address", isAboutEndpoint: true)
+        case 404: return .fault(name, "\(answer): its path is wrong: correct the address", isAboutEndpoint: true)
+        default: return .ok(name, answer, isAboutEndpoint: true)
         }
     }
 

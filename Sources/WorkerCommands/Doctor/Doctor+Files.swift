@@ -152,7 +152,8 @@ extension Doctor {
     private var clientIDs: [Diagnosis] {
         let subject = "client id"
         guard !configuration.clientIDs.isEmpty else {
-            return [.ok(subject, "none is configured: each grant must carry its own")]
+            let advice = "name the client id of your iOS app with --client-id"
+            return [.warning(subject, "none is configured, so only grants that carry their own are refreshed: \(advice)")]
         }
         let isGoogle = Self.isGoogles(configuration.endpoints.token)
         return configuration.clientIDs.map { id in

@@ -7,14 +7,21 @@ import WorkerLifecycle
 
 /// The checks of the files and settings that the listeners and the notices need.
 extension Doctor {
+    /// The folder that systemd creates for the service (`RuntimeDirectory=`).
+    private static let runtimeFolder = "/run/refresh-worker"
+
     private var configuration: Configuration { context.configuration }
 
     func servingDiagnoses() -> [Diagnosis] {
-        [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
+        startDiagnoses + [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
             + listeners
     }
 
     private var appSecret: Diagnosis? {
+        // Without any secret, the settings are a fault already.
+        guard configuration.jwtSecretFile != nil || context.inputs.environment[Setting.jwtSecretName] != nil else {
+            return nil
+        }
         guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
         let source = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
         return check("app's token secret") { () throws in
@@ -46,7 +53,10 @@ extension Doctor {
     }
 
     private var services: Diagnosis? {
-        guard let path = configuration.servicesFile else { return nil }
+        guard let path = configuration.servicesFile else {
+            guard configuration.internalListener != nil else { return nil }
+            return .ok("services", "none: the internal listener vends no tokens without --services-file")
+        }
         return check("services") { () throws in
             let count = try context.readServices().count
             return "\(path) names \(count == 1 ? "1 service" : "\(count) services")"
@@ -65,9 +75,8 @@ extension Doctor {
         guard let path = configuration.internalCertificateFile else { return nil }
         let subject = "internal certificate"
         do {
-            guard let certificate = try context.readInternalCertificate() else {
-                return .fault(subject, "\(path) has no key: name its file with --internal-key")
-            }
+            // Without a key, the settings are a fault already.
+            guard let certificate = try context.readInternalCertificate() else { return nil }
             guard let concern = CertificateProblem(certificate, at: context.time.now) else {
                 return .ok(subject, "\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
             }
@@ -117,16 +126,8 @@ extension Doctor {
     private var listeners: [Diagnosis] {
         [
             configuration.publicListener.map { examine("public listener", $0) },
-            configuration.internalListener.map(examineInternal),
+            configuration.internalListener.map { examine("internal listener", $0) },
         ].compactMap(\.self)
-    }
-
-    private func examineInternal(_ location: ListenerLocation) -> Diagnosis {
-        let subject = "internal listener"
-        if case .own(let address) = location, let problem = configuration.internalTLSProblem(at: address) {
-            return .fault(subject, problem)
-        }
-        return examine(subject, location)
     }
 
     private func examine(_ subject: String, _ location: ListenerLocation) -> Diagnosis {
@@ -160,10 +161,10 @@ extension Doctor {
                 return .ok(subject, "\(path) exists: the worker uses it, if it runs")
             }
             guard try FileStatus.of(folder)?.kind == .folder else {
-                return .warning(
-                    subject,
-                    "\(folder) does not exist: systemd creates /run/refresh-worker at the start; create any other one yourself"
-                )
+                guard folder == Self.runtimeFolder else {
+                    return .fault(subject, "\(folder) does not exist: create it, and let the worker's user write to it")
+                }
+                return .warning(subject, "\(folder) does not exist: systemd creates it at the start of the service")
             }
             guard FileStatus.mayWrite(folder) else {
                 return .fault(subject, "\(path) cannot be created: let the worker's user write to \(folder)")

@@ -12,6 +12,7 @@ struct Doctor: Sendable {
             diagnoses.forEach(report)
             all += diagnoses
         }
+        add(becomeServiceUser())
         add(try await BlockingCallQueue.files.run { fileDiagnoses() + servingDiagnoses() })
         add(try await databaseDiagnoses())
         add(try await BlockingCallQueue.files.run { spillDiagnoses() })

@@ -126,7 +126,9 @@ extension CommandSpecification {
             """
             Checks the configuration, the modes and owners of files, the key ring, the secrets and the services of the \
             listeners, their addresses, the database and its spill files, the clock, the client ids and the endpoints, \
-            and gives advice for each fault. It changes nothing.
+            and gives advice for each fault. It changes nothing. It refuses the settings that the daemon refuses. It \
+            asks the token endpoint with a made-up token, which shows if the endpoint knows the client id. If root runs \
+            it, it checks as the owner of the database or of the key ring.
             """
         ],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },

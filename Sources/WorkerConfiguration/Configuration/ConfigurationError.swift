@@ -1,17 +1,17 @@
 /// All problems of the configuration, so that they can be fixed in one go.
 package struct ConfigurationError: Error, Equatable, Sendable {
     /// One mistake and its origin.
-    struct Problem: Equatable, Sendable, CustomStringConvertible {
+    package struct Problem: Equatable, Sendable, CustomStringConvertible {
         /// The origin of the mistake: a flag, a variable, `file:line` or a credential.
-        let origin: String
-        let message: String
+        package let origin: String
+        package let message: String
         /// `true` if a file could not be read for a reason that may pass.
         var mayPass = false
 
-        var description: String { "\(origin): \(message)" }
+        package var description: String { "\(origin): \(message)" }
     }
 
-    let problems: [Problem]
+    package let problems: [Problem]
 
     /// After a file that could not be read, the settings that are missing may be in it.
     package var exitCode: ExitCode { problems.contains(where: \.mayPass) ? .inputOutput : .configuration }

@@ -1,10 +1,12 @@
 import Foundation
 import Glibc
+import GoogleOAuth
 import TestSupport
 import Testing
 
 @testable import WorkerCommands
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite(
     "Doctor on endpoints",
@@ -27,8 +29,41 @@ struct DoctorEndpointTests {
             try OpenSSL.makeCertificate("good", in: fixture)
             let diagnoses = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
             #expect(diagnoses.map(\.severity) == [.ok, .warning, .ok, .ok, .ok], "\(diagnoses)")
-            #expect(diagnoses.first?.text.contains("status 401") == true)
+            #expect(diagnoses.first?.text.contains("answers 401 invalid_client to a made-up client id") == true)
             #expect(diagnoses.dropFirst().first?.subject == "clock and endpoint")
+        }
+    }
+
+    @Test("an address that is not that of the endpoint is a fault", arguments: ["404 Not Found", "302 Found"])
+    func wrongAddress(status: String) async throws {
+        try await OperatorFixture.with { fixture in
+            let server = try RefusingServer(status: status, date: "Sun, 06 Nov 1994 08:49:37 GMT", body: "<html>")
+            defer { server.stop() }
+            try OpenSSL.makeCertificate("good", in: fixture)
+            let diagnoses = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
+            #expect(diagnoses.map(\.severity) == [.fault, .warning, .fault, .fault, .fault], "\(diagnoses)")
+            #expect(Diagnosis.exitCode(of: diagnoses) == .googleUnreachable)
+        }
+    }
+
+    @Test(
+        "the answer to a made-up token is judged",
+        arguments: [
+            (400, "invalid_grant", Diagnosis.Severity.ok, "knows the client id '1-a'"),
+            (401, "invalid_client", .fault, "refuses the client id '1-a'"),
+            (400, "deleted_client", .fault, "refuses the client id '1-a'"),
+            (400, "invalid_request", .warning, "expected invalid_grant"), (401, nil, .fault, "not a token endpoint"),
+            (404, nil, .fault, "the path is wrong"), (404, "invalid_grant", .fault, "the path is wrong"),
+            (302, nil, .fault, "redirect"), (200, nil, .fault, "not a token endpoint"), (503, nil, .warning, "later"),
+            (429, nil, .warning, "later"),
+        ] as [(Int, String?, Diagnosis.Severity, String)]
+    )
+    func judged(status: Int, code: String?, severity: Diagnosis.Severity, text: String) async throws {
+        try await OperatorFixture.with { fixture in
+            let endpoint = try fixture.context().configuration.endpoints.token
+            let probe = TokenEndpointProbe(endpoint: endpoint, clientID: "1-a", clientSecret: nil)
+            let diagnosis = probe.diagnosis(status: status, code: code)
+            #expect(diagnosis.severity == severity && diagnosis.text.contains(text), "\(diagnosis)")
         }
     }
 
@@ -104,7 +139,7 @@ private final class RefusingServer: Sendable {
     let port: Int
     private let listener: Int32
 
-    init(date: String) throws {
+    init(status: String = "401 No", date: String, body: String = #"{"error":"invalid_client"}"#) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.listener = listener
         var address = sockaddr_in()
@@ -118,7 +153,7 @@ private final class RefusingServer: Sendable {
         }
         guard result == 0 else { throw Failure() }
         port = Int(UInt16(bigEndian: address.sin_port))
-        let answer = Array("HTTP/1.1 401 No\r\nDate: \(date)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8)
+        let answer = Array("HTTP/1.1 \(status)\r\nDate: \(date)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)".utf8)
         let noSignal = Int32(MSG_NOSIGNAL)
         Thread.detachNewThread {
             while true {

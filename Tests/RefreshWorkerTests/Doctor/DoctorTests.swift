@@ -31,7 +31,7 @@ struct DoctorTests {
         try await OperatorFixture.with { fixture in
             try await setUp(fixture)
             try fixture.write("REFRESH_WORKER_LOG_LEVEL=error\n", to: "conf")
-            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf"))])
+            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf")), (.clientID, "1-a")])
             #expect(diagnoses.filter { $0.severity != .ok } == [])
             let subjects = Set(diagnoses.map(\.subject))
             #expect(subjects.isSuperset(of: ["configuration", "key ring", "database", "database content"]))
@@ -149,13 +149,13 @@ struct DoctorTests {
     func noDatabase() async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
-            let diagnoses = try await diagnose(fixture)
+            let diagnoses = try await diagnose(fixture, [(.clientID, "1-a")])
             #expect(diagnoses.filter { $0.severity == .warning }.map(\.subject) == ["database"])
             #expect(Diagnosis.exitCode(of: diagnoses) == .success)
             #expect(try fixture.names == ["keys"])
 
             try fixture.write("", to: "grants.sqlite")
-            #expect(try await diagnose(fixture).allSatisfy { $0.severity == .ok })
+            #expect(try await diagnose(fixture, [(.clientID, "1-a")]).allSatisfy { $0.severity == .ok })
             #expect(try FileStatus.of(fixture.database)?.size == 0)
         }
     }
@@ -166,7 +166,7 @@ struct DoctorTests {
             try await setUp(fixture)
             _ = try KeyRingFile.addPending(path: fixture.keyFile)
             try fixture.write("", to: "conf", mode: 0o666)
-            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf"))])
+            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf")), (.clientID, "1-a")])
             #expect(diagnoses.filter { $0.severity != .ok }.map(\.subject) == ["configuration", "key ring"])
         }
     }

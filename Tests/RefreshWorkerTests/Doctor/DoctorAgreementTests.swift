@@ -1,0 +1,130 @@
+import Clocks
+import Foundation
+import HTTPClient
+import Secrets
+import Store
+import Testing
+
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
+
+@Suite("Doctor refuses what the daemon refuses", .timeLimit(.minutes(10)))
+struct DoctorAgreementTests {
+    /// A configuration, and whether a worker starts with it.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var settings: [Setting.Name: String]
+        /// Files to write instead of the valid ones: content and mode.
+        var files: [String: (text: String, mode: Int)] = [:]
+        let starts: Bool
+
+        init(
+            _ name: String,
+            _ settings: [Setting.Name: String] = [:],
+            files: [String: (text: String, mode: Int)] = [:],
+            starts: Bool
+        ) {
+            testDescription = name
+            self.settings = settings
+            self.files = files
+            self.starts = starts
+        }
+    }
+
+    private static let secret = String(repeating: "s", count: 32)
+    private static let app: [Setting.Name: String] = [
+        .listen: "127.0.0.1:0", .jwtSecretFile: "ROOT/jwt", .clientID: "1-a", .trustedProxy: "127.0.0.1",
+    ]
+    private static let services = #"{"services": [{"name": "a", "credential_sha256": "\#(String(repeating: "0", count: 64))", "scopes": ["*"], "users": ["*"]}]}"#
+
+    private static func with(_ base: [Setting.Name: String], _ more: [Setting.Name: String?]) -> [Setting.Name: String] {
+        base.merging(more.compactMapValues(\.self)) { $1 }.filter { !(more.keys.contains($0.key) && more[$0.key] == .some(nil)) }
+    }
+
+    private static let cases: [Case] = [
+        Case("nothing but a key ring", starts: true),
+        Case("no key ring", [.keyFile: "ROOT/none"], starts: false),
+        Case("a key ring that others can read", files: ["keys": ("", 0o644)], starts: false),
+        Case("the app's routes", app, starts: true),
+        Case("no secret", with(app, [.jwtSecretFile: nil]), starts: false),
+        Case("a short secret", app, files: ["jwt": ("short", 0o600)], starts: false),
+        Case("a secret that others can read", app, files: ["jwt": (secret, 0o644)], starts: false),
+        Case("no client id", with(app, [.clientID: nil]), starts: false),
+        Case("the internal listener without services", [.listenInternal: "127.0.0.1:0"], starts: true),
+        Case("with services", [.listenInternal: "127.0.0.1:0", .servicesFile: "ROOT/services"], starts: true),
+        Case(
+            "with services that are damaged",
+            [.listenInternal: "127.0.0.1:0", .servicesFile: "ROOT/services"],
+            files: ["services": ("{", 0o600)],
+            starts: false
+        ),
+        Case("services that are missing", [.listenInternal: "127.0.0.1:0", .servicesFile: "ROOT/none"], starts: false),
+        Case("tokens in the clear", [.listenInternal: "0.0.0.0:0", .servicesFile: "ROOT/services"], starts: false),
+        Case(
+            "a certificate without a key",
+            [.listenInternal: "127.0.0.1:0", .internalCertificate: "ROOT/services"],
+            starts: false
+        ),
+        Case(
+            "a key without a certificate",
+            [.listenInternal: "127.0.0.1:0", .internalKey: "ROOT/services"],
+            starts: false
+        ),
+        Case("a socket in no folder", [.listenInternal: "unix:/nowhere/at/all/socket"], starts: false),
+        Case("notices", [.noticeURL: "http://127.0.0.1:9/", .noticeSecretFile: "ROOT/notices"], starts: true),
+        Case("notices without a secret", [.noticeURL: "http://127.0.0.1:9/"], starts: false),
+        Case(
+            "notices with a short secret",
+            [.noticeURL: "http://127.0.0.1:9/", .noticeSecretFile: "ROOT/notices"],
+            files: ["notices": ("short", 0o600)],
+            starts: false
+        ),
+        Case("client secrets that are missing", [.clientSecretFile: "ROOT/none", .clientID: "1-a"], starts: false),
+        Case("a metrics log in no folder", [.metricsLog: "ROOT/none/log"], starts: false),
+        Case("a database that is a folder", [.database: "ROOT"], starts: false),
+        Case("a database of something else", files: ["grants.sqlite": ("something else", 0o600)], starts: false),
+        Case("a database in no folder", [.database: "ROOT/none/grants"], starts: false),
+    ]
+
+    @Test("both decide alike", arguments: cases)
+    func agree(_ one: Case) async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            for (name, text) in ["jwt": Self.secret, "notices": Self.secret, "services": Self.services] {
+                try fixture.write(text, to: name)
+            }
+            for (name, file) in one.files {
+                if file.text.isEmpty { try fixture.chmod(name, file.mode) } else { try fixture.write(file.text, to: name, mode: file.mode) }
+            }
+            let flags = one.settings.map { ($0.key, $0.value.replacing("ROOT", with: fixture.root)) }
+            let context = try fixture.context(flags)
+            let found = try await faults(context)
+            #expect(found.isEmpty == one.starts, "doctor: \(found)")
+            let refusal = await refusal(context)
+            #expect((refusal == nil) == one.starts, "daemon: \(refusal ?? "starts")")
+        }
+    }
+
+    private func faults(_ context: CommandContext) async throws -> [Diagnosis] {
+        let doctor = Doctor(context: context)
+        let all = doctor.fileDiagnoses() + doctor.servingDiagnoses() + (try await doctor.databaseDiagnoses())
+        return all.filter { $0.severity == .fault }
+    }
+
+    /// Starts a daemon as far as its listeners, and ends it again; returns the reason if it does not start.
+    private func refusal(_ context: CommandContext) async -> String? {
+        do {
+            try context.configuration.checkServing(environment: context.inputs.environment)
+            let notifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
+            let worker = try await WorkerDaemon(context: context, reporter: .silent).openWorker(notifier)
+            await worker.listeners?.drain(within: .zero)
+            await worker.listeners?.stop(within: .zero)
+            worker.http.shutDown()
+            await worker.store.close()
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+}
