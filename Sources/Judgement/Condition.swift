@@ -41,8 +41,9 @@ package enum Condition: String, CaseIterable, Sendable {
     /// A command that shows more.
     package var command: String {
         switch self {
-        case .grantsExpired, .manyRetrying, .clientWithoutSuccess, .grantsOverdue:
-            "refresh-worker grants list --state retrying"
+        case .grantsExpired, .clientWithoutSuccess: "refresh-worker grants list --expired --sort since"
+        case .manyRetrying: "refresh-worker grants list --state retrying"
+        case .grantsOverdue: "refresh-worker grants list --sort due --limit 20"
         case .breakerOpen, .invalidGrantWave, .clientPaused, .clientSlowed, .noWorker, .refreshTokensEnding, .grantsIdle:
             "refresh-worker status --json"
         case .workerLacksKey, .keysMissing: "refresh-worker keys list"
