@@ -72,11 +72,12 @@ package final class EngineLog: Sendable {
         at now: Timestamp
     ) -> RefreshEvent {
         let latency = refresh.report?.latency
+        let reason = committed.decision.grant?.reason ?? .none
         return RefreshEvent(
             grant: refresh.refresh.grant.id.description,
             outcome: committed.decision.outcome,
             verdict: committed.result.code,
-            reason: committed.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
+            reason: reason == .none ? "" : reason.rawValue,
             attempt: refresh.refresh.grant.attempts + 1,
             lateness: refresh.refresh.dueAt.map { now - $0 - (latency ?? .zero) } ?? .zero,
             rotated: committed.decision.events.contains { $0.kind == .rotated },
@@ -92,12 +93,12 @@ package final class EngineLog: Sendable {
         guard !events.isEmpty else { return }
         metrics.record(events)
         counters.record(events)
-        for event in events {
+        for index in events.indices {
             diagnostics.debug(
                 "refresh",
                 [
-                    "grant": event.grant, "outcome": event.outcome.rawValue, "verdict": event.verdict,
-                    "reason": event.reason,
+                    "grant": events[index].grant, "outcome": events[index].outcome.rawValue,
+                    "verdict": events[index].verdict, "reason": events[index].reason,
                 ]
             )
         }

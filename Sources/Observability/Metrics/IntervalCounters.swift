@@ -24,11 +24,11 @@ package final class IntervalCounters: Sendable {
     package func record(_ refreshes: [RefreshEvent]) {
         lifetime.record(refreshes)
         state.withLock { state in
-            for event in refreshes {
-                state.outcomes[event.outcome, default: 0] += 1
-                state.lateness.record(event.lateness.wholeMilliseconds)
-                if let latency = event.latency { state.latency.record(latency.wholeMilliseconds) }
+            for index in refreshes.indices {
+                state.lateness.record(refreshes[index].lateness.wholeMilliseconds)
+                if let latency = refreshes[index].latency { state.latency.record(latency.wholeMilliseconds) }
             }
+            for (outcome, count) in refreshes.outcomes { state.outcomes[outcome, default: 0] += count }
         }
     }
 
@@ -49,5 +49,23 @@ package final class IntervalCounters: Sendable {
                 lateness: Percentiles(state.lateness)
             )
         }
+    }
+}
+
+extension [RefreshEvent] {
+    /// The outcomes with their numbers; an outcome that comes again after another one is listed again.
+    ///
+    /// Most refreshes of a batch have the same outcome, so they are counted together.
+    var outcomes: [(RefreshOutcome, Int)] {
+        var runs: [(RefreshOutcome, Int)] = []
+        for index in indices {
+            let outcome = self[index].outcome
+            if let last = runs.last, last.0 == outcome {
+                runs[runs.count - 1].1 += 1
+            } else {
+                runs.append((outcome, 1))
+            }
+        }
+        return runs
     }
 }

@@ -27,9 +27,10 @@ package struct MetricsLog: Sendable {
     /// Writes the lines of refreshes that ended together, which begin with the same fields.
     package func record(_ refreshes: [RefreshEvent]) {
         let beginning = RefreshEvent.beginning(at: time.now, worker: worker)
-        for refresh in refreshes {
+        // By index, here and in the counters: an event with its texts is costly to copy.
+        for index in refreshes.indices {
             var line = JSONLine(continuing: beginning)
-            refresh.write(into: &line)
+            refreshes[index].write(into: &line)
             sink.write(line)
         }
     }

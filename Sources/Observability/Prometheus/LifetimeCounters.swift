@@ -39,10 +39,10 @@ package final class LifetimeCounters: Sendable {
 
     func record(_ refreshes: [RefreshEvent]) {
         state.withLock { counts in
-            for event in refreshes {
-                counts.refreshes[event.outcome, default: 0] += 1
-                if let latency = event.latency { counts.refreshDuration.record(latency) }
+            for index in refreshes.indices {
+                if let latency = refreshes[index].latency { counts.refreshDuration.record(latency) }
             }
+            for (outcome, count) in refreshes.outcomes { counts.refreshes[outcome, default: 0] += count }
         }
     }
 
