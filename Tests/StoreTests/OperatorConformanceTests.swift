@@ -68,7 +68,9 @@ struct OperatorConformanceTests {
             let expected: [GrantRetry.Outcome] = [
                 .ended, .ended, .awaitingConfirmation, .accountDisabled, .inFlight, .noRefreshToken,
             ]
-            for (number, outcome) in zip(Int64(1)..., expected) { #expect(try await retry(number, in: store) == outcome) }
+            for (number, outcome) in zip(Int64(1)..., expected) {
+                #expect(try await retry(number, in: store) == outcome)
+            }
             #expect(try await store.grants(after: nil, in: nil, atMost: 10) == before)
             #expect(try await retry(4, includesDisabledAccounts: true, in: store) == .due)
             // A lease that has ended belongs to a worker that died.

@@ -191,7 +191,8 @@ struct KeyRingMonitorTests {
             }
             #expect(before?.message.contains("keys retire --lost") == true)
             #expect(try await context.run(.retireKey(id: "\(old)", isLost: true)) == .success)
-            await #expect(throws: VendingFailure.unreadable(.unknownKey(old))) {
+            let after = CommandFailure(VendingFailure.unreadable(.unknownKey(old)), ofUser: "user 1")
+            await #expect(throws: after) {
                 _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
             }
         }
