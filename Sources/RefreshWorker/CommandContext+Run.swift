@@ -28,12 +28,12 @@ extension CommandContext {
         case .replayNotices(let user, let span, let isJSON):
             try await replayNotices(of: user, within: span, isJSON: isJSON)
         case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
-        case .makeCredential(let service): try makeCredential(of: service)
-        case .makeHandle(let service, let user): try makeHandle(of: user, for: service)
+        case .makeCredential(let service, let isJSON): try makeCredential(of: service, isJSON: isJSON)
+        case .makeHandle(let service, let user, let isJSON): try makeHandle(of: user, for: service, isJSON: isJSON)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .watchStatus(let isJSON): try await watchStatus(asJSON: isJSON)
         case .examine: try await examine()
-        case .backUp(let file): try await backUp(to: file)
+        case .backUp(let file, let isJSON): try await backUp(to: file, isJSON: isJSON)
         case .copyStore(let source, let target): try await copyStore(from: source, to: target)
         case .recoverResults(let file): try await recoverResults(from: file)
         case .importGrants(let file, let replaces, let isDryRun, let isJSON):

@@ -116,6 +116,9 @@ struct CommandLineTests {
                 )
             ),
             (["backup", "f"], .backUp(file: "f")),
+            (["backup", "f", "--json"], .backUp(file: "f", isJSON: true)),
+            (["services", "credential", "m", "--json"], .makeCredential(service: "m", isJSON: true)),
+            (["services", "handle", "m", "u", "--json"], .makeHandle(service: "m", user: "u", isJSON: true)),
             (["version"], .showVersion),
             (["--version"], .showVersion),
         ] as [([String], Command)]

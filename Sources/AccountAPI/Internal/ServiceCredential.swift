@@ -1,4 +1,4 @@
-private import JSON
+package import JSON
 package import Secrets
 
 /// A new credential for a service, and its entry for the services file.
@@ -11,17 +11,28 @@ package struct ServiceCredential: Sendable {
     /// The secret that the service presents; printed once and not stored.
     package let secret: Secret
     /// The service's entry for the services file, which allows it everything until it is edited.
-    package let entry: String
+    package var entry: String {
+        var line = JSONLine()
+        writeEntry(to: &line)
+        return line.text
+    }
+
+    private let name: String
+    private let digest: String
 
     /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
     package init?(forService name: String) throws(SealError) {
         guard name.isPlainID else { return nil }
         secret = try .randomText(prefix: Self.prefix, byteCount: 32)
-        var line = JSONLine()
+        self.name = name
+        digest = Hexadecimal.encode(Digest.sha256(Array(secret.reveal().utf8)))
+    }
+
+    /// Adds the fields of ``entry`` to an object.
+    package func writeEntry(to line: inout JSONLine) {
         line.field("name", name)
-        line.field("credential_sha256", Hexadecimal.encode(Digest.sha256(Array(secret.reveal().utf8))))
+        line.field("credential_sha256", digest)
         line.array("scopes") { $0.element("*") }
         line.array("users") { $0.element("*") }
-        entry = line.text
     }
 }

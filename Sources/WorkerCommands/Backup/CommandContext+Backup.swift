@@ -1,3 +1,4 @@
+import JSON
 import SQLiteStore
 import Store
 package import WorkerConfiguration
@@ -5,7 +6,7 @@ import WorkerLifecycle
 
 /// `backup FILE`: copies the database while workers continue.
 extension CommandContext {
-    package func backUp(to file: String) async throws -> ExitCode {
+    package func backUp(to file: String, isJSON: Bool = false) async throws -> ExitCode {
         guard let database = configuration.database.file else {
             throw CommandFailure(notBackedUp: configuration.database, to: file)
         }
@@ -24,10 +25,17 @@ extension CommandContext {
                 throw CommandFailure(notBackedUp: error)
             }
         }
-        let size = try FileStatus.of(file).map { ByteCount.text($0.size) } ?? "0 bytes"
+        let bytes = try FileStatus.of(file)?.size ?? 0
+        guard !isJSON else {
+            var line = JSONLine()
+            line.field("file", file)
+            line.field("bytes", bytes)
+            Output.standard.line(line.bytes)
+            return .success
+        }
         Output.standard.line(
             """
-            copied the database to \(file), \(size)
+            copied the database to \(file), \(ByteCount.text(bytes))
             Its tokens stay sealed: the copy is useless without the key ring. Keep both, in different places.
             """
         )

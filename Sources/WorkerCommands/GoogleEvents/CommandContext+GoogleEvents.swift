@@ -1,5 +1,6 @@
 import GoogleOAuth
 import HTTPClient
+import JSON
 package import WorkerConfiguration
 import WorkerLifecycle
 
@@ -18,7 +19,8 @@ extension CommandContext {
                 try await stream.register(url: target)
                 Output.standard.line("registered: Google posts security events to \(target)")
             case .status:
-                Output.standard.line(Self.text(of: try await stream.state()))
+                let state = try await stream.state()
+                Output.standard.line(options.isJSON ? Self.json(of: state).text : Self.text(of: state))
             case .verify(let state):
                 try await stream.verify(state: state)
                 Output.standard.line(
@@ -59,6 +61,17 @@ extension CommandContext {
         for type in missing { lines.append("missing \(type)") }
         if !missing.isEmpty { lines.append("run google-events register to ask for those as well") }
         return lines.joined(separator: "\n")
+    }
+
+    private static func json(of state: SecurityEventStream.StreamState) -> JSONLine {
+        var line = JSONLine()
+        line.fieldOrNull("status", state.status)
+        line.fieldOrNull("url", state.url)
+        line.array("events") { array in state.events.forEach { array.element($0) } }
+        line.array("missing") { array in
+            for type in SecurityEvent.EventType.all where !state.events.contains(type) { array.element(type) }
+        }
+        return line
     }
 
     private static func exitCode(of failure: SecurityEventStreamFailure) -> ExitCode {

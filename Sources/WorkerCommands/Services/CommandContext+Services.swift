@@ -1,4 +1,5 @@
 import AccountAPI
+import JSON
 import Observability
 import Secrets
 package import WorkerConfiguration
@@ -7,10 +8,18 @@ import WorkerLifecycle
 /// The commands about the services that tokens are vended to.
 extension CommandContext {
     /// `services credential`: makes a credential for a service.
-    package func makeCredential(of service: String) throws -> ExitCode {
+    package func makeCredential(of service: String, isJSON: Bool) throws -> ExitCode {
         guard let credential = try ServiceCredential(forService: service) else {
             let problem = "a service's name \(ServiceCredential.nameRule)"
             throw CommandFailure(.badData, problem)
+        }
+        guard !isJSON else {
+            var line = JSONLine()
+            line.field("service", service)
+            line.field("credential", credential.secret.reveal())
+            line.object("entry") { credential.writeEntry(to: &$0) }
+            Output.standard.line(line.bytes)
+            return .success
         }
         Output.standard.line("credential  \(credential.secret.reveal())")
         Output.standard.line("entry       \(credential.entry)")
@@ -18,8 +27,17 @@ extension CommandContext {
     }
 
     /// `services handle`: prints the handle of a user for a service.
-    package func makeHandle(of user: String, for service: String) throws -> ExitCode {
-        Output.standard.line(try handle(of: user, for: service))
+    package func makeHandle(of user: String, for service: String, isJSON: Bool) throws -> ExitCode {
+        let handle = try handle(of: user, for: service)
+        guard isJSON else {
+            Output.standard.line(handle)
+            return .success
+        }
+        var line = JSONLine()
+        line.field("service", service)
+        line.field("user_id", user)
+        line.field("handle", handle)
+        Output.standard.line(line.bytes)
         return .success
     }
 

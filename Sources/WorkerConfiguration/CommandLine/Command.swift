@@ -25,12 +25,12 @@ package enum Command: Equatable, Sendable {
     case retireKey(id: String, isLost: Bool)
     case replayNotices(user: String?, within: Duration, isJSON: Bool = false)
     case manageGoogleEvents(GoogleEventsOptions)
-    case makeCredential(service: String)
-    case makeHandle(service: String, user: String)
+    case makeCredential(service: String, isJSON: Bool = false)
+    case makeHandle(service: String, user: String, isJSON: Bool = false)
     case showStatus(isJSON: Bool)
     case watchStatus(isJSON: Bool)
     case examine
-    case backUp(file: String)
+    case backUp(file: String, isJSON: Bool = false)
     /// Both are a path, an address or `url-file:FILE`.
     case copyStore(from: String, to: String)
     case recoverResults(file: String)

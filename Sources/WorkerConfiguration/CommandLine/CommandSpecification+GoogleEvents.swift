@@ -66,7 +66,7 @@ extension CommandSpecification {
         words: ["google-events", "status"],
         summary: "show where Google posts events, which ones, and whether the stream is enabled",
         discussion: ["While a stream is disabled, events are neither sent nor kept; register enables it."],
-        options: access,
+        options: access + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
             Example(
@@ -116,7 +116,8 @@ extension CommandSpecification {
         GoogleEventsOptions(
             action: action,
             serviceAccountFile: arguments.options["service-account-file"] ?? "",
-            endpoint: arguments.options["risc-endpoint"]
+            endpoint: arguments.options["risc-endpoint"],
+            isJSON: arguments.has("json")
         )
     }
 }

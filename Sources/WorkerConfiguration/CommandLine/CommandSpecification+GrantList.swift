@@ -77,6 +77,13 @@ extension OptionSpecification {
         summary: "JSON, one object a line, instead of text; never a token"
     )
 
+    /// `--json`, of commands that print one result.
+    static let jsonObject = OptionSpecification(
+        name: "json",
+        kind: .toggle,
+        summary: "one JSON object instead of text"
+    )
+
     /// `--json`, of imports.
     static let jsonSummary = OptionSpecification(
         name: "json",

@@ -153,6 +153,7 @@ extension CommandSpecification {
             """
         ],
         operands: [.file("the file to create")],
+        options: [.jsonObject],
         settings: [.config, .database, .logLevel],
         examples: [
             Example(line: "refresh-worker backup /var/backups/grants.sqlite", purpose: "a copy for tonight")
@@ -160,7 +161,7 @@ extension CommandSpecification {
         exitCodes: [
             .success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration,
         ],
-        make: { .backUp(file: $0.operand) }
+        make: { .backUp(file: $0.operand, isJSON: $0.has("json")) }
     )
 
     private static let version = CommandSpecification(

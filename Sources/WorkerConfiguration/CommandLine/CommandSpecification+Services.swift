@@ -24,11 +24,12 @@ extension CommandSpecification {
             """
         ],
         operands: [.service("the service's name in the services file and in the audit")],
+        options: [.jsonObject],
         examples: [
             Example(line: "refresh-worker services credential mailer", purpose: "let the service mailer get tokens")
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput],
-        make: { .makeCredential(service: $0.operand) }
+        make: { .makeCredential(service: $0.operand, isJSON: $0.has("json")) }
     )
 
     private static let handle = CommandSpecification(
@@ -43,11 +44,12 @@ extension CommandSpecification {
             """
         ],
         operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
+        options: [.jsonObject],
         settings: [.config, .servicesFile],
         examples: [
             Example(line: "refresh-worker services handle mailer alice", purpose: "name alice to the service mailer")
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration],
-        make: { .makeHandle(service: $0.operands[0], user: $0.operands[1]) }
+        make: { .makeHandle(service: $0.operands[0], user: $0.operands[1], isJSON: $0.has("json")) }
     )
 }

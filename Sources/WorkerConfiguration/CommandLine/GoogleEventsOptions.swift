@@ -10,4 +10,5 @@ package struct GoogleEventsOptions: Equatable, Sendable {
     package let serviceAccountFile: String
     /// The endpoint to use instead of Google's.
     package let endpoint: String?
+    package var isJSON = false
 }
