@@ -207,8 +207,8 @@ let package = Package(
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine",
-                "Secrets", "Store", "TestSupport",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Judgement", "Observability",
+                "RefreshEngine", "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -227,10 +227,10 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AWSImport", "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
-                "Observability",
-                "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
-                "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
+                "AWSImport", "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON",
+                "Judgement", "Notices", "Observability", "PostgresStore", "RefreshEngine", "RefreshWorker",
+                "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport", "WorkerCommands",
+                "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),

@@ -4,7 +4,9 @@ import Observability
 
 /// A condition that a person should look at.
 package struct Concern: Hashable, Sendable {
-    /// The code of the kind: a ``Condition`` or an `AlarmKind`. It is also the section of docs/runbook.md.
+    /// The code of the kind: a ``Condition`` or an `AlarmKind`.
+    ///
+    /// It is also the section of docs/runbook.md.
     package var kind: String
     /// One sentence; its wording may change.
     package var text: String

@@ -3,7 +3,9 @@ package import Observability
 package import Secrets
 package import Store
 
-/// Everything that the judgement is made from, as of one instant. A part that was not looked at is `nil` or empty.
+/// Everything that the judgement is made from, as of one instant.
+///
+/// A part that was not looked at is `nil` or empty.
 package struct Observations: Equatable, Sendable {
     /// The state of one client id.
     package struct Client: Equatable, Sendable {
@@ -62,10 +64,16 @@ package struct Observations: Equatable, Sendable {
     package var freeSpace: Int64?
     package var process = ProcessObservations()
 
-    /// Makes observations of nothing but grants; without them, they could not be counted.
+    /// Makes observations of the grants alone; by default of none, for a process that cannot count them.
     package init(
         at: Timestamp,
-        grants: GrantStatistics = GrantStatistics(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+        grants: GrantStatistics = GrantStatistics(
+            byState: [:],
+            due: 0,
+            oldestDueAt: nil,
+            refreshTokensEnding: 0,
+            idle: 0
+        )
     ) {
         self.at = at
         self.grants = grants

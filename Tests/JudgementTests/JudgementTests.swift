@@ -74,7 +74,10 @@ struct JudgementTests {
                 "expired, and the last success is long ago", expired(2, for: .seconds(61), lastSuccess: .seconds(7201)),
                 ["grants_expired", "client_without_success"]
             ),
-            ("expired, but others succeed", expired(2, for: .seconds(7201), lastSuccess: .seconds(9)), ["grants_expired"]),
+            (
+                "expired, but others succeed", expired(2, for: .seconds(7201), lastSuccess: .seconds(9)),
+                ["grants_expired"]
+            ),
             (
                 "expired, before cron's next pass",
                 observed {
@@ -99,7 +102,9 @@ struct JudgementTests {
             ),
             (
                 "another worker seals with a key that one lacks",
-                observed { $0.workers?.append(WorkerReport(id: "x", keyIDs: [key, otherKey], sealingKeyID: otherKey)) },
+                observed {
+                    $0.workers?.append(WorkerReport(id: "x", keyIDs: [key, otherKey], sealingKeyID: otherKey))
+                },
                 ["worker_lacks_key"]
             ),
             (
@@ -129,7 +134,10 @@ struct JudgementTests {
                 "notices", observed { $0.notices = PendingNotices(count: 3, oldest: now - .seconds(3601)) },
                 ["notices_stuck"]
             ),
-            ("notices on their way", observed { $0.notices = PendingNotices(count: 3, oldest: now - .seconds(60)) }, []),
+            (
+                "notices on their way", observed { $0.notices = PendingNotices(count: 3, oldest: now - .seconds(60)) },
+                []
+            ),
             (
                 "silent", observed { $0.securityEvents?.lastAt = now - .seconds(31 * 86_400) },
                 ["security_events_silent"]
@@ -183,7 +191,8 @@ struct JudgementTests {
 struct PublishedAlarmsTests {
     private let time = ManualTime()
 
-    private func alarm(_ kind: AlarmKind, client: String = "", lasting span: Duration = .seconds(3600)) -> CurrentAlarm {
+    private func alarm(_ kind: AlarmKind, client: String = "", lasting span: Duration = .seconds(3600)) -> CurrentAlarm
+    {
         CurrentAlarm(kind: kind, client: client, text: "text", since: time.now, until: time.now + span, count: 1)
     }
 

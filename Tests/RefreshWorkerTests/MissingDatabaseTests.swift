@@ -15,15 +15,24 @@ struct MissingDatabaseTests {
             .deleteUser(user: "alice", isJSON: true), .retryGrants(GrantRetryOptions(state: "retrying")),
             .showGrant(user: "alice", isJSON: true),
             .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice", isJSON: false),
-            .vendToken(user: "alice", minimumLifetime: .zero), .showStatus(isJSON: true),
+            .vendToken(user: "alice", minimumLifetime: .zero),
         ] as [Command]
     )
     func refused(command: Command) async throws {
+        try await refused(command, with: .configuration)
+    }
+
+    @Test("status says by its exit code that it cannot tell")
+    func status() async throws {
+        try await refused(.showStatus(isJSON: true), with: .cannotTell)
+    }
+
+    private func refused(_ command: Command, with code: ExitCode) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
             _ = try await context.run(.generateKeys)
             let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
-            #expect(failure?.exitCode == .configuration)
+            #expect(failure?.exitCode == code)
             #expect(failure?.message.contains(fixture.database) == true)
             #expect(try fixture.names == ["keys"])
         }

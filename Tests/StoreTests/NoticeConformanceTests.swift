@@ -33,6 +33,7 @@ struct NoticeConformanceTests {
             #expect(notice.attempts == 0 && notice.pendingSince == start)
             #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{8}_1/) != nil)
             #expect(try await store.nextNoticeAt() == start)
+            #expect(try await store.pendingNotices() == PendingNotices(count: 1, oldest: start))
 
             struct Refusal: Error {}
             await #expect(throws: Refusal.self) {
@@ -68,6 +69,7 @@ struct NoticeConformanceTests {
                 for notice in due { try await store.noticeAccepted(notice.sequence, at: start) }
             }
             #expect(try await store.nextNoticeAt() == nil)
+            #expect(try await store.pendingNotices() == PendingNotices(count: 0, oldest: nil))
             #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 4)
             #expect(try await store.dueNotices(at: start, atMost: 10).map(\.content) == [contents[0]])
         }

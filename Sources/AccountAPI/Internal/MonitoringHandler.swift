@@ -32,7 +32,7 @@ package struct MonitoringHandler: Sendable {
     ///
     /// `stalledLoops` returns the worker's loops whose last iteration is too long ago. `certificateExpiry` returns the
     /// expiry of the internal listener's certificate, if any. `statusReport` returns the output of `refresh-worker
-    /// status --json`. `judge` returns the judgement of the same observations, but with grants that are counted already.
+    /// status --json`. `judge` returns the judgement of the same observations, with grants that are counted already.
     package init(
         store: any GrantStore,
         database: DatabaseReadiness,

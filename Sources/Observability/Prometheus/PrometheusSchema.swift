@@ -143,7 +143,8 @@ package enum PrometheusSchema {
     /// The families in the order of the document and of the output.
     package static let families: [PrometheusFamily] = [
         refreshes, refreshDuration, vends, vendDuration, requests, notices, securityEvents, droppedLines,
-        alarmsRaised, alarms, concerns, verdict, grants, due, overdue, oldestOverdue, expired, oldestExpired, inFlight, breaker, ceiling, storeUp, certificateEnd, startTime, residentMemory,
+        alarmsRaised, alarms, concerns, verdict, grants, due, overdue, oldestOverdue, expired, oldestExpired, inFlight,
+        breaker, ceiling, storeUp, certificateEnd, startTime, residentMemory,
         openDescriptors,
     ]
 }

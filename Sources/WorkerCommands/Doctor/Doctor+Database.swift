@@ -136,7 +136,7 @@ extension Doctor {
             return [
                 .ok(Self.contentSubject, "intact, its schema is this program's, \(grants) grants"),
                 await keyDiagnosis(of: store, keysInUse: try await store.keysInUse()),
-            ]
+            ] + (try await statusDiagnoses(of: store))
         } catch {
             return [.fault(Self.contentSubject, "\(error)")]
         }

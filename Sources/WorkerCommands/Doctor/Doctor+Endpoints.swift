@@ -10,15 +10,15 @@ extension Doctor {
     /// Long enough for a slow network, short enough for a person who waits.
     private static let deadline: Duration = .seconds(10)
 
-    /// It is fetched with GET, so that its answer to a POST says little.
+    private static let userinfoName = "userinfo endpoint"
     private static let securityEventsName = "security events"
 
     private var endpoints: [(name: String, endpoint: Endpoint)] {
         let configuration = context.configuration
         let configured = configuration.endpoints
         let always = [
-            ("token endpoint", configured.token), ("userinfo endpoint", configured.userinfo),
-            ("tokeninfo endpoint", configured.tokeninfo), ("revocation endpoint", configured.revocation),
+            (Self.userinfoName, configured.userinfo), ("tokeninfo endpoint", configured.tokeninfo),
+            ("revocation endpoint", configured.revocation),
         ]
         guard configuration.publicListener != nil else { return always }
         return always + [(Self.securityEventsName, configuration.securityEventsEndpoint)]
@@ -34,56 +34,75 @@ extension Doctor {
         } catch {
             return [.fault("network", "the HTTP client cannot start: \(error)")]
         }
+        let (probes, endpoints) = (tokenProbes, endpoints)
         let diagnoses = await withTaskGroup(of: (Int, [Diagnosis]).self) { group in
+            for (index, probe) in probes.enumerated() {
+                group.addTask { (index, await examine(probe, showsClock: index == 0, over: http)) }
+            }
             for (index, item) in endpoints.enumerated() {
-                group.addTask { (index, await examine(item.name, item.endpoint, isFirst: index == 0, over: http)) }
+                group.addTask { (probes.count + index, [await examine(item.name, item.endpoint, over: http)]) }
             }
             var byIndex: [Int: [Diagnosis]] = [:]
             for await (index, diagnoses) in group { byIndex[index] = diagnoses }
             return byIndex
         }
         http.shutDown()
-        return endpoints.indices.flatMap { diagnoses[$0] ?? [] }
+        return (0..<probes.count + endpoints.count).flatMap { diagnoses[$0] ?? [] }
     }
 
-    private func examine(
-        _ name: String,
-        _ endpoint: Endpoint,
-        isFirst: Bool,
-        over http: HTTPClient
-    ) async -> [Diagnosis] {
-        do throws(HTTPFailure) {
-            let probe = isFirst ? tokenProbe(of: endpoint) : nil
-            let request = probe?.request ?? HTTPRequest(method: .post, endpoint: endpoint, body: HTTPBody([]))
-            let response = try await http.send(request, deadline: Self.deadline)
-            let answer = probe?.diagnosis(of: response) ?? Self.check(name, endpoint, status: response.status)
-            guard isFirst, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }
-            return [answer, Self.checkSkew(now: context.time.now, endpointTime: date)]
-        } catch {
-            let text = "\(endpoint): \(error.message): \(Self.remedy(for: error.kind))"
-            return [.fault(name, text, isAboutEndpoint: true)]
-        }
-    }
-
-    private func tokenProbe(of endpoint: Endpoint) -> TokenEndpointProbe {
-        let clientID = context.configuration.clientIDs.first
-        var secret: Secret?
+    /// One probe for each client id, or one without.
+    private var tokenProbes: [TokenEndpointProbe] {
+        var secrets: [String: Secret] = [:]
         do throws(CommandFailure) {
-            let secrets = try CommandContext.clientSecrets(of: context.configuration).secrets
-            secret = clientID.flatMap { secrets[$0] }
+            secrets = try CommandContext.clientSecrets(of: context.configuration).secrets
         } catch {
             // The check of the client secret reports it.
         }
-        return TokenEndpointProbe(endpoint: endpoint, clientID: clientID, clientSecret: secret)
+        let endpoint = context.configuration.endpoints.token
+        let probes = context.configuration.clientIDs.map { id in
+            TokenEndpointProbe(endpoint: endpoint, clientID: id, clientSecret: secrets[id])
+        }
+        return probes.isEmpty ? [TokenEndpointProbe(endpoint: endpoint, clientID: nil, clientSecret: nil)] : probes
+    }
+
+    private func examine(_ probe: TokenEndpointProbe, showsClock: Bool, over http: HTTPClient) async -> [Diagnosis] {
+        do throws(HTTPFailure) {
+            let response = try await http.send(probe.request, deadline: Self.deadline)
+            let answer = probe.diagnosis(of: response)
+            guard showsClock, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }
+            return [answer, Self.checkSkew(now: context.time.now, endpointTime: date)]
+        } catch {
+            return [Self.fault(TokenEndpointProbe.subject, probe.endpoint, error)]
+        }
+    }
+
+    private func examine(_ name: String, _ endpoint: Endpoint, over http: HTTPClient) async -> Diagnosis {
+        do throws(HTTPFailure) {
+            let response = try await http.send(Self.request(name, endpoint), deadline: Self.deadline)
+            return Self.check(name, endpoint, status: response.status)
+        } catch {
+            return Self.fault(name, endpoint, error)
+        }
+    }
+
+    private static func fault(_ name: String, _ endpoint: Endpoint, _ failure: HTTPFailure) -> Diagnosis {
+        .fault(name, "\(endpoint): \(failure.message): \(remedy(for: failure.kind))", isAboutEndpoint: true)
+    }
+
+    /// Makes a request without content, with the method that the worker uses there: another one may be answered by 404.
+    private static func request(_ name: String, _ endpoint: Endpoint) -> HTTPRequest {
+        [userinfoName, securityEventsName].contains(name)
+            ? HTTPRequest(method: .get, endpoint: endpoint)
+            : HTTPRequest(method: .post, endpoint: endpoint, body: HTTPBody([]))
     }
 
     /// Judges the answer of another endpoint to a request without content.
     static func check(_ name: String, _ endpoint: Endpoint, status: Int) -> Diagnosis {
         let answer = "\(endpoint) answers (status \(status))"
-        guard name != securityEventsName else { return .ok(name, answer, isAboutEndpoint: true) }
         switch status {
         case 300..<400:
-            return .fault(name, "\(answer): it redirects, which the worker does not follow: correct the address", isAboutEndpoint: true)
+            let text = "\(answer): it redirects, which the worker does not follow: correct the address"
+            return .fault(name, text, isAboutEndpoint: true)
         case 404: return .fault(name, "\(answer): its path is wrong: correct the address", isAboutEndpoint: true)
         default: return .ok(name, answer, isAboutEndpoint: true)
         }

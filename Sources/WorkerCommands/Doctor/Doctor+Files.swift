@@ -153,7 +153,9 @@ extension Doctor {
         let subject = "client id"
         guard !configuration.clientIDs.isEmpty else {
             let advice = "name the client id of your iOS app with --client-id"
-            return [.warning(subject, "none is configured, so only grants that carry their own are refreshed: \(advice)")]
+            return [
+                .warning(subject, "none is configured, so only grants that carry their own are refreshed: \(advice)")
+            ]
         }
         let isGoogle = Self.isGoogles(configuration.endpoints.token)
         return configuration.clientIDs.map { id in

@@ -13,7 +13,8 @@ extension Doctor {
     private var configuration: Configuration { context.configuration }
 
     func servingDiagnoses() -> [Diagnosis] {
-        startDiagnoses + [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
+        startDiagnoses
+            + [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
             + listeners
     }
 

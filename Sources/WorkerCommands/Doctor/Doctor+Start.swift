@@ -24,8 +24,14 @@ extension Doctor {
         let subject = "user"
         do throws(SystemCallError) {
             guard let user = try serviceUser() else {
-                let advice = "if the service has a user of its own, run: runuser -u refresh-worker -- refresh-worker doctor"
-                return [.ok(subject, "root, because no file belongs to another user; \(advice)")]
+                let advice =
+                    "if the service has a user of its own, run: runuser -u refresh-worker -- refresh-worker doctor"
+                return [
+                    .ok(
+                        subject,
+                        "root, because no other user of this machine owns the database or the key ring; \(advice)"
+                    )
+                ]
             }
             try user.become()
             let line = "runuser -u \(user.name) -- refresh-worker …"

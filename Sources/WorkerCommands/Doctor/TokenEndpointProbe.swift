@@ -8,7 +8,7 @@ import WorkerConfiguration
 ///
 /// Google answers `invalid_grant` for a known client id, and `invalid_client` for an unknown one.
 struct TokenEndpointProbe {
-    private static let subject = "token endpoint"
+    static let subject = "token endpoint"
     /// No server has issued it, so nothing can be revealed or ended.
     private static let madeUpToken = "1//refresh-worker-doctor-made-this-up"
     private static let madeUpClientID = "refresh-worker-doctor"
@@ -37,10 +37,13 @@ struct TokenEndpointProbe {
             return ok("\(answer) invalid_grant to a made-up token, as it should\(known)")
         case (400...403, let code?) where Self.clientCodes.contains(code):
             guard let clientID else { return ok("\(answer) \(code) to a made-up client id, as it should") }
-            let advice = "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
+            let advice =
+                "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
             return fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID)): \(advice)")
         case (400...403, let code?):
-            return warning("\(answer) \(DisplayedText(code)) to a made-up token: expected invalid_grant or invalid_client")
+            return warning(
+                "\(answer) \(DisplayedText(code)) to a made-up token: expected invalid_grant or invalid_client"
+            )
         case (429, _), (500..., _):
             return warning("\(answer): it does not work now; try again later")
         case (300..<400, _):

@@ -16,15 +16,16 @@ extension StatusReport {
         var observed = Observations(at: at, grants: statistics)
         observed.clients = observedClients
         observed.workers = workers
-        observed.keyRing = keyRing.map { ring in
-            .readable(
-                sealingKey: ring.sealingKeyID,
-                pending: ring.firstPending,
-                missing: Dictionary(
-                    uniqueKeysWithValues: ring.missingKeys(of: keysInUse).map { ($0, keysInUse[$0] ?? 0) }
+        observed.keyRing =
+            keyRing.map { ring in
+                .readable(
+                    sealingKey: ring.sealingKeyID,
+                    pending: ring.firstPending,
+                    missing: Dictionary(
+                        uniqueKeysWithValues: ring.missingKeys(of: keysInUse).map { ($0, keysInUse[$0] ?? 0) }
+                    )
                 )
-            )
-        } ?? .unreadable
+            } ?? .unreadable
         observed.spilledFiles = spilledFiles.map { file in
             Observations.SpilledFile(text: file.sentence(at: at), since: file.writtenAt, count: file.results ?? 0)
         }

@@ -46,7 +46,10 @@ extension StatusReport {
         return [
             Self.line("at", at.iso8601Seconds),
             Self.line("grants", "\(statistics.grants)\(detail)"),
-            Self.line("expired", "\(statistics.expired.count) connected grants without a valid access token\(expiredFor)"),
+            Self.line(
+                "expired",
+                "\(statistics.expired.count) connected grants without a valid access token\(expiredFor)"
+            ),
             Self.line("due", "\(statistics.due)\(waited)"),
             Self.line("ending", "\(statistics.refreshTokensEnding) refresh tokens within three days"),
             Self.line("idle", "\(statistics.idle) connected grants without a refresh for five months"),

@@ -2,6 +2,7 @@ import Clocks
 import GoogleOAuth
 import HTTPServer
 import JSON
+import Judgement
 import Observability
 import RefreshEngine
 import Secrets
@@ -42,6 +43,18 @@ struct SecurityEventReceiverTests {
         for number: Int64 in [3, 4] { #expect(try await fixture.grant(number).state == .active) }
         #expect(fixture.lines.securityEvents == ["tokens_revoked applied 2 0"])
         #expect(fixture.lines.lines(of: "state").count == 2)
+    }
+
+    @Test("The time of the last event is kept, at most once an hour")
+    func received() async throws {
+        let begin = fixture.time.now
+        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == nil)
+        await fixture.post(Self.about(.sessionsRevoked))
+        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == begin)
+        try await ReceivedSecurityEvents.record(in: fixture.store, at: begin + .seconds(3599))
+        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == begin)
+        try await ReceivedSecurityEvents.record(in: fixture.store, at: begin + .seconds(3600))
+        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == begin + .seconds(3600))
     }
 
     @Test("A token is recognised by its first 16 characters and by its double hash", arguments: [false, true])

@@ -36,10 +36,14 @@ struct DoctorAgreementTests {
     private static let app: [Setting.Name: String] = [
         .listen: "127.0.0.1:0", .jwtSecretFile: "ROOT/jwt", .clientID: "1-a", .trustedProxy: "127.0.0.1",
     ]
-    private static let services = #"{"services": [{"name": "a", "credential_sha256": "\#(String(repeating: "0", count: 64))", "scopes": ["*"], "users": ["*"]}]}"#
+    private static let services =
+        #"{"services": [{"name": "a", "credential_sha256": "\#(String(repeating: "0", count: 64))", "scopes": ["*"], "users": ["*"]}]}"#
 
-    private static func with(_ base: [Setting.Name: String], _ more: [Setting.Name: String?]) -> [Setting.Name: String] {
-        base.merging(more.compactMapValues(\.self)) { $1 }.filter { !(more.keys.contains($0.key) && more[$0.key] == .some(nil)) }
+    private static func with(_ base: [Setting.Name: String], _ more: [Setting.Name: String?]) -> [Setting.Name: String]
+    {
+        base.merging(more.compactMapValues(\.self)) { $1 }.filter {
+            !(more.keys.contains($0.key) && more[$0.key] == .some(nil))
+        }
     }
 
     private static let cases: [Case] = [
@@ -95,7 +99,11 @@ struct DoctorAgreementTests {
                 try fixture.write(text, to: name)
             }
             for (name, file) in one.files {
-                if file.text.isEmpty { try fixture.chmod(name, file.mode) } else { try fixture.write(file.text, to: name, mode: file.mode) }
+                if file.text.isEmpty {
+                    try fixture.chmod(name, file.mode)
+                } else {
+                    try fixture.write(file.text, to: name, mode: file.mode)
+                }
             }
             let flags = one.settings.map { ($0.key, $0.value.replacing("ROOT", with: fixture.root)) }
             let context = try fixture.context(flags)

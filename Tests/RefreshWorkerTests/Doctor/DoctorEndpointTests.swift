@@ -153,7 +153,10 @@ private final class RefusingServer: Sendable {
         }
         guard result == 0 else { throw Failure() }
         port = Int(UInt16(bigEndian: address.sin_port))
-        let answer = Array("HTTP/1.1 \(status)\r\nDate: \(date)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)".utf8)
+        let answer = Array(
+            "HTTP/1.1 \(status)\r\nDate: \(date)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
+                .utf8
+        )
         let noSignal = Int32(MSG_NOSIGNAL)
         Thread.detachNewThread {
             while true {

@@ -154,7 +154,7 @@ struct KeyRetirementTests {
             let context = try fixture.context()
             #expect(try await context.listKeys() == .success)
             #expect(await failure { try await context.rotateKeys() }?.exitCode == .configuration)
-            #expect(await failure { try await context.showStatus(asJSON: true) }?.exitCode == .configuration)
+            #expect(await failure { try await context.showStatus(asJSON: true) }?.exitCode == .cannotTell)
             #expect(await failure { try await context.backUp(to: fixture.path("copy")) }?.exitCode == .configuration)
             #expect(try fixture.names == ["keys"])
         }

@@ -79,7 +79,10 @@ struct StatusReportTests {
             ("wave", changed { $0.clients = [client(wave)] }, "a wave of invalid_grant for client 'c'"),
             ("pause", changed { $0.clients = [client(paused)] }, "pause for 20 s"),
             ("throttled", changed { $0.clients = [client(throttled)] }, "throttled client 'c'"),
-            ("expired", changed { $0.expired(5, for: .seconds(61)) }, "without a valid access token: 5, the oldest for 1 min"),
+            (
+                "expired", changed { $0.expired(5, for: .seconds(61)) },
+                "without a valid access token: 5, the oldest for 1 min"
+            ),
             ("retrying", changed { $0.statistics.byState[.retrying] = 3 }, "3 of 6 connected grants (50 %)"),
             ("ending", changed { $0.statistics.refreshTokensEnding = 2 }, "end within three days: 2"),
             ("idle", changed { $0.statistics.idle = 4 }, "at six: 4"),
@@ -177,7 +180,8 @@ struct StatusReportTests {
             .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
         let object = try #require(JSONValue.object(in: Self.changed { $0.spilledFiles = [Self.spilled] }.json.bytes))
         let nested = [
-            object["concerns"]?.array?.first, object["clients"]?.array?.first, object["workers"]?.array?.first, object["keys"]?.array?.first,
+            object["concerns"]?.array?.first, object["clients"]?.array?.first, object["workers"]?.array?.first,
+            object["keys"]?.array?.first,
             object["spill_files"]?.array?.first, object["database"],
         ]
         let tables = [try #require(object.object)] + nested.compactMap { $0?.object }

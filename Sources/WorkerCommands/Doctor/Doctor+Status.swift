@@ -1,0 +1,29 @@
+import Judgement
+import Store
+import WorkerConfiguration
+import WorkerLifecycle
+
+/// The concerns of the status, as warnings.
+extension Doctor {
+    /// The conditions that the doctor checks more closely itself.
+    private static let ownChecks: [Condition] = [
+        .keyRingUnreadable, .keysMissing, .rotationUnfinished, .resultsSpilled, .diskNearlyFull, .sqliteLogResetBug,
+        .databaseUnusable,
+    ]
+
+    /// Judges the stored state, as `status` does.
+    ///
+    /// They are no faults: the daemon starts with them.
+    func statusDiagnoses(of store: any AccountStore) async throws -> [Diagnosis] {
+        let report = try await context.statusReport(from: store, countsKeys: false)
+        return Self.check(report.judgement)
+    }
+
+    static func check(_ judgement: Judgement) -> [Diagnosis] {
+        let subject = "status"
+        let own = Set(ownChecks.map(\.rawValue))
+        let concerns = judgement.concerns.filter { !$0.isAdvisory && !own.contains($0.kind) }
+        guard !concerns.isEmpty else { return [.ok(subject, "no concern")] }
+        return concerns.map { .warning(subject, "\($0.text) (\($0.runbook))") }
+    }
+}

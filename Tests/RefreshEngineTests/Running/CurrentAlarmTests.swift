@@ -1,0 +1,56 @@
+import Clocks
+import Observability
+import Scheduler
+import Store
+import Testing
+
+@testable import RefreshEngine
+
+@Suite("Current alarms")
+struct CurrentAlarmTests {
+    private let time = ManualTime()
+    private let log: EngineLog
+
+    init() {
+        let counters = IntervalCounters(time: time)
+        log = EngineLog(
+            metrics: MetricsLog(sink: CapturedLines(), worker: "w", time: time),
+            diagnostics: DiagnosticLog(level: .error, time: time),
+            counters: counters,
+            time: time
+        )
+    }
+
+    @Test("An alarm is current for an hour after its cause was last seen")
+    func hour() {
+        let begin = time.now
+        log.reportKeyRingProblem(.keyRingRefused, "text")
+        time.advance(by: .seconds(600))
+        log.reportKeyRingProblem(.keyRingRefused, "again")
+        let expected = CurrentAlarm(
+            kind: .keyRingRefused,
+            client: "",
+            text: "again",
+            since: begin,
+            until: begin + .seconds(4200),
+            count: 2
+        )
+        #expect(log.currentAlarms == [expected])
+        time.advance(by: .milliseconds(3_599_999))
+        #expect(log.currentAlarms == [expected])
+        time.advance(by: .milliseconds(1))
+        #expect(log.currentAlarms == [])
+        log.reportKeyRingProblem(.keyRingRefused, "later")
+        #expect(log.currentAlarms.map(\.count) == [1])
+        #expect(log.currentAlarms.map(\.since) == [begin + .seconds(4200)])
+    }
+
+    @Test("An alarm about a breaker ends when it closes")
+    func breaker() {
+        log.breaker(.opened(.clientFault("invalid_client")), client: "a")
+        log.breaker(.opened(.endpointFailing), client: "b")
+        #expect(log.currentAlarms.map(\.kind) == [.clientFault, .endpointFailing])
+        log.breaker(.closed, client: "a")
+        #expect(log.currentAlarms.map(\.client) == ["b"])
+    }
+}
