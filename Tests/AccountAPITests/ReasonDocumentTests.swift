@@ -13,6 +13,16 @@ struct ReasonDocumentTests {
         #expect(codes.filter { !text.contains("`\($0)`") } == [])
     }
 
+    @Test("The runbook has a row for every reason that the worker gives")
+    func runbook() throws {
+        let file = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        let missing = GrantReason.WorkerReason.allCases.filter { reason in
+            !lines.contains { $0.hasPrefix("| `\(reason.rawValue)` |") }
+        }
+        #expect(missing == [])
+    }
+
     @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.WorkerReason.allCases)
     func codes(reason: GrantReason.WorkerReason) {
         #expect(GrantReason(rawValue: reason.rawValue).rawValue == reason.rawValue)

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import WorkerConfiguration
@@ -76,6 +77,14 @@ struct HelpTests {
         let text = try Self.help(["grants", "show"])
         let arguments = ["grants", "show", "alice", "--nonsense", "--help"]
         #expect(try CommandSpecification.program.parse(arguments).command == .showHelp(text: text))
+    }
+
+    @Test("The runbook has a row for every exit code", arguments: ExitCode.allCases)
+    func runbook(code: ExitCode) throws {
+        let file = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        let rows = lines.drop { $0 != "## Exit codes" }.compactMap { $0.split(separator: "|").first }
+        #expect(rows.contains { $0.split { !$0.isNumber }.contains("\(code.rawValue)") })
     }
 
     @Test("explains every exit code, and each flag takes a value in all commands or in none")
