@@ -13,7 +13,7 @@ extension Doctor {
 
     /// Judges the stored state, as `status` does.
     ///
-    /// They are no faults: the daemon starts with them.
+    /// They are warnings, because the daemon starts with them.
     func statusDiagnoses(of store: any AccountStore) async throws -> [Diagnosis] {
         let report = try await context.statusReport(from: store, countsKeys: false)
         return Self.check(report.judgement)
