@@ -45,7 +45,8 @@ def is_active(fixture, user):
 def retries(fixture):
     sandbox = fixture.sandbox
     grants = [sandbox.create_expired(f"{name}@example.com") for name in ("ada", "bob", "cat", "dan")]
-    for grant, answer in zip(grants, ["internal_failure_503", "internal_failure_503", "admin_policy_enforced"]):
+    answers = ["internal_failure_503", "internal_failure_503", "admin_policy_enforced"]
+    for grant, answer in zip(grants[:3], answers, strict=True):
         sandbox.change(grant, answer={"preset": answer})
     fixture.import_grants(grants)
     ada, bob, cat, dan = (grant["email"] for grant in grants)
