@@ -40,7 +40,7 @@ def scenario(fixture):
         phases = [
             phase(prometheus, "nothing is wrong", set(), lambda: healthy(prometheus), lambda: None),
             phase(
-                prometheus, "an outage", {"RefreshWorkerBreakerOpen"},
+                prometheus, "an outage", {"RefreshWorkerBreakerOpen", "RefreshWorkerGrantsExpired"},
                 lambda: fixture.sandbox.settings(outage="http503"), lambda: fixture.sandbox.settings(outage="none"),
             ),
             phase(prometheus, "a stopped worker", {"RefreshWorkerDown"}, accounts.worker.stop, accounts.start),
