@@ -44,7 +44,8 @@ package enum Condition: String, CaseIterable, Sendable {
         case .grantsExpired, .clientWithoutSuccess: "refresh-worker grants list --expired --sort since"
         case .manyRetrying: "refresh-worker grants list --state retrying"
         case .grantsOverdue: "refresh-worker grants list --sort due --limit 20"
-        case .breakerOpen, .invalidGrantWave, .clientPaused, .clientSlowed, .noWorker, .refreshTokensEnding, .grantsIdle:
+        case .breakerOpen, .invalidGrantWave, .clientPaused, .clientSlowed, .noWorker, .refreshTokensEnding,
+            .grantsIdle:
             "refresh-worker status --json"
         case .workerLacksKey, .keysMissing: "refresh-worker keys list"
         case .rotationUnfinished: "refresh-worker keys rotate"
