@@ -1,4 +1,4 @@
-"""The doctor: it judges the token endpoint's answer, refuses what the daemon refuses, and as root checks as the owner."""
+"""The doctor judges the token endpoint's answer, refuses what the daemon refuses, and as root checks as the owner."""
 
 import os
 import pwd
