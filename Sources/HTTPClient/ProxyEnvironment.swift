@@ -4,8 +4,8 @@ private import Glibc
 enum ProxyEnvironment {
     /// `true` if https URLs may go through a proxy that itself speaks TLS.
     ///
-    /// What a handle prepares for the TLS of its server, libcurl also applies to that of such a proxy, which would then
-    /// be offered HTTP/2.
+    /// libcurl also applies to the TLS of such a proxy what a handle prepares for that of its server. The proxy would be
+    /// offered HTTP/2.
     static func namesTLSProxy(_ variable: (String) -> String? = variable) -> Bool {
         ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { name in
             variable(name)?.lowercased().hasPrefix("https://") ?? false

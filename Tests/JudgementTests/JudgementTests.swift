@@ -182,7 +182,7 @@ struct JudgementTests {
         #expect(object["since"]?.string == "2027-01-15T07:58:30.000Z")
         #expect(object["count"]?.integer == 5)
         #expect(object["client_id"] == .null)
-        #expect(object["command"]?.string == "refresh-worker grants list --state retrying")
+        #expect(object["command"]?.string == "refresh-worker grants list --expired --sort since")
         #expect(object["runbook"]?.string == "docs/runbook.md#grants_expired")
     }
 }

@@ -7,9 +7,14 @@ import Testing
 
 @Suite("services handle")
 struct ServiceHandleTests {
-    private static func handle(of user: String, for service: String, users: String = #"["*"]"#) async throws -> String {
+    private let credential: ServiceCredential
+
+    init() throws {
+        credential = try #require(try ServiceCredential(forService: "mailer"))
+    }
+
+    private func handle(of user: String, for service: String, users: String = #"["*"]"#) async throws -> String {
         try await OperatorFixture.with { fixture in
-            let credential = try #require(try ServiceCredential(forService: "mailer"))
             let entry = credential.entry.replacing(#""users":["*"]"#, with: "\"users\":\(users)")
             try fixture.write("{\"services\": [\(entry)]}", to: "services")
             return try fixture.context([(.servicesFile, fixture.path("services"))]).handle(of: user, for: service)
@@ -18,10 +23,10 @@ struct ServiceHandleTests {
 
     @Test("gives each user one handle, which does not show the id")
     func made() async throws {
-        let handle = try await Self.handle(of: "alice", for: "mailer")
-        #expect(handle.hasPrefix("rwh_") && !handle.contains("alice"))
-        #expect(try await Self.handle(of: "alice", for: "mailer", users: #"["alice"]"#) == handle)
-        #expect(try await Self.handle(of: "bob", for: "mailer") != handle)
+        let made = try await handle(of: "alice", for: "mailer")
+        #expect(made.hasPrefix("rwh_") && !made.contains("alice"))
+        #expect(try await handle(of: "alice", for: "mailer", users: #"["alice"]"#) == made)
+        #expect(try await handle(of: "bob", for: "mailer") != made)
     }
 
     @Test(
@@ -30,7 +35,7 @@ struct ServiceHandleTests {
     )
     func refused(service: String, users: String, word: String) async throws {
         let error = await #expect(throws: CommandFailure.self) {
-            try await Self.handle(of: "alice", for: service, users: users)
+            try await handle(of: "alice", for: service, users: users)
         }
         #expect(error?.exitCode == .badData)
         #expect(error.map { "\($0)" }?.contains(word) == true)
