@@ -11,8 +11,8 @@ TITLE = "Instructions of one refresh"
 # The numbers of grants of the two runs, and the worker's --max-rate. Over HTTP/2, Valgrind does not reach the rate, and
 # the worker has as many requests in flight as the peers. Over HTTP/1.1 the worker makes a TLS handshake for each
 # request: Valgrind needs longer than the connect deadline for 64 of them at once, even without other load.
-RUNS = {"h2": ((2_000, 12_000), 320), "h1": ((50, 250), 5)}
-SHORT_RUNS = {"h2": ((100, 200), 320), "h1": ((5, 10), 5)}
+RUNS = {"h2": ((2_000, 12_000), 1_000), "h1": ((50, 250), 5)}
+SHORT_RUNS = {"h2": ((100, 200), 1_000), "h1": ((5, 10), 5)}
 GOAL = 220_000
 
 

@@ -4,8 +4,7 @@ private import Glibc
 enum ProxyEnvironment {
     /// `true` if https URLs may go through a proxy that itself speaks TLS.
     ///
-    /// libcurl also applies to the TLS of such a proxy what a handle prepares for that of its server. The proxy would be
-    /// offered HTTP/2.
+    /// libcurl prepares the TLS of such a proxy like that of the server: the proxy would be offered HTTP/2.
     static func namesTLSProxy(_ variable: (String) -> String? = variable) -> Bool {
         ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { name in
             variable(name)?.lowercased().hasPrefix("https://") ?? false
