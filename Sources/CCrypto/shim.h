@@ -27,7 +27,7 @@ static inline int ccrypto_sha256_begin(void *states, int place, const void *bloc
     return done;
 }
 
-// Computes a hash: EVP takes 1,000 instructions more, as many as half a block of the message. Returns 1 on success.
+// Computes a hash; EVP would take 1,000 instructions more for each call. Returns 1 on success.
 static inline int ccrypto_sha256(const void *message, size_t length, void *hash) {
     SHA256_CTX context;
     int done = SHA256_Init(&context) & SHA256_Update(&context, message, length) & SHA256_Final(hash, &context);

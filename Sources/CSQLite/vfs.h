@@ -245,10 +245,9 @@ static int csqlite_vfs_last_error(sqlite3_vfs *vfs, int size, char *text) {
     return usual->xGetLastError ? usual->xGetLastError(usual, size, text) : 0;
 }
 
-/// Registers the VFS under its name. Call it once, before the first file is opened.
-/// Registers the VFS, before the library is used for anything else.
+/// Registers the VFS under its name. Call it once, before the library is used for anything else.
 ///
-/// SQLite's own count of its memory, which this program does not read, costs a lock for each allocation.
+/// It also turns off SQLite's count of its memory, which this program does not read: it costs a lock for each allocation.
 static inline int csqlite_register_vfs(void) {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     static sqlite3_vfs vfs;

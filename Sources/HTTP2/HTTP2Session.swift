@@ -65,7 +65,7 @@ extension HTTP2Session {
     /// `false` once the session takes no more requests: the server said so, or all stream numbers are used.
     package var takesRequests: Bool { unsafe nghttp2_session_check_request_allowed(session) != 0 }
 
-    /// `true` once neither side has anything more to say.
+    /// `true` once neither side expects or has anything to send.
     package var isOver: Bool {
         unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
     }

@@ -19,7 +19,8 @@ package final class HTTP2Stream {
     package let tag: UInt64
     let requestHead: HTTP2RequestHead
     private let requestBody: ErasedBytes
-    private var bodyBytesSent = 0
+    /// The number of bytes of the request's body that were sent.
+    package private(set) var sentBodyBytes = 0
     private let limits: HTTP2Limits
 
     var id: Int32 = 0
@@ -44,8 +45,6 @@ package final class HTTP2Stream {
         self.limits = limits
     }
 
-    /// The number of bytes of the request's body that were sent.
-    package var sentBodyBytes: Int { bodyBytesSent }
     /// The number of bytes of the response's body that were received.
     package private(set) var receivedBodyBytes = 0
 
@@ -67,12 +66,12 @@ package final class HTTP2Stream {
 extension HTTP2Stream {
     var bodyLength: Int { requestBody.count }
 
-    var unsentBytes: Int { requestBody.count - bodyBytesSent }
+    var unsentBytes: Int { requestBody.count - sentBodyBytes }
 
     /// Moves the next bytes of the body into the output.
     func moveBody(_ count: Int, into output: inout ErasedBytes) {
-        requestBody.withBytes { output.append($0.extracting(bodyBytesSent..<(bodyBytesSent + count))) }
-        bodyBytesSent += count
+        requestBody.withBytes { output.append($0.extracting(sentBodyBytes..<(sentBodyBytes + count))) }
+        sentBodyBytes += count
     }
 }
 

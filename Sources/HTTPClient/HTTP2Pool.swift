@@ -11,7 +11,7 @@ final class HTTP2Pool {
     /// The time until which the server is taken to speak HTTP/1.1 only.
     private var http1Until: BootInstant?
 
-    /// A server that gets HTTP/2 is noticed within this time.
+    /// The time after which HTTP/2 is offered again.
     private static let memoryOfHTTP1 = Duration.seconds(600)
     /// The pause after a failed connection while others work.
     private static let pause = Duration.seconds(1)

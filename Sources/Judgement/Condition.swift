@@ -47,10 +47,8 @@ package enum Condition: String, CaseIterable, Sendable {
         case .breakerOpen, .invalidGrantWave, .clientPaused, .clientSlowed, .noWorker, .refreshTokensEnding,
             .grantsIdle:
             "refresh-worker status --json"
-        case .workerLacksKey, .keysMissing: "refresh-worker keys list"
-        case .rotationUnfinished: "refresh-worker keys rotate"
-        case .resultsSpilled: "ls -l /var/lib/refresh-worker"
-        case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .metricsLogFailing, .sqliteLogResetBug,
+        case .workerLacksKey, .keysMissing, .rotationUnfinished: "refresh-worker keys list"
+        case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .resultsSpilled, .metricsLogFailing, .sqliteLogResetBug,
             .diskNearlyFull:
             "refresh-worker doctor"
         case .noticesStuck: "journalctl -u refresh-worker --since -1h"

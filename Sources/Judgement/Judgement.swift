@@ -6,18 +6,18 @@ import Store
 /// The concerns that follow from observations: one judgement for `status`, `/readyz`, the metrics and `doctor`.
 package struct Judgement: Equatable, Sendable {
     /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
-    package static let tolerableLateness: Duration = .seconds(60)
+    fileprivate static let tolerableLateness: Duration = .seconds(60)
     /// The same limit without a worker, because cron may start a pass every few minutes.
-    package static let tolerableLatenessWithoutWorker: Duration = .seconds(600)
+    fileprivate static let tolerableLatenessWithoutWorker: Duration = .seconds(600)
     /// The free space below which a person should free some.
     package static let nearlyFull: Int64 = 256 << 20
 
     /// Two lifetimes of an access token: a client id that works has a success in this time.
     private static let twoPeriods: Duration = .seconds(2 * 3600)
-    /// A tenth of the connected grants, and at least three, so that one user's trouble is not a trouble of all.
+    /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
     private static let tolerableRetrying = (share: 0.1, count: 3)
     private static let tolerableNoticeAge: Duration = .seconds(3600)
-    private static let tolerableStoringDelay: Duration = .seconds(5)
+    package static let tolerableStoringDelay: Duration = .seconds(5)
     /// Google sends a verification event on request, which `google-events verify` makes; a weekly one is advised.
     private static let tolerableSilence: Duration = .seconds(30 * 86_400)
 

@@ -11,11 +11,6 @@ package import Store
 ///
 /// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
-    /// The time for which storing results may fail before the worker is unready.
-    ///
-    /// A commit may fail where the check does not, such as on a full disk.
-    private static let maxStoringDelay: Duration = .seconds(5)
-
     private let database: DatabaseReadiness
     private let engine: RefreshEngine
     private let statistics: CachedResult<GrantStatistics>
@@ -44,7 +39,7 @@ package struct MonitoringHandler: Sendable {
         stalledLoops: @escaping @Sendable () -> [String],
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
         statusReport: @escaping @Sendable (ProcessObservations) async throws -> String,
-        judge: (@Sendable (ProcessObservations, GrantStatistics) async throws -> Judgement)? = nil
+        judge: @escaping @Sendable (ProcessObservations, GrantStatistics) async throws -> Judgement
     ) {
         self.database = database
         self.engine = engine
@@ -52,11 +47,7 @@ package struct MonitoringHandler: Sendable {
         self.statistics = statistics
         judgement = CachedResult(time: time) {
             let process = await Self.observations(database: database, engine: engine, metrics: metrics)
-            let grants = try await statistics.value()
-            if let judge { return try await judge(process, grants) }
-            var observed = Observations(at: time.now, grants: grants)
-            observed.process = process
-            return Judgement(observed)
+            return try await judge(process, try await statistics.value())
         }
         self.counters = counters
         self.metrics = metrics
@@ -76,13 +67,13 @@ package struct MonitoringHandler: Sendable {
 
     /// Returns 200 if requests should be sent to this worker: not while it starts or drains, nor without the database.
     ///
-    /// It reads only memory. An outage of Google is shown in the body and does not count: otherwise the load balancer
+    /// It does not wait for the database: counts and judgement are the last ones. An outage of Google is shown in the body and does not count: otherwise the load balancer
     /// would remove all workers at once.
     package func readiness() async -> ServerResponse {
         let phase = phase.current
-        let databaseProblem = database.problem
+        let databaseProblem = await Self.problem(of: database, engine)
         let storing = await engine.failingToStoreFor
-        let isStoring = storing.map { $0 <= Self.maxStoringDelay } ?? true
+        let isStoring = storing.map { $0 <= Judgement.tolerableStoringDelay } ?? true
         let ring = engine.keyRing
         let isReady = phase == .serving && databaseProblem == nil && isStoring && ring.standbyReason == nil
         let statuses = await engine.clientStatuses
@@ -176,10 +167,19 @@ package struct MonitoringHandler: Sendable {
     private func currentJudgement() async -> Judgement? {
         let process = await observations()
         let last = await judgement.latestValue()
-        guard process.databaseProblem != nil else { return last }
+        guard database.problem != nil else { return last }
         var observed = Observations(at: time.now)
         observed.process = process
         return Judgement(observed)
+    }
+
+    /// Returns the code of the database's problem; `nil` without one.
+    ///
+    /// Claims may fail where the check does not, such as on a full disk.
+    private static func problem(of database: DatabaseReadiness, _ engine: RefreshEngine) async -> String? {
+        if let problem = database.problem { return problem }
+        let failing = await engine.failingToClaimFor ?? .zero
+        return failing > Judgement.tolerableStoringDelay ? "claims_failing" : nil
     }
 
     private func observations() async -> ProcessObservations {
@@ -193,7 +193,7 @@ package struct MonitoringHandler: Sendable {
     ) async -> ProcessObservations {
         var process = ProcessObservations()
         process.alarms = engine.currentAlarms
-        process.databaseProblem = database.problem
+        process.databaseProblem = await problem(of: database, engine)
         process.resultsWaiting = await engine.failingToStoreFor
         process.isMetricsLogFailing = metrics.isFailing
         process.droppedLines = metrics.droppedLines

@@ -85,6 +85,8 @@ package actor RefreshEngine {
     package var clientStatuses: [ClientStatus] { state.clientStatuses(at: time.sinceBoot) }
     /// The time for which results could not be stored; `nil` while they can.
     package var failingToStoreFor: Duration? { committer.failingFor }
+    /// The time for which grants could not be claimed; `nil` while they can.
+    package var failingToClaimFor: Duration? { state.claimBackOff.failingFor(at: time.sinceBoot) }
     /// `true` if the last claim or the last commit failed.
     package var isStoreFailing: Bool { state.claimBackOff.failures > 0 || committer.isCommitFailing }
 

@@ -7,6 +7,7 @@ struct ClaimBackOff: Sendable {
 
     /// The number of claims that failed in a row.
     private(set) var failures = 0
+    private var failingSince: BootInstant?
     private var resumesAt: BootInstant
 
     init(at instant: BootInstant) {
@@ -15,13 +16,18 @@ struct ClaimBackOff: Sendable {
 
     mutating func succeed() {
         failures = 0
+        failingSince = nil
     }
 
     /// Records a failure; `unit` is a random number between 0 and 1.
     mutating func fail(at instant: BootInstant, unit: Double) {
         failures += 1
+        failingSince = failingSince ?? instant
         resumesAt = instant + Self.backOff.delay(failures: failures, remainingLife: nil, unit: unit)
     }
+
+    /// Returns the time for which claims have failed; `nil` if the last one succeeded.
+    func failingFor(at instant: BootInstant) -> Duration? { failingSince.map { instant - $0 } }
 
     /// Returns the time until the next claim; `nil` if one may go now.
     func pause(at instant: BootInstant) -> Duration? {

@@ -1,4 +1,5 @@
 import Clocks
+import Judgement
 import SQLiteStore
 import Secrets
 import Store
@@ -9,7 +10,6 @@ import WorkerLifecycle
 extension Doctor {
     /// The free space below which SQLite may not be able to write its log.
     private static let minimumSpace: Int64 = 16 << 20
-    private static let warningSpace: Int64 = 256 << 20
     private static let subject = "database"
     static let contentSubject = "database content"
 
@@ -104,7 +104,7 @@ extension Doctor {
     static func check(_ subject: String, free: Int64) -> Diagnosis {
         let text = "\(ByteCount.text(free)) on the database's disk"
         if free < minimumSpace { return .fault(subject, "\(text): free some space, or nothing can be stored") }
-        if free < warningSpace { return .warning(subject, "\(text): free some space") }
+        if free < Judgement.nearlyFull { return .warning(subject, "\(text): free some space") }
         return .ok(subject, text)
     }
 

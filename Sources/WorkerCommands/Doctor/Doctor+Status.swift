@@ -13,7 +13,7 @@ extension Doctor {
 
     /// Judges the stored state, as `status` does.
     ///
-    /// They are warnings, because the daemon starts with them.
+    /// Concerns are warnings, because the daemon starts in spite of them.
     func statusDiagnoses(of store: any AccountStore) async throws -> [Diagnosis] {
         let report = try await context.statusReport(from: store, countsKeys: false)
         return Self.check(report.judgement)

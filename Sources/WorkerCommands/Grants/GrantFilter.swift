@@ -25,9 +25,8 @@ struct GrantFilter: Sendable {
 }
 
 extension Grant {
-    /// `true` if the profile shows the grant as connected, and its access token has expired.
+    /// `true` if the grant is connected and has no valid access token, as `ExpiredGrants` counts it.
     fileprivate func isExpired(at now: Timestamp) -> Bool {
-        guard state.isConnected, let accessToken else { return false }
-        return accessToken.expiresAt <= now
+        state.isConnected && (accessToken?.expiresAt ?? since) <= now
     }
 }

@@ -28,7 +28,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "expired",
                 kind: .toggle,
-                summary: "only connected grants whose access token has expired"
+                summary: "only connected grants without a valid access token"
             ),
             OptionSpecification(
                 name: "sort",

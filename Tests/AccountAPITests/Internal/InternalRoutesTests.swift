@@ -97,7 +97,8 @@ struct InternalRoutesTests {
             phase: fixture.phase,
             time: fixture.time,
             stalledLoops: { [] },
-            statusReport: { _ in "{}" }
+            statusReport: { _ in "{}" },
+            judge: { _, _ in .well }
         )
         let request = ServerRequest(
             method: method,

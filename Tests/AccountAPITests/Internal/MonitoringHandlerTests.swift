@@ -13,7 +13,8 @@ struct MonitoringHandlerTests {
     private func monitoring(
         _ fixture: VendingFixture,
         stalled: [String] = [],
-        report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" }
+        report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" },
+        judgement: Judgement = .well
     ) async -> MonitoringHandler {
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
@@ -26,7 +27,8 @@ struct MonitoringHandlerTests {
             phase: fixture.phase,
             time: fixture.time,
             stalledLoops: { stalled },
-            statusReport: report
+            statusReport: report,
+            judge: { _, _ in judgement }
         )
     }
 
@@ -96,6 +98,24 @@ struct MonitoringHandlerTests {
         #expect(readiness.problem == "no_answer" && readiness.sinceLastSuccess == .milliseconds(5_001))
         await readiness.check()
         #expect(readiness.problem == "closed" && readiness.sinceLastSuccess == .milliseconds(5_001))
+    }
+
+    @Test("Readiness shows the verdict and its concerns, which do not make the worker unready")
+    func concerns() async throws {
+        let fixture = try VendingFixture()
+        fixture.phase.enter(.serving)
+        var observed = Observations(at: fixture.time.now)
+        observed.freeSpace = 0
+        let handler = await monitoring(fixture, judgement: Judgement(observed))
+        // The first answer does not wait for the judgement.
+        var response = ParsedResponse(await handler.readiness())
+        while response["verdict"]?.string == "unknown" {
+            await Task.yield()
+            response = ParsedResponse(await handler.readiness())
+        }
+        #expect(response.status == 200)
+        #expect(response["verdict"]?.string == "attention")
+        #expect(response["concerns"]?.array?.first?["kind"]?.string == "disk_nearly_full")
     }
 
     @Test("The status is the report, or 503 without one")

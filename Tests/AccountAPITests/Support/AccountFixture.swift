@@ -93,7 +93,8 @@ struct AccountFixture {
             phase: ServingPhase(),
             time: time,
             stalledLoops: { [] },
-            statusReport: { _ in "{}" }
+            statusReport: { _ in "{}" },
+            judge: { _, _ in .well }
         )
         routes = PublicRoutes(dependencies, securityEvents: securityEvents, monitoring: monitoring)
         router = routes.router

@@ -45,8 +45,11 @@ struct ClaimFailureTests {
         await engine.storeChanged()
         for _ in 0..<5 { _ = await engine.runLoopIteration() }
         #expect(store.claims == 1, "iterations within the pause claim nothing")
+        await fixture.run(engine, for: .seconds(20))
+        #expect(await engine.failingToClaimFor.map { $0 >= .seconds(20) } == true, "readiness shows it")
         store.failClaims(with: nil)
         await fixture.run(engine, for: .seconds(20))
+        #expect(await engine.failingToClaimFor == nil)
         #expect(try await fixture.states() == [.active: 30])
         #expect(fixture.google.calls == 30)
     }

@@ -47,7 +47,7 @@ struct DoctorAgreementTests {
     }
 
     private static let cases: [Case] = [
-        Case("nothing but a key ring", starts: true),
+        Case("only a key ring", starts: true),
         Case("no key ring", [.keyFile: "ROOT/none"], starts: false),
         Case("a key ring that others can read", files: ["keys": ("", 0o644)], starts: false),
         Case("the app's routes", app, starts: true),
