@@ -84,7 +84,7 @@ extension HTTP2Connection {
     var isIdle: Bool { session.openStreams == 0 }
 
     /// `true` if the connection can be closed without loss: the session has ended, or nothing is left to wait for.
-    var isOver: Bool { state != .connecting && (session.isOver || state == .draining && isIdle) }
+    var isOver: Bool { state != .connecting && (session.isOver || state == .draining && session.unfinished.isEmpty) }
 
     /// Begins a request, which ``flush(at:)`` sends; returns `false` if the connection cannot take it.
     func begin(_ exchange: HTTP2Exchange, limits: HTTP2Limits, at now: BootInstant) -> Bool {

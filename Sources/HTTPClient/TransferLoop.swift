@@ -25,6 +25,8 @@ final class TransferLoop {
     private var running: [UInt64: Transfer] = [:]
     private var idle: [Transfer] = []
     private var ended: [EndedRequest] = []
+    /// The requests that are cancelled once all sockets were read.
+    private var cancelled: [UInt64] = []
     private var counters = HTTPClient.Counters()
     /// `true` once a server has answered over HTTP/1.1, where each request needs its own connection.
     private var hasSeenHTTP1 = false
@@ -71,7 +73,7 @@ final class TransferLoop {
                 requests[request.id] = request
                 queue.submit(request.id, deadline: request.deadline)
             case .cancel(let id):
-                fail(id, .cancelled, "the request was cancelled")
+                cancelled.append(id)
             }
         }
         return !isClosed
@@ -159,12 +161,16 @@ final class TransferLoop {
         // The multi handle itself failed, usually because memory ran out: none of its transfers can continue.
         if let failure { for id in running.keys.sorted() { fail(id, .other, failure.message) } }
         // After a failure, the loop did not learn which sockets are ready.
-        http2.receive(isLast: failure != nil || queue.hasExpired(at: now))
+        http2.receive(isLast: failure != nil || !cancelled.isEmpty || queue.hasExpired(at: now))
+        for ended in http2.takeEnded() { end(ended) }
+        // Requests end after all sockets were read. If the process was stopped past a deadline, the response, with the
+        // only copy of a new refresh token, may be waiting in its socket. They end before more is sent: the lease of a
+        // request that is still waiting may be over.
+        for id in cancelled { fail(id, .cancelled, "the request was cancelled") }
+        cancelled.removeAll(keepingCapacity: true)
+        endExpired(at: now)
         http2.send()
         for ended in http2.takeEnded() { end(ended) }
-        // Deadlines are checked after all sockets were read. If the process was stopped past a deadline, the response,
-        // with the only copy of a new refresh token, may be waiting in its socket.
-        endExpired(at: now)
         counters.rounds += 1
         completeEnded()
         wait(failure)

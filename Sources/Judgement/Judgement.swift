@@ -163,6 +163,9 @@ package struct Judgement: Equatable, Sendable {
 
     private static func deliveries(_ observed: Observations) -> [Concern] {
         var concerns: [Concern] = []
+        if !observed.canListSpilledFiles {
+            concerns.append(Concern(.resultsSpilled, "it is unknown if results wait in files: they cannot be listed"))
+        }
         for file in observed.spilledFiles {
             concerns.append(Concern(.resultsSpilled, file.text, since: file.since, count: file.count))
         }
@@ -207,7 +210,7 @@ package struct Judgement: Equatable, Sendable {
 
     private static func alarms(_ observed: Observations, besides concerns: [Concern]) -> [Concern] {
         observed.process.alarms.filter { alarm in
-            !concerns.contains { concern in
+            !observed.hasEnded(alarm) && !concerns.contains { concern in
                 let covered = Condition(rawValue: concern.kind)?.covers ?? []
                 return covered.contains(alarm.kind.rawValue) && (concern.client ?? alarm.client) == alarm.client
             }
@@ -216,6 +219,12 @@ package struct Judgement: Equatable, Sendable {
 }
 
 extension Observations {
+    /// `true` if the client's breaker is closed: the process that raised the alarm may not know, or may have ended.
+    fileprivate func hasEnded(_ alarm: CurrentAlarm) -> Bool {
+        guard [.clientFault, .endpointFailing].contains(alarm.kind) else { return false }
+        return clients.contains { $0.id == alarm.client && $0.breakerReason == nil }
+    }
+
     fileprivate var sealingKey: [KeyID] {
         guard case .readable(let key, _, _) = keyRing else { return [] }
         return [key]

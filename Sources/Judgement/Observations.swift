@@ -55,6 +55,7 @@ package struct Observations: Equatable, Sendable {
     package var workers: [WorkerReport]?
     package var keyRing: KeyRing?
     package var spilledFiles: [SpilledFile] = []
+    package var canListSpilledFiles = true
     package var notices: PendingNotices?
     /// `nil` if this installation does not receive security events.
     package var securityEvents: ReceivedSecurityEvents?

@@ -78,6 +78,10 @@ extension HTTP2ConformanceTests {
         #expect(try await last.get().newConnection)
         time.advance(by: .seconds(60))
         #expect(await first.failure?.kind == .timeout)
+        try await poll {
+            mayPing.signal()
+            return fixture.server.closed == 1
+        }
     }
 
     @Test("A server that sends megabytes that nobody asked for loses its connection")
@@ -95,6 +99,36 @@ extension HTTP2ConformanceTests {
         #expect(try await fixture.send("first").get().text == "first")
         try await poll { fixture.server.closed == 1 }
         #expect(try await fixture.send("second").get().text == "second")
+    }
+
+    @Test("A response that arrived before its request was cancelled counts")
+    func cancelledAfterResponse() async throws {
+        let (mayRespond, hasResponded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let fixture = try HTTP2Fixture(.nghttp2) { connection in
+            connection.begin()
+            guard let late = connection.nextRequest(), let other = connection.nextRequest() else { return }
+            connection.respond(to: other)
+            mayRespond.wait()
+            connection.respond(to: late)
+            hasResponded.signal()
+            connection.hang()
+        }
+        defer { fixture.stop() }
+        let (results, continuation) = AsyncStream.makeStream(of: Result<HTTPResponse, HTTPFailure>.self)
+        let late = HTTPClient.Submission(post(fixture.server.url, "late")) { continuation.yield($0) }
+        let pending = fixture.client.submit([late])
+        await fixture.server.waitForRequests(1)
+        // The client's thread is held up until the response waits in the socket.
+        let other = HTTPClient.Submission(post(fixture.server.url, "other")) { _ in
+            mayRespond.signal()
+            hasResponded.wait()
+            for request in pending { request.cancel() }
+        }
+        fixture.client.submit([other])
+        for await result in results {
+            #expect(try result.get().text == "late")
+            break
+        }
     }
 
     @Test("A response that arrived before its deadline is read, however many reads that takes")

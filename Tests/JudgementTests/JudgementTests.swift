@@ -172,6 +172,23 @@ struct JudgementTests {
         #expect(judgement.isWell)
     }
 
+    @Test("An alarm about a breaker ends with the breaker, also if the process that raised it has ended")
+    func endedAlarm() {
+        let open = Self.observed {
+            $0.process.alarms = [Self.alarm(.clientFault, client: "c"), Self.alarm(.endpointFailing, client: "other")]
+            $0.clients[0].breakerReason = "invalid_client"
+        }
+        #expect(Judgement(open).concerns.map(\.kind) == ["breaker_open", "endpoint_failing"])
+        let closed = Self.observed { $0.process.alarms = [Self.alarm(.clientFault, client: "c")] }
+        #expect(Judgement(closed).isWell)
+    }
+
+    @Test("Spill files that cannot be listed are a concern")
+    func unlistedFiles() {
+        let judgement = Judgement(Self.observed { $0.canListSpilledFiles = false })
+        #expect(judgement.concerns.map(\.kind) == ["results_spilled"] && !judgement.isWell)
+    }
+
     @Test("A concern is written with its kind, start, count, command and section of the runbook")
     func json() throws {
         let concern = try #require(Judgement(Self.expired(5, for: .seconds(90))).concerns.first)

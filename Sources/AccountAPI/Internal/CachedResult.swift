@@ -3,11 +3,13 @@ package import Clocks
 /// A result that is expensive to get, so it is got again at most every five seconds.
 package actor CachedResult<Value: Sendable> {
     private let lifetime: Duration = .seconds(5)
+    /// The age above which an earlier result is worse than none.
+    private let longestLifetime: Duration = .seconds(600)
 
     private let time: any TimeSource
     private let compute: @Sendable () async throws -> Value
     private var current: (task: Task<Value, any Error>, startedAt: BootInstant)?
-    private var latest: Value?
+    private var latest: (value: Value, at: BootInstant)?
 
     package init(time: any TimeSource, compute: @escaping @Sendable () async throws -> Value) {
         self.time = time
@@ -19,11 +21,11 @@ package actor CachedResult<Value: Sendable> {
         try await currentTask().value
     }
 
-    /// Returns the last result without waiting, and begins to get a new one if it is too old; `nil` before the first
-    /// one.
+    /// Returns the last result without waiting, and begins to get a new one if it is not recent; `nil` if there is none
+    /// of the last ten minutes.
     package func latestValue() -> Value? {
         _ = currentTask()
-        return latest
+        return latest.flatMap { time.sinceBoot - $0.at < longestLifetime ? $0.value : nil }
     }
 
     private func currentTask() -> Task<Value, any Error> {
@@ -31,7 +33,7 @@ package actor CachedResult<Value: Sendable> {
         if let current, now - current.startedAt < lifetime { return current.task }
         let task = Task {
             let value = try await compute()
-            latest = value
+            latest = (value, now)
             return value
         }
         current = (task, now)

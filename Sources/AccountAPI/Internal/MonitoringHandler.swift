@@ -163,14 +163,15 @@ package struct MonitoringHandler: Sendable {
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
-    /// Returns the last judgement without waiting; while the database cannot be used, one without the grants.
+    /// Returns the last judgement without waiting; one of the process alone if the database cannot be used, or if there
+    /// is no recent one and the process has a concern.
     private func currentJudgement() async -> Judgement? {
-        let process = await observations()
         let last = await judgement.latestValue()
-        guard database.problem != nil else { return last }
+        if let last, database.problem == nil { return last }
         var observed = Observations(at: time.now)
-        observed.process = process
-        return Judgement(observed)
+        observed.process = await observations()
+        let own = Judgement(observed)
+        return own.isWell ? last : own
     }
 
     /// Returns the code of the database's problem; `nil` without one.

@@ -39,7 +39,9 @@ extension RefreshEngine {
         state.beginScan(at: time.sinceBoot)
         await reportingFailure {
             try await readHealth()
-            for client in try await store.clientsWithDueTimes() {
+            let clients = try await store.clientsWithDueTimes()
+            state.clientsInUse = Set(clients)
+            for client in clients {
                 guard let first = state.firstPage(of: client, at: time.now) else { return }
                 try await read(first)
                 try await readOn(client)

@@ -5,6 +5,9 @@ import Scheduler
 struct ClaimBackOff: Sendable {
     private static let backOff = BackOff(first: .seconds(1), longest: .seconds(5))
 
+    /// Longer than the longest claim with its pause.
+    private static let memory: Duration = .seconds(30)
+
     /// The number of claims that failed in a row.
     private(set) var failures = 0
     private var failingSince: BootInstant?
@@ -26,8 +29,12 @@ struct ClaimBackOff: Sendable {
         resumesAt = instant + Self.backOff.delay(failures: failures, remainingLife: nil, unit: unit)
     }
 
-    /// Returns the time for which claims have failed; `nil` if the last one succeeded.
-    func failingFor(at instant: BootInstant) -> Duration? { failingSince.map { instant - $0 } }
+    /// Returns the time for which claims have failed; `nil` if the last one succeeded, or was long ago: without another
+    /// grant to claim, nothing is known.
+    func failingFor(at instant: BootInstant) -> Duration? {
+        guard let failingSince, instant - resumesAt < Self.memory else { return nil }
+        return instant - failingSince
+    }
 
     /// Returns the time until the next claim; `nil` if one may go now.
     func pause(at instant: BootInstant) -> Duration? {

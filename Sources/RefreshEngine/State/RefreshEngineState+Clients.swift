@@ -45,10 +45,11 @@ extension RefreshEngineState {
         )
     }
 
-    /// The client ids that this worker has seen, sorted by name.
+    /// The client ids that this worker has seen and that have grants to refresh, sorted by name.
     func clientStatuses(at instant: BootInstant) -> [ClientStatus] {
         let shared = sharedInstant(at: instant)
-        return gates.sorted { $0.key < $1.key }.map { client, gate in
+        let used = gates.filter { clientsInUse?.contains($0.key) ?? true }
+        return used.sorted { $0.key < $1.key }.map { client, gate in
             let breaker: ClientStatus.Breaker =
                 switch gate.health.breaker.state {
                 case .closed: .closed

@@ -21,6 +21,8 @@ struct RefreshEngineState: Sendable {
     /// The number of rounds over the clients, which decides which client is served first.
     var rounds: UInt64 = 0
     var claimBackOff: ClaimBackOff
+    /// The client ids that have grants to refresh, as of the last scan; `nil` before the first one.
+    var clientsInUse: Set<String>?
     var clock = ClockMonitor()
     /// The clock that all workers share for breakers and paces: its epoch, and how far it is ahead of this machine's
     /// boot clock.

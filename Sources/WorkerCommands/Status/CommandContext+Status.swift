@@ -64,7 +64,9 @@ extension CommandContext {
     ) async throws -> StatusReport {
         let now = time.now
         let leaseTime = try await store.leaseTime()
-        let stored = try await store.clientHealth()
+        // The health of a client id stays when its last grant has moved or ended.
+        let inUse = Set(configuration.clientIDs).union(try await store.clientsWithDueTimes())
+        let stored = try await store.clientHealth().filter { inUse.contains($0.key) }
         let clientIDs = Set(configuration.clientIDs).union(stored.keys).sorted()
         let statistics: GrantStatistics
         if let grants { statistics = grants } else { statistics = try await store.grantStatistics(at: now) }
@@ -114,13 +116,13 @@ extension CommandContext {
         }
     }
 
-    private func spilledFiles() async -> [SpilledFile] {
+    private func spilledFiles() async -> [SpilledFile]? {
         let location = spillLocation(of: configuration.database)
         do {
             return try await BlockingCallQueue.files.run { try SpilledFile.list(in: location) }
         } catch {
             diagnostics.warning("the spill files cannot be listed", ["folder": location.folder, "error": "\(error)"])
-            return []
+            return nil
         }
     }
 

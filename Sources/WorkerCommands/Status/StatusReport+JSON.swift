@@ -70,7 +70,7 @@ extension StatusReport {
             }
         }
         line.array("spill_files") { array in
-            for file in spilledFiles {
+            for file in spilledFiles ?? [] {
                 array.object { object in
                     object.field("path", file.path)
                     object.field("set_aside", file.isSetAside)

@@ -26,7 +26,8 @@ extension StatusReport {
                     )
                 )
             } ?? .unreadable
-        observed.spilledFiles = spilledFiles.map { file in
+        observed.canListSpilledFiles = spilledFiles != nil
+        observed.spilledFiles = (spilledFiles ?? []).map { file in
             Observations.SpilledFile(text: file.sentence(at: at), since: file.writtenAt, count: file.results ?? 0)
         }
         observed.notices = pendingNotices

@@ -82,6 +82,7 @@ extension StatusReport {
 
 extension StatusReport {
     private var spillLines: [String] {
+        guard let spilledFiles else { return [Self.line("spilled", "cannot be listed")] }
         let facts = spilledFiles.map { file in
             let count = file.results.map { "\($0)" } ?? "unknown"
             return "\(file.path)\(file.isSetAside ? ", SET ASIDE" : ""), results: \(count)"

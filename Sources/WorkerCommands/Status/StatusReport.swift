@@ -53,7 +53,8 @@ package struct StatusReport: Equatable, Sendable {
     var keyRing: KeyRingSummary?
     var database: Database
     /// The spill files.
-    var spilledFiles: [SpilledFile] = []
+    /// `nil` if the folder cannot be read.
+    var spilledFiles: [SpilledFile]? = []
     /// `nil` if notices are not configured.
     var pendingNotices: PendingNotices?
     /// `nil` without the public listener, which receives them.

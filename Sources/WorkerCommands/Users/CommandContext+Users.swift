@@ -62,7 +62,20 @@ extension CommandContext {
             )
             return .success
         }
-        let (end, code) = try await finishRevocation(of: id, isShared: outcome.isShared, in: store)
+        let end: RevocationEnd
+        let code: ExitCode
+        do {
+            (end, code) = try await finishRevocation(of: id, isShared: outcome.isShared, in: store)
+        } catch {
+            // The user is deleted, whatever prevents the revocation.
+            await store.close()
+            Output.standard.line(
+                isJSON
+                    ? UserDeletionReport.json(id, outcome, .pending).text
+                    : UserDeletionReport.sentence(id, outcome, .pending)
+            )
+            throw error
+        }
         Output.standard.line(
             isJSON ? UserDeletionReport.json(id, outcome, end).text : UserDeletionReport.sentence(id, outcome, end)
         )

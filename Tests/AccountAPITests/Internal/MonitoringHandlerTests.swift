@@ -148,6 +148,17 @@ struct MonitoringHandlerTests {
         #expect(!text.contains("u/1"))
     }
 
+    @Test("A result that was got long ago is not shown")
+    func oldResult() async throws {
+        let time = ManualTime()
+        let cache = CachedResult(time: time) { 7 }
+        #expect(try await cache.value() == 7)
+        time.advance(by: .seconds(599))
+        #expect(await cache.latestValue() == 7)
+        time.advance(by: .seconds(1_200))
+        #expect(await cache.latestValue() == nil)
+    }
+
     @Test("Grants are counted again after five seconds, not for each request")
     func cache() async throws {
         let fixture = try VendingFixture()

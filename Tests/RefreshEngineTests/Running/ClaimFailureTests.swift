@@ -54,6 +54,15 @@ struct ClaimFailureTests {
         #expect(fixture.google.calls == 30)
     }
 
+    @Test("A failed claim is forgotten if no other one follows")
+    func lonelyFailure() {
+        let start = BootInstant(milliseconds: 0)
+        var backOff = ClaimBackOff(at: start)
+        backOff.fail(at: start, unit: 0)
+        #expect(backOff.failingFor(at: start + .seconds(10)) == .seconds(10))
+        #expect(backOff.failingFor(at: start + .seconds(60)) == nil)
+    }
+
     @Test("The loop reports that it is alive after each claim, not only after each iteration")
     func progress() async throws {
         let (fixture, store) = try fixture()
