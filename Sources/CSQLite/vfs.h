@@ -247,7 +247,7 @@ static int csqlite_vfs_last_error(sqlite3_vfs *vfs, int size, char *text) {
 
 /// Registers the VFS under its name. Call it once, before the library is used for anything else.
 ///
-/// It also turns off SQLite's count of its memory, which this program does not read: it costs a lock for each allocation.
+/// It also turns off SQLite's count of its memory, which costs a lock for each allocation and which nothing here reads.
 static inline int csqlite_register_vfs(void) {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     static sqlite3_vfs vfs;

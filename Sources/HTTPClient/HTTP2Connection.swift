@@ -164,7 +164,9 @@ extension HTTP2Connection {
     private func noteUnasked(_ count: Int) {
         guard isIdle else { return }
         unaskedBytes += count
-        if unaskedBytes > Self.mostUnaskedBytes { lose(.receiveFailed, "the server sent data although no request was open") }
+        if unaskedBytes > Self.mostUnaskedBytes {
+            lose(.receiveFailed, "the server sent data although no request was open")
+        }
     }
 
     private func attempt(_ call: () throws(HTTP2Error) -> Void) {

@@ -48,7 +48,8 @@ package enum Condition: String, CaseIterable, Sendable {
             .grantsIdle:
             "refresh-worker status --json"
         case .workerLacksKey, .keysMissing, .rotationUnfinished: "refresh-worker keys list"
-        case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .resultsSpilled, .metricsLogFailing, .sqliteLogResetBug,
+        case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .resultsSpilled, .metricsLogFailing,
+            .sqliteLogResetBug,
             .diskNearlyFull:
             "refresh-worker doctor"
         case .noticesStuck: "journalctl -u refresh-worker --since -1h"

@@ -210,10 +210,11 @@ package struct Judgement: Equatable, Sendable {
 
     private static func alarms(_ observed: Observations, besides concerns: [Concern]) -> [Concern] {
         observed.process.alarms.filter { alarm in
-            !observed.hasEnded(alarm) && !concerns.contains { concern in
-                let covered = Condition(rawValue: concern.kind)?.covers ?? []
-                return covered.contains(alarm.kind.rawValue) && (concern.client ?? alarm.client) == alarm.client
-            }
+            !observed.hasEnded(alarm)
+                && !concerns.contains { concern in
+                    let covered = Condition(rawValue: concern.kind)?.covers ?? []
+                    return covered.contains(alarm.kind.rawValue) && (concern.client ?? alarm.client) == alarm.client
+                }
         }.map { Concern($0) }
     }
 }

@@ -67,8 +67,8 @@ package struct MonitoringHandler: Sendable {
 
     /// Returns 200 if requests should be sent to this worker: not while it starts or drains, nor without the database.
     ///
-    /// It does not wait for the database: counts and judgement are the last ones. An outage of Google is shown in the body and does not count: otherwise the load balancer
-    /// would remove all workers at once.
+    /// It does not wait for the database: counts and judgement are the last ones. An outage of Google is shown in the
+    /// body and does not count: otherwise the load balancer would remove all workers at once.
     package func readiness() async -> ServerResponse {
         let phase = phase.current
         let databaseProblem = await Self.problem(of: database, engine)
@@ -163,8 +163,10 @@ package struct MonitoringHandler: Sendable {
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
-    /// Returns the last judgement without waiting; one of the process alone if the database cannot be used, or if there
-    /// is no recent one and the process has a concern.
+    /// Returns the last judgement without waiting.
+    ///
+    /// If the database cannot be used, or the process has a concern and no judgement is recent, it judges the process
+    /// alone.
     private func currentJudgement() async -> Judgement? {
         let last = await judgement.latestValue()
         if let last, database.problem == nil { return last }

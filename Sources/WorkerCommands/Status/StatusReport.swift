@@ -52,8 +52,7 @@ package struct StatusReport: Equatable, Sendable {
     /// `nil` if the key ring cannot be read.
     var keyRing: KeyRingSummary?
     var database: Database
-    /// The spill files.
-    /// `nil` if the folder cannot be read.
+    /// The spill files; `nil` if the folder cannot be read.
     var spilledFiles: [SpilledFile]? = []
     /// `nil` if notices are not configured.
     var pendingNotices: PendingNotices?
