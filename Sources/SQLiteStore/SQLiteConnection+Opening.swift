@@ -26,11 +26,11 @@ extension SQLiteConnection {
         """
     )
     private static let useLeaseLog = Query("journal mode of leases", "PRAGMA \(LeaseFile.schema).journal_mode = WAL")
-    /// Eight megabytes for each connection.
+    /// Seven megabytes for each connection.
     ///
     /// Grants that are due together are close together, so a larger cache holds pages that are not needed again soon;
     /// the kernel has them as well. With 64 MB, neither a refresh nor a new grant took less processor time.
-    private static let cacheSetting = "PRAGMA cache_size = -8192"
+    private static let cacheSetting = "PRAGMA cache_size = -7168"
     private static let writerSettings = Query("settings", cacheSetting)
     private static let readerSettings = Query("settings", "\(cacheSetting); PRAGMA query_only = ON")
 
