@@ -78,6 +78,11 @@ let package = Package(
             swiftSettings: common
         ),
         .target(
+            name: "StatusPage",
+            dependencies: ["Clocks", "Judgement", "Observability", "Secrets", "Store"],
+            swiftSettings: common
+        ),
+        .target(
             name: "Notices",
             dependencies: ["Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
             swiftSettings: common
@@ -86,7 +91,7 @@ let package = Package(
             name: "AccountAPI",
             dependencies: [
                 "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Judgement", "Observability", "RefreshEngine", "Secrets",
-                "Store",
+                "StatusPage", "Store",
             ],
             swiftSettings: common
         ),
@@ -154,6 +159,11 @@ let package = Package(
         ),
         .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
+        .testTarget(
+            name: "StatusPageTests",
+            dependencies: ["Clocks", "Judgement", "Observability", "StatusPage", "Store"],
+            swiftSettings: common
+        ),
         .testTarget(name: "SecretsTests", dependencies: ["Clocks", "JSON", "Secrets"], swiftSettings: common),
         .target(
             name: "TLSListener",
