@@ -22,6 +22,8 @@ package final class EngineLog: Sendable {
         var current: [AlarmKey: (alarm: CurrentAlarm, lastSeen: BootInstant)] = [:]
     }
 
+    /// The last changes of state, for the status page.
+    package let recentChanges = RecentChanges()
     private let metrics: MetricsLog
     private let diagnostics: DiagnosticLog
     private let counters: IntervalCounters
@@ -107,20 +109,30 @@ package final class EngineLog: Sendable {
     /// Logs a change of a grant's state by the engine, a route or a command.
     package func state(_ event: GrantEvent) {
         guard let from = event.from, from != event.to else { return }
+        let grant = event.grant.description
+        let reason = event.reason == .none ? "" : event.reason.rawValue
         metrics.record(
             StateEvent(
-                grant: event.grant.description,
+                grant: grant,
                 from: from.rawValue,
                 to: event.to.rawValue,
-                reason: event.reason == .none ? "" : event.reason.rawValue,
+                reason: reason,
                 generation: event.generation
+            )
+        )
+        recentChanges.record(
+            RecentChanges.Change(
+                at: event.at,
+                grant: grant,
+                from: from.rawValue,
+                to: event.to.rawValue,
+                reason: reason
             )
         )
         diagnostics.info(
             "state",
             [
-                "grant": event.grant.description, "from": from.rawValue, "to": event.to.rawValue,
-                "reason": event.reason.rawValue,
+                "grant": grant, "from": from.rawValue, "to": event.to.rawValue, "reason": event.reason.rawValue,
             ]
         )
     }

@@ -1,7 +1,8 @@
 package import Clocks
 private import Synchronization
 
-/// Counts refreshes from many tasks: per interval, until the next summary, and in total since the start.
+/// Counts refreshes from many tasks: per interval, until the next summary; in total since the start; and for each minute
+/// of the last hour.
 package final class IntervalCounters: Sendable {
     private struct State {
         var start: BootInstant
@@ -12,17 +13,20 @@ package final class IntervalCounters: Sendable {
 
     /// The totals, which only grow.
     package let lifetime: LifetimeCounters
+    package let activity: RecentActivity
     private let time: any TimeSource
     private let state: Mutex<State>
 
     package init(time: any TimeSource) {
         self.time = time
         lifetime = LifetimeCounters(time: time)
+        activity = RecentActivity(time: time)
         state = Mutex(State(start: time.sinceBoot))
     }
 
     package func record(_ refreshes: [RefreshEvent]) {
         lifetime.record(refreshes)
+        activity.record(refreshes)
         state.withLock { state in
             for index in refreshes.indices {
                 state.lateness.record(refreshes[index].lateness.wholeMilliseconds)

@@ -26,6 +26,15 @@ package final class RecentActivity: Sendable {
         var minutes = [Minute](repeating: Minute(), count: length)
         /// The latest minute since boot that the ring has.
         var latest: Int64
+
+        /// Empties the minutes that have begun since the latest one: at most all, however long the machine slept.
+        mutating func advance(to minute: Int64) {
+            guard minute > latest else { return }
+            for next in max(latest + 1, minute - Int64(length) + 1)...minute {
+                minutes[Int(next % Int64(length))] = Minute()
+            }
+            latest = minute
+        }
     }
 
     private let time: any TimeSource
@@ -38,18 +47,19 @@ package final class RecentActivity: Sendable {
 
     /// Counts refreshes that ended together, in the current minute.
     func record(_ refreshes: [RefreshEvent]) {
+        // Summed up first: the lock is held, and the ring is indexed, once for each batch.
+        var batch = Minute()
+        for index in refreshes.indices {
+            if refreshes[index].outcome == .refreshed { batch.refreshed += 1 } else { batch.failed += 1 }
+            batch.latestBy = max(batch.latestBy, refreshes[index].lateness)
+        }
         let now = Self.minute(time.sinceBoot)
-        state.withLock { state in
+        state.withLock { [batch] state in
             state.advance(to: now)
             let index = Int(state.latest % Int64(Self.length))
-            for position in refreshes.indices {
-                if refreshes[position].outcome == .refreshed {
-                    state.minutes[index].refreshed += 1
-                } else {
-                    state.minutes[index].failed += 1
-                }
-                state.minutes[index].latestBy = max(state.minutes[index].latestBy, refreshes[position].lateness)
-            }
+            state.minutes[index].refreshed += batch.refreshed
+            state.minutes[index].failed += batch.failed
+            state.minutes[index].latestBy = max(state.minutes[index].latestBy, batch.latestBy)
         }
     }
 
