@@ -28,7 +28,8 @@ extension CommandContext {
         case .replayNotices(let user, let span, let isJSON):
             try await replayNotices(of: user, within: span, isJSON: isJSON)
         case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
-        case .makeCredential(let service, let isJSON): try makeCredential(of: service, isJSON: isJSON)
+        case .makeCredential(let service, let isOperator, let isJSON):
+            try makeCredential(of: service, isOperator: isOperator, isJSON: isJSON)
         case .makeHandle(let service, let user, let isJSON): try makeHandle(of: user, for: service, isJSON: isJSON)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .watchStatus(let isJSON): try await watchStatus(asJSON: isJSON)

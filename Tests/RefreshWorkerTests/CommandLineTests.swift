@@ -98,6 +98,7 @@ struct CommandLineTests {
             (["status", "--watch", "--json"], .watchStatus(isJSON: true)),
             (["doctor"], .examine),
             (["services", "credential", "mailer"], .makeCredential(service: "mailer")),
+            (["services", "credential", "--operator", "jane"], .makeCredential(service: "jane", isOperator: true)),
             (["services", "handle", "mailer", "u"], .makeHandle(service: "mailer", user: "u")),
             (
                 ["grants", "import", "f", "--json"],

@@ -7,6 +7,8 @@ package struct Service: Hashable, Sendable {
         case everything
         case only(Set<String>)
 
+        static let nothing = Allowance.only([])
+
         /// Compares bytes, as the store does: Swift treats two encodings of an accented letter as one text, but they
         /// name two users.
         func covers(_ name: String) -> Bool {
@@ -21,13 +23,17 @@ package struct Service: Hashable, Sendable {
     /// The SHA-256 of the service's credential.
     let credentialHash: [UInt8]
     package let scopes: Allowance
+    /// The users whose tokens it may have, and whom it may look up if it is an operator.
     package let users: Allowance
+    /// `true` if it may look up users on the status page.
+    package let isOperator: Bool
 
-    init(name: String, credentialHash: [UInt8], scopes: Allowance, users: Allowance) {
+    init(name: String, credentialHash: [UInt8], scopes: Allowance, users: Allowance, isOperator: Bool = false) {
         self.name = name
         self.credentialHash = credentialHash
         self.scopes = scopes
         self.users = users
+        self.isOperator = isOperator
     }
 }
 
@@ -35,6 +41,8 @@ extension Service {
     /// The reason why a service may not have a token that it asked for.
     enum Refusal: Hashable, Sendable {
         case user
+        /// The service only looks up users.
+        case tokens
         /// The service must name scopes, and named none.
         case unnamedScopes
         case scopes
@@ -42,20 +50,22 @@ extension Service {
         var message: String {
             switch self {
             case .user: "this service may not have tokens of this user"
+            case .tokens: "this service may not have tokens: its entry in the services file has no scopes"
             case .unnamedScopes: "this service must name the scopes that it needs"
             case .scopes: "this service may not have all of the requested scopes"
             }
         }
     }
 
-    package func mayHaveTokens(ofUser userID: String) -> Bool { users.covers(userID) }
+    package func mayHaveTokens(ofUser userID: String) -> Bool { scopes != .nothing && users.covers(userID) }
 
     /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
     ///
     /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.
     func refusal(forUser userID: String, scopes requested: [ScopeName]) -> Refusal? {
-        guard mayHaveTokens(ofUser: userID) else { return .user }
+        guard scopes != .nothing else { return .tokens }
+        guard users.covers(userID) else { return .user }
         guard scopes != .everything else { return nil }
         guard !requested.isEmpty else { return .unnamedScopes }
         return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .scopes

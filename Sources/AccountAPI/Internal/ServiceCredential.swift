@@ -1,7 +1,7 @@
 package import JSON
 package import Secrets
 
-/// A new credential for a service, and its entry for the services file.
+/// A new credential for a service or an operator, and its entry for the services file.
 package struct ServiceCredential: Sendable {
     /// The prefix that identifies such a credential in a search for leaked secrets.
     private static let prefix = "rwc_"
@@ -10,7 +10,8 @@ package struct ServiceCredential: Sendable {
 
     /// The secret that the service presents; printed once and not stored.
     package let secret: Secret
-    /// The service's entry for the services file, which allows it everything until it is edited.
+    /// The entry for the services file, which allows a service all tokens, and an operator all users, until it is
+    /// edited.
     package var entry: String {
         var line = JSONLine()
         writeEntry(to: &line)
@@ -19,10 +20,13 @@ package struct ServiceCredential: Sendable {
 
     private let name: String
     private let digest: String
+    /// `true` for a person who looks up users on the status page and gets no tokens.
+    private let isOperator: Bool
 
     /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
-    package init?(forService name: String) throws(SealError) {
+    package init?(forService name: String, isOperator: Bool = false) throws(SealError) {
         guard name.isPlainID else { return nil }
+        self.isOperator = isOperator
         secret = try .randomText(prefix: Self.prefix, byteCount: 32)
         self.name = name
         digest = Hexadecimal.encode(Digest.sha256(Array(secret.reveal().utf8)))
@@ -32,7 +36,8 @@ package struct ServiceCredential: Sendable {
     package func writeEntry(to line: inout JSONLine) {
         line.field("name", name)
         line.field("credential_sha256", digest)
-        line.array("scopes") { $0.element("*") }
+        if !isOperator { line.array("scopes") { $0.element("*") } }
         line.array("users") { $0.element("*") }
+        if isOperator { line.field("operator", true) }
     }
 }

@@ -26,7 +26,10 @@ extension ServiceList {
 
     /// Parses a services file strictly, so that a spelling mistake never gives a service more access than intended.
     ///
-    ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]}]}
+    ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]},
+    ///                   {"name": "jane", "credential_sha256": "…", "users": ["*"], "operator": true}]}
+    ///
+    /// Only an operator may lack `scopes`: it looks up users and gets no tokens.
     package init(parsing text: some Collection<UInt8>) throws(ServicesFileError) {
         let document: JSONValue
         do throws(JSONError) {
@@ -58,7 +61,12 @@ extension ServiceList {
     }
 
     private static func service(_ entry: JSONValue, at place: String) throws(ServicesFileError) -> ([UInt8], Service) {
-        let members = try members(of: entry, ["name", "credential_sha256", "scopes", "users"], at: place)
+        let members = try members(
+            of: entry,
+            ["name", "credential_sha256", "users"],
+            optional: ["scopes", "operator"],
+            at: place
+        )
         guard let name = members["name"]?.string, name.isPlainID else {
             throw ServicesFileError(place: "\(place).name", problem: ServiceCredential.nameRule)
         }
@@ -68,23 +76,39 @@ extension ServiceList {
             let problem = "must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
             throw ServicesFileError(place: "\(place).credential_sha256", problem: problem)
         }
-        let scopes = try allowance(members["scopes"], at: "\(place).scopes") { ScopeName($0)?.canonical }
+        let isOperator: Bool
+        switch members["operator"] {
+        case nil: isOperator = false
+        case .bool(let value): isOperator = value
+        default: throw ServicesFileError(place: "\(place).operator", problem: "must be true or false")
+        }
+        let scopes: Service.Allowance
+        if let value = members["scopes"] {
+            scopes = try allowance(value, at: "\(place).scopes") { ScopeName($0)?.canonical }
+        } else if isOperator {
+            scopes = .nothing
+        } else {
+            throw ServicesFileError(place: "\(place).scopes", problem: "is missing")
+        }
         let users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
-        return (hash, Service(name: name, credentialHash: hash, scopes: scopes, users: users))
+        let service = Service(name: name, credentialHash: hash, scopes: scopes, users: users, isOperator: isOperator)
+        return (hash, service)
     }
 
-    /// Returns the members of an object that must have exactly these names.
+    /// Returns the members of an object that must have all of `names`, and no others but the `optional` ones.
     private static func members(
         of value: JSONValue,
         _ names: [String],
+        optional: [String] = [],
         at place: String
     ) throws(ServicesFileError) -> [String: JSONValue] {
         guard let members = value.object else {
             throw ServicesFileError(place: place, problem: "must be an object")
         }
         let prefix = place.isEmpty ? "" : "\(place)."
-        if let unknown = members.keys.filter({ !names.contains($0) }).min() {
-            let known = names.joined(separator: ", ")
+        let allowed = names + optional
+        if let unknown = members.keys.filter({ !allowed.contains($0) }).min() {
+            let known = allowed.joined(separator: ", ")
             let shown = unknown.unicodeScalars.contains(where: \.disturbsTerminals) ? "?" : unknown.capped(at: 64)
             throw ServicesFileError(place: prefix + shown, problem: "is not known; there are: \(known)")
         }

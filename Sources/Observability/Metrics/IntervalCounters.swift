@@ -1,8 +1,8 @@
 package import Clocks
 private import Synchronization
 
-/// Counts refreshes from many tasks: per interval, until the next summary; in total since the start; and for each minute
-/// of the last hour.
+/// Counts refreshes from many tasks: per interval, until the next summary; in total since the start; and for each
+/// minute of the last hour.
 package final class IntervalCounters: Sendable {
     private struct State {
         var start: BootInstant

@@ -7,9 +7,9 @@ import WorkerLifecycle
 
 /// The commands about the services that tokens are vended to.
 extension CommandContext {
-    /// `services credential`: makes a credential for a service.
-    package func makeCredential(of service: String, isJSON: Bool) throws -> ExitCode {
-        guard let credential = try ServiceCredential(forService: service) else {
+    /// `services credential`: makes a credential for a service or an operator.
+    package func makeCredential(of service: String, isOperator: Bool, isJSON: Bool) throws -> ExitCode {
+        guard let credential = try ServiceCredential(forService: service, isOperator: isOperator) else {
             let problem = "a service's name \(ServiceCredential.nameRule)"
             throw CommandFailure(.badData, problem)
         }
@@ -48,7 +48,10 @@ extension CommandContext {
         }
         guard service.mayHaveTokens(ofUser: user) else {
             let problem =
-                "the services file does not let \(name) have tokens of user \(DisplayedText(user)): see \"users\" there"
+                """
+                the services file does not let \(name) have tokens of user \(DisplayedText(user)): see "scopes" and \
+                "users" there
+                """
             throw CommandFailure(.badData, problem)
         }
         return try UserHandle.make(of: user, for: service)

@@ -25,7 +25,7 @@ package enum Command: Equatable, Sendable {
     case retireKey(id: String, isLost: Bool)
     case replayNotices(user: String?, within: Duration, isJSON: Bool = false)
     case manageGoogleEvents(GoogleEventsOptions)
-    case makeCredential(service: String, isJSON: Bool = false)
+    case makeCredential(service: String, isOperator: Bool = false, isJSON: Bool = false)
     case makeHandle(service: String, user: String, isJSON: Bool = false)
     case showStatus(isJSON: Bool)
     case watchStatus(isJSON: Bool)

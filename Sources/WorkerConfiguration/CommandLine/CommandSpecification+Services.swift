@@ -6,7 +6,8 @@ extension CommandSpecification {
         discussion: [
             """
             The services are listed in a file, each with the hash of its credential, its permitted scopes and its \
-            permitted users. docs/vending.md describes the file and how a service uses its credential.
+            permitted users. docs/vending.md describes the file and how a service uses its credential. The file also \
+            lists the operators, who look up users on the status page.
             """
         ],
         exitCodes: [.usage],
@@ -15,7 +16,7 @@ extension CommandSpecification {
 
     private static let credential = CommandSpecification(
         words: ["services", "credential"],
-        summary: "make a new credential for a service",
+        summary: "make a new credential for a service or an operator",
         discussion: [
             """
             Prints the credential, and below it the entry for the services file. The credential is printed only once \
@@ -24,12 +25,25 @@ extension CommandSpecification {
             """
         ],
         operands: [.service("the service's name in the services file and in the audit")],
-        options: [.jsonObject],
+        options: [
+            OptionSpecification(
+                name: "operator",
+                kind: .toggle,
+                summary: "make it for a person who looks up users on the status page and gets no tokens"
+            ),
+            .jsonObject,
+        ],
         examples: [
-            Example(line: "refresh-worker services credential mailer", purpose: "let the service mailer get tokens")
+            Example(line: "refresh-worker services credential mailer", purpose: "let the service mailer get tokens"),
+            Example(
+                line: "refresh-worker services credential --operator jane",
+                purpose: "let jane look up users on the status page"
+            ),
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput],
-        make: { .makeCredential(service: $0.operand, isJSON: $0.has("json")) }
+        make: {
+            .makeCredential(service: $0.operand, isOperator: $0.has("operator"), isJSON: $0.has("json"))
+        }
     )
 
     private static let handle = CommandSpecification(

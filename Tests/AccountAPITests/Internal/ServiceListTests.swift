@@ -12,9 +12,11 @@ struct ServiceListTests {
         name: String = #""mailer""#,
         hash: String = "\"\(hash)\"",
         scopes: String = #"["*"]"#,
-        users: String = #"["*"]"#
+        users: String = #"["*"]"#,
+        operator isOperator: String? = nil
     ) -> String {
-        #"{"name":\#(name),"credential_sha256":\#(hash),"scopes":\#(scopes),"users":\#(users)}"#
+        let last = isOperator.map { #","operator":\#($0)"# } ?? ""
+        return #"{"name":\#(name),"credential_sha256":\#(hash),"scopes":\#(scopes),"users":\#(users)\#(last)}"#
     }
 
     private static func file(_ entries: String...) -> String {
@@ -50,6 +52,13 @@ struct ServiceListTests {
             (file(entry(scopes: #"["openid email"]"#)), "services[0].scopes[0]"),
             (file(entry(scopes: "[7]")), "services[0].scopes[0]"), (file(entry(users: "[]")), "services[0].users"),
             (file(entry(users: #"["1",""]"#)), "services[0].users[1]"),
+            (file(entry(operator: #""true""#)), "services[0].operator"),
+            (file(entry(operator: "1")), "services[0].operator"),
+            (file(entry(operator: "null")), "services[0].operator"),
+            (file(entry().replacing(#""scopes":["*"],"#, with: "")), "services[0].scopes"),
+            (file(entry(operator: "false").replacing(#""scopes":["*"],"#, with: "")), "services[0].scopes"),
+            (file(entry(scopes: "[]", operator: "true")), "services[0].scopes"),
+            (file(entry(operator: "true").replacing(#""users":["*"],"#, with: "")), "services[0].users"),
             (file(entry(), entry(hash: "\"\(other)\"")), "services[1].name"),
             (file(entry(), entry(name: #""other""#)), "services[1].credential_sha256"),
         ]
@@ -57,6 +66,29 @@ struct ServiceListTests {
     func refused(text: String, place: String) {
         let error = #expect(throws: ServicesFileError.self) { try ServiceList(parsing: text.utf8) }
         #expect(error?.place == place)
+    }
+
+    @Test(
+        "names the operators, who get no tokens unless they have scopes",
+        arguments: [
+            (nil, false, false, true), ("false", false, false, true), ("true", false, true, true),
+            ("true", true, true, false),
+        ] as [(String?, Bool, Bool, Bool)]
+    )
+    func operators(text: String?, lacksScopes: Bool, isOperator: Bool, mayHaveTokens: Bool) throws {
+        let entry = Self.entry(operator: text)
+        let written = lacksScopes ? entry.replacing(#""scopes":["*"],"#, with: "") : entry
+        let service = try #require(try ServiceList(parsing: Self.file(written).utf8).service(named: "mailer"))
+        #expect(service.isOperator == isOperator)
+        #expect(service.mayHaveTokens(ofUser: "alice") == mayHaveTokens)
+    }
+
+    @Test("accepts the entry of an operator's new credential")
+    func operatorCredential() throws {
+        let made = try #require(try ServiceCredential(forService: "jane", isOperator: true))
+        let services = try ServiceList(parsing: Self.file(made.entry).utf8)
+        let service = try #require(services.service(named: "jane"))
+        #expect(service.isOperator && !service.mayHaveTokens(ofUser: "alice"))
     }
 
     @Test("may name at most a thousand services", arguments: [(1_000, true), (1_001, false)])

@@ -286,6 +286,7 @@ struct TokenEndpointTests {
             .forbidden(.scopes), .forbidden(.unnamedScopes), .notFound, .missingScopes(["openid"]),
             .mustAct(state: .reauthRequired, reason: .none, since: Timestamp(milliseconds: 0)),
             .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadable,
+            .forbidden(.tokens),
         ]
         for error in errors {
             let response = ParsedResponse(TokenEndpointError(error).response)

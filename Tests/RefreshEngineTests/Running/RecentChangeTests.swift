@@ -19,7 +19,8 @@ struct RecentChangeTests {
         )
         let id = GrantID(rawValue: 7)
         let changes: [(from: GrantState?, to: GrantState, reason: GrantReason)] = [
-            (nil, .active, .none), (.active, .active, .none), (.active, .retrying, GrantReason(rawValue: "server_error")),
+            (nil, .active, .none), (.active, .active, .none),
+            (.active, .retrying, GrantReason(rawValue: "server_error")),
             (.retrying, .active, .none),
         ]
         for (number, change) in changes.enumerated() {

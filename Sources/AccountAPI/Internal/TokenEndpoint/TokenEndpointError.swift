@@ -27,7 +27,7 @@ struct TokenEndpointError: Sendable {
             status = 401
             code = "invalid_client"
             headers = [("WWW-Authenticate", #"Basic realm="refresh-worker""#)]
-        case .forbidden(.user):
+        case .forbidden(.user), .forbidden(.tokens):
             status = 400
             code = "unauthorized_client"
         case .forbidden(.scopes), .forbidden(.unnamedScopes), .missingScopes:
