@@ -218,7 +218,7 @@ let package = Package(
             name: "AccountAPITests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Judgement", "Observability",
-                "RefreshEngine", "Secrets", "Store", "TestSupport",
+                "RefreshEngine", "Secrets", "StatusPage", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -3,7 +3,7 @@ package import Observability
 package import Secrets
 package import Store
 
-/// Everything that the judgement is made from, as of one instant.
+/// Everything that the judgement is made from, as of one instant; the status page shows it too.
 ///
 /// A part that was not looked at is `nil` or empty.
 package struct Observations: Equatable, Sendable {
@@ -12,6 +12,10 @@ package struct Observations: Equatable, Sendable {
         package var id: String
         /// The id as a sentence may show it: quoted, and without characters that disturb terminals.
         package var name: String
+        /// `closed`, `open` or `probing`; `nil` for a client id that only has expired grants.
+        package var breaker: String?
+        /// The requests per second that are allowed now.
+        package var ceiling: Double?
         /// The reason why requests stopped; `nil` while they are sent.
         package var breakerReason: String?
         package var breakerSince: Timestamp?

@@ -4,14 +4,16 @@ package import Store
 package struct StatusReporter: Sendable {
     /// Returns the output of `refresh-worker status --json`.
     package let json: @Sendable (any AccountStore, ProcessObservations) async throws -> String
-    /// Returns the judgement, with grants that are counted already; it reads no whole table.
-    package let judge: @Sendable (any AccountStore, ProcessObservations, GrantStatistics) async throws -> Judgement
+    /// Returns the observations of the judgement, with grants that are counted already; it reads no whole table.
+    package let observe: @Sendable (any AccountStore, ProcessObservations, GrantStatistics) async throws -> Observations
 
     package init(
         json: @escaping @Sendable (any AccountStore, ProcessObservations) async throws -> String,
-        judge: @escaping @Sendable (any AccountStore, ProcessObservations, GrantStatistics) async throws -> Judgement
+        observe:
+            @escaping @Sendable (any AccountStore, ProcessObservations, GrantStatistics) async throws ->
+            Observations
     ) {
         self.json = json
-        self.judge = judge
+        self.observe = observe
     }
 }

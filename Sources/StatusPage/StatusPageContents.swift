@@ -55,6 +55,8 @@ package struct StatusPageContents: Sendable {
     package var phase: String
     /// `nil` if there is none yet.
     package var judgement: Judgement?
+    /// The time of the grants, clients, workers and notices, which are the last known ones; `nil` if none are known.
+    package var countedAt: Timestamp?
     /// `nil` if the database cannot be asked.
     package var grants: GrantStatistics?
     /// The last sixty minutes of this worker, the oldest first.

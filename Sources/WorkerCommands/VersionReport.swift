@@ -8,8 +8,9 @@ import WorkerConfiguration
 /// The output of `--version`: the program, and the libraries that it runs with.
 package enum VersionReport {
     package static var text: String {
-        let program = "refresh-worker \(Version.current)" + (Version.commit.map { " (commit \($0))" } ?? "")
-        return ([program] + libraries.map { "\($0.name) \($0.version)" }).joined(separator: "\n")
+        (["refresh-worker \(Version.withCommit)"] + libraries.map { "\($0.name) \($0.version)" }).joined(
+            separator: "\n"
+        )
     }
 
     private static var libraries: [(name: String, version: String)] {

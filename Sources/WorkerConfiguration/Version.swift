@@ -9,4 +9,7 @@ package enum Version {
         let commit = unsafe String(cString: refresh_worker_commit())
         return commit.isEmpty ? nil : commit
     }
+
+    /// The version, with the commit if it is known.
+    package static var withCommit: String { current + (commit.map { " (commit \($0))" } ?? "") }
 }

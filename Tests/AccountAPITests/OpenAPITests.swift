@@ -21,9 +21,8 @@ struct OpenAPITests {
     }
 
     @Test("describes exactly the routes of the internal listener")
-    func internalRoutes() throws {
-        let monitoring = try AccountFixture().monitoring
-        try expect(InternalRoutes(vending: VendingFixture().handler, monitoring: monitoring).routes, tagged: "internal")
+    func internalRoutes() async throws {
+        try expect(await VendingFixture().routes().routes, tagged: "internal")
     }
 
     @Test("describes only routes of a listener")

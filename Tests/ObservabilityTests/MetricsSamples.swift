@@ -39,6 +39,8 @@ enum MetricsSamples {
             grant: "00000000000000ab"
         ),
         VendEvent(service: "mailer", outcome: "forbidden", scopes: "", forced: false, grant: nil),
+        LookupEvent(service: "jane", outcome: "found", grant: "00000000000000ab"),
+        LookupEvent(service: "jane", outcome: "not_found", grant: nil),
         StateEvent(
             grant: "00000000000000ab",
             from: "active",

@@ -14,6 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "EndToEnd"), str(HERE.parent / "Pyt
 sys.dont_write_bytecode = True
 
 import accounts  # noqa: E402
+import rare_answers  # noqa: E402
 import setup  # noqa: E402
 
 SETUP = setup.Setup.from_fields(json.loads(os.environ["OPENAPI_SETUP"]))
@@ -27,9 +28,11 @@ def name_of(operation):
 
 @schemathesis.auth(refresh_interval=None)
 class Callers:
-    """A user for the public routes, a service for the internal ones."""
+    """A user for the public routes, a service or an operator for the internal ones."""
 
     def get(self, case, context):
+        if name_of(context.operation) == "lookUpUser":
+            return "Basic " + base64.b64encode(f"jane:{rare_answers.OPERATOR_KEY}".encode()).decode()
         if "oauth" in context.operation.tags:
             return "Basic " + base64.b64encode(f"mailer:{accounts.SERVICE_KEY}".encode()).decode()
         if "internal" in context.operation.tags:
@@ -110,6 +113,10 @@ def with_subject(case):
     case.body = body
 
 
+def with_looked_up_user(case):
+    case.query = {"user": SETUP.vended_user if next(numbers) % 3 else "unknown"}
+
+
 CHANGES = {
     "storeGmailTokens": with_google_token,
     "storeGmailTokensByOldName": with_google_token,
@@ -120,4 +127,5 @@ CHANGES = {
     "vendToken": with_granted_scopes,
     "renewToken": with_rejected_token,
     "requestToken": with_subject,
+    "lookUpUser": with_looked_up_user,
 }

@@ -7,6 +7,7 @@ import urllib.parse
 import accounts
 
 LIMITED_KEY = "a-credential-with-limits-of-32-bytes"
+OPERATOR_KEY = "a-credential-of-a-person-of-32-bytes"
 
 
 class RareAnswers:
@@ -50,6 +51,10 @@ class RareAnswers:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         path = "/oauth2/token"
         self.request(status, path, "POST", path, body, listener=self.deployment.internal, headers=headers)
+
+    def request_user(self, status, query, bearer=OPERATOR_KEY):
+        """Looks up a user, as an operator does."""
+        self.request(status, "/users", "GET", f"/users{query}", None, bearer, listener=self.deployment.internal)
 
     def connected(self, user):
         """A user who has connected an account, and the grant at Google."""
@@ -113,6 +118,17 @@ class RareAnswers:
         self.request_oauth(200, "limited", **exchange)
         self.request_oauth(400, "limited", audience="gmail", **exchange)
 
+    def lookups(self):
+        """Users that an operator looks up."""
+        self.connected("looked-up")
+        self.request_user(200, "?user=looked-up")
+        self.request_user(200, "?user=unknown")
+        self.request_user(400, "")
+        self.request_user(400, "?user=a&user=b")
+        self.request_user(401, "?user=looked-up", bearer=None)
+        self.request_user(403, "?user=looked-up", bearer=accounts.SERVICE_KEY)
+        self.request_token(403, "looked-up", bearer=OPERATOR_KEY)
+
     def death(self):
         """A grant that Google ends, and one that an outage hides."""
         grant, hidden = self.connected("dead"), self.connected("hidden")
@@ -131,7 +147,7 @@ class RareAnswers:
         )
         self.request_public(502, "POST", "/api/auth/mobile/google", {"access_token": "unreachable"})
         self.request_public(200, "GET", "/v1/user/me", bearer=accounts.user_token("hidden"))
-        for path in ("/readyz", "/healthz", "/status", "/metrics"):
+        for path in ("/readyz", "/healthz", "/status", "/metrics", "/"):
             self.request(200, path, "GET", path, listener=self.deployment.internal)
         self.deployment.sandbox.settings(outage="none")
 
@@ -160,7 +176,7 @@ class RareAnswers:
 
 
 def services():
-    """The services file: one service with access to every scope, and one that must name a scope."""
+    """The services file: a service with access to every scope, one that must name a scope, and an operator."""
     limits = {"scopes": ["*"], "users": ["*"]}
     return [
         {"name": "mailer", "credential_sha256": hashlib.sha256(accounts.SERVICE_KEY.encode()).hexdigest(), **limits},
@@ -169,5 +185,11 @@ def services():
             "credential_sha256": hashlib.sha256(LIMITED_KEY.encode()).hexdigest(),
             "scopes": ["openid"],
             "users": ["*"],
+        },
+        {
+            "name": "jane",
+            "credential_sha256": hashlib.sha256(OPERATOR_KEY.encode()).hexdigest(),
+            "users": ["*"],
+            "operator": True,
         },
     ]

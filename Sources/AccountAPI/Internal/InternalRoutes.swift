@@ -14,15 +14,28 @@ package struct InternalRoutes: Sendable {
     /// `nil` without a services file: then the routes of tokens say so.
     private let vending: TokenVendingHandler?
     private let monitoring: MonitoringHandler
+    let statusPage: StatusPageHandler
+    /// `nil` without a services file, which lists the operators.
+    let lookup: UserLookup?
     private let exposure: Exposure
 
-    package init(vending: TokenVendingHandler?, monitoring: MonitoringHandler, exposure: Exposure = .thisMachine) {
+    package init(
+        vending: TokenVendingHandler?,
+        monitoring: MonitoringHandler,
+        statusPage: StatusPageHandler,
+        lookup: UserLookup?,
+        exposure: Exposure = .thisMachine
+    ) {
         self.vending = vending
         self.monitoring = monitoring
+        self.statusPage = statusPage
+        self.lookup = lookup
         self.exposure = exposure
     }
 
-    package var routes: [Route] { (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices) + monitoringRoutes }
+    package var routes: [Route] {
+        (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices) + monitoringRoutes + statusPageRoutes
+    }
 
     private static let tokenPath = "/v1/grants/{user_id}/token"
 
@@ -87,7 +100,7 @@ package struct InternalRoutes: Sendable {
         return await monitoring.prometheus()
     }
 
-    private func maySeeDetails(_ request: ServerRequest) -> Bool {
+    func maySeeDetails(_ request: ServerRequest) -> Bool {
         exposure == .thisMachine || vending?.isFromService(request) ?? false
     }
 

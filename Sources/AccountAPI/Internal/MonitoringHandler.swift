@@ -14,10 +14,10 @@ package struct MonitoringHandler: Sendable {
     private let database: DatabaseReadiness
     private let engine: RefreshEngine
     private let statistics: CachedResult<GrantStatistics>
-    private let judgement: CachedResult<Judgement>
+    private let lastObservations: CachedResult<Observations>
     private let counters: LifetimeCounters
     private let metrics: MetricsLog
-    private let phase: ServingPhase
+    let phase: ServingPhase
     private let time: any TimeSource
     private let stalledLoops: @Sendable () -> [String]
     private let certificateExpiry: @Sendable () -> Timestamp?
@@ -27,7 +27,7 @@ package struct MonitoringHandler: Sendable {
     ///
     /// `stalledLoops` returns the worker's loops whose last iteration is too long ago. `certificateExpiry` returns the
     /// expiry of the internal listener's certificate, if any. `statusReport` returns the output of `refresh-worker
-    /// status --json`. `judge` returns the judgement of the same observations, with grants that are counted already.
+    /// status --json`. `observe` returns the observations of the judgement, with grants that are counted already.
     package init(
         store: any GrantStore,
         database: DatabaseReadiness,
@@ -39,15 +39,15 @@ package struct MonitoringHandler: Sendable {
         stalledLoops: @escaping @Sendable () -> [String],
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
         statusReport: @escaping @Sendable (ProcessObservations) async throws -> String,
-        judge: @escaping @Sendable (ProcessObservations, GrantStatistics) async throws -> Judgement
+        observe: @escaping @Sendable (ProcessObservations, GrantStatistics) async throws -> Observations
     ) {
         self.database = database
         self.engine = engine
         let statistics = CachedResult(time: time) { try await store.grantStatistics(at: time.now) }
         self.statistics = statistics
-        judgement = CachedResult(time: time) {
+        lastObservations = CachedResult(time: time) {
             let process = await Self.observations(database: database, engine: engine, metrics: metrics)
-            return try await judge(process, try await statistics.value())
+            return try await observe(process, try await statistics.value())
         }
         self.counters = counters
         self.metrics = metrics
@@ -163,12 +163,18 @@ package struct MonitoringHandler: Sendable {
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
+    /// Returns the last observations, after a wait of at most `limit` if they are not recent and the database answers;
+    /// `nil` if there are none of the last ten minutes.
+    func latestObservations(within limit: Duration) async -> Observations? {
+        database.problem == nil ? await lastObservations.value(within: limit) : await lastObservations.latestValue()
+    }
+
     /// Returns the last judgement without waiting.
     ///
     /// If the database cannot be used, or the process has a concern and no judgement is recent, it judges the process
     /// alone.
-    private func currentJudgement() async -> Judgement? {
-        let last = await judgement.latestValue()
+    func currentJudgement() async -> Judgement? {
+        let last = await lastObservations.latestValue().map { Judgement($0) }
         if let last, database.problem == nil { return last }
         var observed = Observations(at: time.now)
         observed.process = await observations()

@@ -1,3 +1,4 @@
+import HTTPServer
 import Secrets
 private import Synchronization
 
@@ -28,5 +29,13 @@ package final class ServiceDirectory: Sendable {
         let hash = Digest.sha256(Array(credential.utf8))
         guard let service = list.withLock({ $0.service(named: name) }) else { return nil }
         return ConstantTime.areEqual(service.credentialHash, hash) ? service : nil
+    }
+
+    /// Returns the service that a request authenticates: by its credential alone, or with its name by HTTP Basic, as a
+    /// browser does.
+    func service(authenticating request: ServerRequest) -> Service? {
+        if let credential = BearerToken(of: request).text { return service(presenting: credential) }
+        guard case .present(let name, let password) = BasicCredentials(of: request) else { return nil }
+        return service(named: name, presenting: password)
     }
 }

@@ -81,7 +81,7 @@ package struct TokenVendingHandler: Sendable {
     }
 
     /// `true` if the request has the credential of any service.
-    func isFromService(_ request: ServerRequest) -> Bool { service(of: request) != nil }
+    func isFromService(_ request: ServerRequest) -> Bool { services.service(authenticating: request) != nil }
 
     /// Returns the token of a user, after a refresh if necessary, if the service may have it.
     func token(

@@ -9,8 +9,9 @@ package enum MetricsSchema {
 
     /// The events, in the order of the document.
     package static let events: [any MetricsEvent.Type] = [
-        RefreshEvent.self, VendEvent.self, StateEvent.self, BreakerEvent.self, PacerEvent.self, AlarmEvent.self,
-        SecurityEventEvent.self, SummaryEvent.self, PassEvent.self, StartedEvent.self, StoppingEvent.self,
+        RefreshEvent.self, VendEvent.self, LookupEvent.self, StateEvent.self, BreakerEvent.self, PacerEvent.self,
+        AlarmEvent.self, SecurityEventEvent.self, SummaryEvent.self, PassEvent.self, StartedEvent.self,
+        StoppingEvent.self,
         StoppedEvent.self, ClockStepEvent.self, NoticeEvent.self,
     ]
 }

@@ -35,8 +35,8 @@ extension CommandContext {
             json: { store, process in
                 try await statusReport(from: store, of: process).json.text
             },
-            judge: { store, process, grants in
-                try await statusReport(from: store, of: process, grants: grants, countsKeys: false).judgement
+            observe: { store, process, grants in
+                try await statusReport(from: store, of: process, grants: grants, countsKeys: false).observations
             }
         )
     }

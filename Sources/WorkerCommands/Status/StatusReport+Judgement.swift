@@ -12,7 +12,7 @@ extension StatusReport {
         statistics.oldestDueAt.map { max(.zero, at - $0) }
     }
 
-    private var observations: Observations {
+    var observations: Observations {
         var observed = Observations(at: at, grants: statistics)
         observed.clients = observedClients
         observed.workers = workers
@@ -49,6 +49,8 @@ extension StatusReport {
 extension StatusReport.Client {
     fileprivate var observed: Observations.Client {
         var client = Observations.Client(id: id, name: "\(DisplayedText(id))")
+        client.breaker = breaker.rawValue
+        client.ceiling = ceiling
         client.breakerReason = breaker == .closed ? nil : breakerReason ?? "unknown"
         client.breakerSince = breakerSince
         client.isWave = isWave

@@ -92,7 +92,36 @@ extension HTTPListeners {
                 time: context.time
             )
         }
-        return InternalRoutes(vending: vending, monitoring: probes, exposure: exposure(context.configuration)).router
+        return InternalRoutes(
+            vending: vending,
+            monitoring: probes,
+            statusPage: statusPage(worker, probes: probes),
+            lookup: services.map { services in
+                UserLookup(
+                    store: worker.store,
+                    services: services,
+                    database: worker.database,
+                    metrics: worker.metrics,
+                    diagnostics: context.diagnostics
+                )
+            },
+            exposure: exposure(context.configuration)
+        ).router
+    }
+
+    private static func statusPage(_ worker: RunningWorker, probes: MonitoringHandler) -> StatusPageHandler {
+        StatusPageHandler(
+            identity: WorkerIdentity(
+                name: worker.context.workerName,
+                version: Version.withCommit,
+                startedAt: worker.counters.lifetime.startedAt
+            ),
+            monitoring: probes,
+            engine: worker.engine,
+            activity: worker.counters.activity,
+            changes: worker.log.recentChanges,
+            time: worker.context.time
+        )
     }
 
     /// Returns the machines that can reach the internal listener, which follows from its certificate.
@@ -123,7 +152,7 @@ extension HTTPListeners {
             },
             certificateExpiry: certificateExpiry,
             statusReport: { try await reporter.json(store, $0) },
-            judge: { try await reporter.judge(store, $0, $1) }
+            observe: { try await reporter.observe(store, $0, $1) }
         )
     }
 

@@ -13,7 +13,8 @@ struct InternalRoutesTests {
             ("POST", "/v1/grants/42/token/refresh", "400 invalid_request"), ("GET", "/healthz", "200 "),
             ("POST", "/oauth2/token", "400 invalid_request"), ("GET", "/oauth2/token", "405 invalid_request"),
             ("HEAD", "/healthz", "200 "), ("GET", "/readyz", "503 "), ("GET", "/status", "200 "),
-            ("GET", "/metrics", "200 "), ("GET", "/", "404 unknown_path"),
+            ("GET", "/metrics", "200 "), ("GET", "/", "200 "), ("HEAD", "/", "200 "), ("GET", "/users", "403 "),
+            ("POST", "/", "405 method_not_allowed"), ("GET", "/status-page", "404 unknown_path"),
             ("GET", "/v1/grants//token", "404 unknown_path"),
             ("POST", "/v1/grants/u/token", "405 method_not_allowed"), ("PUT", "/metrics", "405 method_not_allowed"),
         ]
@@ -35,7 +36,8 @@ struct InternalRoutesTests {
             ("/status", VendingFixture.limitedCredential, false, "200 "), ("/healthz", nil, false, "200 "),
             ("/metrics", nil, false, "404 metrics_off"),
             ("/metrics", VendingFixture.credential, false, "404 metrics_off"),
-            ("/metrics", nil, true, "200 "),
+            ("/metrics", nil, true, "200 "), ("/", nil, true, "401 "), ("/", "wrong", true, "401 "),
+            ("/", VendingFixture.limitedCredential, false, "200 "),
         ] as [(String, String?, Bool, String)]
     )
     func overNetwork(path: String, credential: String?, servesMetrics: Bool, expected: String) async throws {
@@ -62,15 +64,14 @@ struct InternalRoutesTests {
         #expect(local.body == service.body)
     }
 
-    private struct MissingResponse: Error {}
-
     @Test(
         "Without services the routes of tokens say so, and the others work",
         arguments: [
             ("GET", "/v1/grants/u-1/token", 503, "no_services"),
             ("POST", "/v1/grants/u-1/token/refresh", 503, "no_services"),
             ("POST", "/oauth2/token", 503, "temporarily_unavailable"), ("GET", "/healthz", 200, nil),
-            ("GET", "/status", 200, nil), ("GET", "/metrics", 200, nil),
+            ("GET", "/status", 200, nil), ("GET", "/metrics", 200, nil), ("GET", "/", 200, nil),
+            ("GET", "/users", 503, nil),
         ] as [(String, String, Int, String?)]
     )
     func withoutServices(method: String, path: String, status: Int, code: String?) async throws {
@@ -88,30 +89,12 @@ struct InternalRoutesTests {
         in fixture: VendingFixture,
         servesTokens: Bool = true
     ) async throws -> ServerResponse {
-        let monitoring = MonitoringHandler(
-            store: fixture.store,
-            database: DatabaseReadiness(store: fixture.store, time: fixture.time),
-            engine: fixture.engine,
-            counters: fixture.counters.lifetime,
-            metrics: fixture.metrics,
-            phase: fixture.phase,
-            time: fixture.time,
-            stalledLoops: { [] },
-            statusReport: { _ in "{}" },
-            judge: { _, _ in .well }
-        )
         let request = ServerRequest(
             method: method,
             path: path,
             headers: credential.map { [("Authorization", "Bearer \($0)")] } ?? []
         )
-        let router = InternalRoutes(
-            vending: servesTokens ? fixture.handler : nil,
-            monitoring: monitoring,
-            exposure: exposure
-        ).router
-        if case .respond(let response)? = router.immediateReply(request) { return response }
-        guard case .respond(let response) = await router.answer(request) else { throw MissingResponse() }
-        return response
+        let routes = await fixture.routes(exposure: exposure, hasServices: servesTokens)
+        return try await VendingFixture.response(to: request, from: routes)
     }
 }

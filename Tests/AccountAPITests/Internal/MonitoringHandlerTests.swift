@@ -14,7 +14,7 @@ struct MonitoringHandlerTests {
         _ fixture: VendingFixture,
         stalled: [String] = [],
         report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" },
-        judgement: Judgement = .well
+        observed: Observations = .well
     ) async -> MonitoringHandler {
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
@@ -28,7 +28,7 @@ struct MonitoringHandlerTests {
             time: fixture.time,
             stalledLoops: { stalled },
             statusReport: report,
-            judge: { _, _ in judgement }
+            observe: { _, _ in observed }
         )
     }
 
@@ -106,7 +106,7 @@ struct MonitoringHandlerTests {
         fixture.phase.enter(.serving)
         var observed = Observations(at: fixture.time.now)
         observed.freeSpace = 0
-        let handler = await monitoring(fixture, judgement: Judgement(observed))
+        let handler = await monitoring(fixture, observed: observed)
         // The first answer does not wait for the judgement.
         var response = ParsedResponse(await handler.readiness())
         while response["verdict"]?.string == "unknown" {

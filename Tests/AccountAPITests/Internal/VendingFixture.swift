@@ -64,11 +64,15 @@ final class ImmediateGrants: Sendable {
 struct VendingFixture {
     static let credential = "rwc_full"
     static let limitedCredential = "rwc_limited"
+    static let operatorCredential = "rwc_operator"
+    static let limitedOperatorCredential = "rwc_limited_operator"
     static let gmail = "https://mail.google.com/"
     static let services = """
         {"services": [
           {"name": "full", "credential_sha256": "\(hash(of: credential))", "scopes": ["*"], "users": ["*"]},
-          {"name": "limited", "credential_sha256": "\(hash(of: limitedCredential))", "scopes": ["\(gmail)"], "users": ["u/1"]}
+          {"name": "limited", "credential_sha256": "\(hash(of: limitedCredential))", "scopes": ["\(gmail)"], "users": ["u/1"]},
+          {"name": "jane", "credential_sha256": "\(hash(of: operatorCredential))", "users": ["*"], "operator": true},
+          {"name": "joe", "credential_sha256": "\(hash(of: limitedOperatorCredential))", "users": ["u/1"], "operator": true}
         ]}
         """
 
@@ -82,6 +86,9 @@ struct VendingFixture {
     let phase = ServingPhase()
     private let immediateGrants = ImmediateGrants()
     let metrics: MetricsLog
+    let diagnostics: DiagnosticLog
+    let log: EngineLog
+    let services: ServiceDirectory
     let handler: TokenVendingHandler
     private let random = SeededRandom(seed: 11)
 
@@ -91,7 +98,9 @@ struct VendingFixture {
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = IntervalCounters(time: time)
         metrics = MetricsLog(sink: audit, worker: "worker", time: time)
-        let diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
+        diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
+        log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
+        services = ServiceDirectory(try ServiceList(parsing: Self.services.utf8))
         engine = RefreshEngine(
             store: store,
             endpoint: endpoint,
@@ -99,7 +108,7 @@ struct VendingFixture {
             configuration: EngineConfiguration(workerName: "worker"),
             time: time,
             random: random,
-            log: EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
+            log: log
         )
         handler = TokenVendingHandler(
             provider: TokenProvider(
@@ -109,7 +118,7 @@ struct VendingFixture {
                 engine: engine,
                 time: time
             ),
-            services: ServiceDirectory(try ServiceList(parsing: Self.services.utf8)),
+            services: services,
             metrics: metrics,
             counters: counters.lifetime,
             diagnostics: diagnostics,

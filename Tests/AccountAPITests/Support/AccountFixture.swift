@@ -94,7 +94,7 @@ struct AccountFixture {
             time: time,
             stalledLoops: { [] },
             statusReport: { _ in "{}" },
-            judge: { _, _ in .well }
+            observe: { _, _ in .well }
         )
         routes = PublicRoutes(dependencies, securityEvents: securityEvents, monitoring: monitoring)
         router = routes.router

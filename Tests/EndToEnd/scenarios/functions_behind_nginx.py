@@ -50,6 +50,7 @@ def play(fixture, accounts, authority, nginx):
     # Routes that need no credential on the unix socket are not reachable through nginx, however the path is written.
     outside = TLSListener(nginx.port, authority)
     outside.get("/healthz").expect(200)
+    outside.get("/", SERVICE_KEY).expect(404)
     for path in ("/status", "/metrics", "/readyz"):
         accounts.internal.get(path).expect(200)
         for written in (path, "/" + path, f"/v1/grants/../..{path}", f"/v1/grants/%2e%2e/%2e%2e{path}",

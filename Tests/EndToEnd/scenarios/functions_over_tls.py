@@ -94,6 +94,8 @@ def credentials(accounts):
         accounts.vend("ada", bearer=bearer).expect(401)
         assert internal.get("/status", bearer).expect(401).json["error"] == "unauthorized", "a stranger gets no status"
         assert internal.get("/readyz", bearer).expect(200).body == b"ready\n", "a stranger gets no details of readiness"
+        internal.get("/", bearer).expect(401)
+        internal.get("/users?user=ada", bearer).expect(401)
         internal.get("/healthz", bearer).expect(200)
     for bearer in (None, SERVICE_KEY):
         assert "--internal-metrics" in internal.get("/metrics", bearer).expect(404).json["message"], (
@@ -101,6 +103,8 @@ def credentials(accounts):
         )
     assert "grants" in internal.get("/status", SERVICE_KEY).expect(200).json, "a service gets the status"
     assert internal.get("/readyz", SERVICE_KEY).expect(200).json["ready"], "a service gets the details of readiness"
+    internal.get("/", SERVICE_KEY).expect(200)
+    internal.get("/users?user=ada", SERVICE_KEY).expect(403)
 
 
 def function(accounts, authority, url):

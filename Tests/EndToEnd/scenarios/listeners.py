@@ -45,7 +45,7 @@ def scenario(fixture):
     public = accounts.public = Listener(accounts.port)
 
     # The probes of Kubernetes and curl.
-    for path in ("/healthz", "/readyz", "/metrics", "/status"):
+    for path in ("/healthz", "/readyz", "/metrics", "/status", "/"):
         asked = ["curl", "--silent", "--fail", "--unix-socket", str(accounts.socket), f"http://localhost{path}"]
         answer = subprocess.run(asked, capture_output=True, text=True, timeout=30)
         assert answer.returncode == 0 and answer.stdout, f"curl gets {path}"

@@ -66,7 +66,7 @@ def scenario(fixture):
     accounts.vend(user).expect(503)
     accounts.connect(first, bearer).expect(502)
     sandbox.settings(outage="none")
-    for path in ("/metrics", "/status", "/readyz", "/healthz"):
+    for path in ("/metrics", "/status", "/readyz", "/healthz", "/"):
         answer = internal.get(path)
         for secret in secrets | names:
             assert secret.encode() not in answer.body, f"the answer of {path} holds no secret"

@@ -1,13 +1,12 @@
-import Clocks
 private import Synchronization
 
 /// Waits with a time limit.
-enum TimeLimit {
+package enum TimeLimit {
     /// Runs `body`, and returns when it has ended or the time is up; in the latter case `body` continues.
     ///
     /// - Returns: `true` if `body` has ended.
     @discardableResult
-    static func wait(
+    package static func wait(
         atMost span: Duration,
         by time: any TimeSource,
         for body: @escaping @Sendable () async -> Void
@@ -18,13 +17,17 @@ enum TimeLimit {
                 await body()
                 box.resume(returning: true)
             }
-            Task {
+            let limit = Task {
                 do {
                     try await time.sleep(for: span)
                 } catch {
-                    // This task is never cancelled.
+                    return
                 }
                 if box.resume(returning: false) { work.cancel() }
+            }
+            Task {
+                await work.value
+                limit.cancel()
             }
         }
     }

@@ -1,0 +1,113 @@
+package import Clocks
+import HTTPServer
+import Judgement
+package import Observability
+package import RefreshEngine
+import StatusPage
+
+/// Makes the status page from memory: a request never waits for a count.
+package struct StatusPageHandler: Sendable {
+    /// The wait for counts if the last ones are not recent: the page must come soon when the database does not answer.
+    static let longestWait: Duration = .milliseconds(50)
+
+    private let identity: WorkerIdentity
+    private let monitoring: MonitoringHandler
+    private let engine: RefreshEngine
+    private let activity: RecentActivity
+    private let changes: RecentChanges
+    private let time: any TimeSource
+
+    package init(
+        identity: WorkerIdentity,
+        monitoring: MonitoringHandler,
+        engine: RefreshEngine,
+        activity: RecentActivity,
+        changes: RecentChanges,
+        time: any TimeSource
+    ) {
+        self.identity = identity
+        self.monitoring = monitoring
+        self.engine = engine
+        self.activity = activity
+        self.changes = changes
+        self.time = time
+    }
+
+    /// Returns the page, with the answer to an operator who looked up a user.
+    func page(showing lookup: StatusPageContents.Lookup? = nil) async -> ServerResponse {
+        var contents = await contents()
+        contents.lookup = lookup
+        return ServerResponse(
+            headers: [("Content-Type", "text/html; charset=utf-8")] + Self.headers,
+            body: Array(StatusPage(contents).html.utf8)
+        )
+    }
+
+    /// Returns everything that the page shows, except a user.
+    func contents() async -> StatusPageContents {
+        let observed = await monitoring.latestObservations(within: Self.longestWait)
+        var contents = StatusPageContents(
+            at: time.now,
+            worker: identity.name,
+            version: identity.version,
+            startedAt: identity.startedAt,
+            phase: monitoring.phase.current.rawValue
+        )
+        contents.judgement = await monitoring.currentJudgement()
+        contents.countedAt = observed?.at
+        contents.grants = observed?.grants
+        contents.workers = observed?.workers
+        contents.notices = observed?.notices
+        contents.clients = await clients(observed)
+        contents.activity = activity.minutes
+        contents.changes = changes.all
+        return contents
+    }
+
+    /// Returns the clients as stored; without the database, as this worker knows them.
+    private func clients(_ observed: Observations?) async -> [StatusPageContents.Client] {
+        if let observed { return observed.clients.compactMap(StatusPageContents.Client.init) }
+        return await engine.clientStatuses.map { status in
+            StatusPageContents.Client(
+                id: status.clientID,
+                breaker: status.breaker.rawValue,
+                ceiling: status.ceiling
+            )
+        }
+    }
+}
+
+extension StatusPageHandler {
+    /// The headers of the page and of its refusals: no cache keeps them, no other page shows them in a frame or loads
+    /// them, and a user's id in the URL is not sent to other sites.
+    ///
+    /// The name in the `Host` header is not checked. A page elsewhere whose name resolves to this machine (DNS
+    /// rebinding) could read the counts, as it could read `/status` and `/metrics`; it cannot read a user, because a
+    /// browser sends a credential only to the name for which it was entered. A check would refuse proxies, and names
+    /// of this machine that only its network knows.
+    static let headers: [ServerRequest.Field] = [
+        ServerResponse.noStore,
+        ("Content-Security-Policy", StatusPage.contentSecurityPolicy),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "DENY"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    ]
+}
+
+extension StatusPageContents.Client {
+    /// Makes the client; `nil` for one that only has expired grants, which the judgement names.
+    fileprivate init?(_ client: Observations.Client) {
+        guard let breaker = client.breaker, let ceiling = client.ceiling else { return nil }
+        self.init(
+            id: client.id,
+            breaker: breaker,
+            breakerReason: client.breakerReason,
+            ceiling: ceiling,
+            isSlowed: client.isSlowed,
+            pause: client.pause,
+            lastSuccessAt: client.lastSuccessAt
+        )
+    }
+}

@@ -1,0 +1,7 @@
+import Clocks
+import Judgement
+
+extension Observations {
+    /// Observations without a concern.
+    static let well = Observations(at: Timestamp(milliseconds: 0))
+}
