@@ -3,7 +3,7 @@
 import shutil
 import time
 
-from harness import chart, daemon, endpoint, grants, report
+from harness import chart, daemon, endpoint, grants, report, status_page
 
 TITLE = "The cost as work grows, from ten thousand to ten million stored grants"
 # The time between two refreshes of a grant whose access tokens live an hour; the due grants are counted.
@@ -28,7 +28,7 @@ def measure(scale, folder):
                 start = time.time() + size / speed * LEAD + 3
                 fill(scale, store, size, start, outage=0)
                 site.start_log()
-                held = hold(store, site, place, start, seconds=scale.pick(600, 5))
+                held = hold(store, site, place, start, scale.pick(600, 5), pages=scale.pick(300, 30))
                 scale.say(f"held: {held}")
                 # The grants that come due while no worker runs are the sample.
                 time.sleep(scale.pick(PERIOD * sample / size, 10))
@@ -53,13 +53,17 @@ def fill(scale, store, size, start, outage):
     return size / seconds
 
 
-def hold(store, site, folder, start, seconds):
+def hold(store, site, folder, start, seconds, pages):
     """The steady state for a while, from the instant at which the first grant is due."""
     late = time.time() - start
     time.sleep(max(0, -late))
-    with daemon.Daemon(store, site, folder) as worker:
-        # The measured time.
-        time.sleep(seconds)
+    listener = folder / "internal.sock"
+    with daemon.Daemon(store, site, folder, more=["--listen-internal", f"unix:{listener}"]) as worker:
+        # The measured time; a person looks at the status page in the middle of it.
+        end = time.time() + seconds
+        time.sleep(seconds / 2)
+        page = status_page.ask(listener, pages, pause=0.05)
+        time.sleep(max(0, end - time.time()))
         resident = worker.resident_megabytes()
         cached = daemon.cached_megabytes(store.database)
         ended = time.time()
@@ -72,7 +76,7 @@ def hold(store, site, folder, start, seconds):
     return {"seconds": seconds, "refreshes": answers, "per_second": answers / seconds, "begun_late": max(0, late),
             "cpu_per_1000": worker.cpu_seconds * 1000 / answers, "peak_megabytes": worker.peak_megabytes,
             "resident_megabytes": resident, "file_cache_megabytes": cached, "overdue_at_end": overdue,
-            "lateness_ms": {name: daemon.quantile(lateness, fraction)
+            "page": page, "lateness_ms": {name: daemon.quantile(lateness, fraction)
                             for name, fraction in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1)]}}
 
 
@@ -134,9 +138,23 @@ def tables(figures):
                     f"{held['resident_megabytes']:.0f} / {held['peak_megabytes']:.0f}",
                 ],
                 ["the database's pages in the kernel's cache, MB", f"{held['file_cache_megabytes']:,.0f}"],
+                *page_rows(held.get("page")),
             ],
         )
     )
+
+
+def page_rows(page):
+    """The rows of the status page; none for figures of a run that did not measure it."""
+    if page is None:
+        return []
+    return [
+        [
+            "the status page: first / p50 / p99 / most, ms",
+            " / ".join(f"{ms:.1f}" for ms in [page["first_ms"], *page["ms"].values()]),
+        ],
+        ["the size of the status page, KB", f"{page['bytes'] / 1000:.1f}"],
+    ]
 
 
 def charts(figures):
@@ -185,9 +203,23 @@ def goals(figures):
             f"{last['start_to_first_seconds']:.2f} s",
             last["start_to_first_seconds"] < 1,
         ),
+        *page_goals(last["grants"], held.get("page")),
         (
             f"claim and commit of a grant at {last['grants']:,} against {first['grants']:,}: at most twice",
             f"{cost(last) / cost(first):.2f} times",
             cost(last) <= 2 * cost(first),
         ),
+    ]
+
+
+def page_goals(grants, page):
+    if page is None:
+        return []
+    p99 = page["ms"]["p99"]
+    return [
+        (
+            f"status page at {grants:,} grants in under 5 ms and 50 KB",
+            f"p99 {p99:.1f} ms, {page['bytes'] / 1000:.0f} KB",
+            p99 < 5 and page["bytes"] < 50_000,
+        )
     ]
