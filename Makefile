@@ -12,7 +12,7 @@ BINARY := $(RELEASE_FOLDER)/release/refresh-worker
 COMMIT := $(shell git -c safe.directory='*' describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 COMMIT_FILE := $(RELEASE_FOLDER)/commit
 RELEASE_BUILD = REFRESH_WORKER_COMMIT='$(COMMIT)' $(SWIFT) build --configuration release --static-swift-stdlib --scratch-path $(RELEASE_FOLDER) $(BUILD_FLAGS)
-SOURCES := $(shell find Sources -type f) Package.swift
+SOURCES := $(shell find -L Sources -type f) Package.swift
 # An import of a target that Package.swift does not declare is an error.
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 

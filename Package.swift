@@ -80,6 +80,8 @@ let package = Package(
         .target(
             name: "StatusPage",
             dependencies: ["Clocks", "Judgement", "Observability", "Secrets", "Store"],
+            // A link to docs/runbook.md.
+            resources: [.embedInCode("runbook.md")],
             swiftSettings: common
         ),
         .target(
@@ -161,7 +163,7 @@ let package = Package(
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(
             name: "StatusPageTests",
-            dependencies: ["Clocks", "Judgement", "Observability", "StatusPage", "Store"],
+            dependencies: ["Clocks", "Judgement", "Observability", "Secrets", "StatusPage", "Store"],
             swiftSettings: common
         ),
         .testTarget(name: "SecretsTests", dependencies: ["Clocks", "JSON", "Secrets"], swiftSettings: common),

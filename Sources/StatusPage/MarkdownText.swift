@@ -1,0 +1,43 @@
+/// A line of Markdown with the marks that the runbook has: `code`, **bold** and [links](target).
+struct MarkdownText {
+    private let text: String
+
+    init(_ text: String) {
+        self.text = text
+    }
+
+    /// The line as HTML.
+    ///
+    /// A link becomes its text, because the page does not have the other documents.
+    var html: HTML {
+        var html = HTML.empty
+        var rest = text[...]
+        while let start = rest.firstIndex(where: { "`*[".contains($0) }) {
+            guard let (piece, end) = Self.marked(rest[start...]) else {
+                html = html + HTML(String(rest[...start]))
+                rest = rest[rest.index(after: start)...]
+                continue
+            }
+            html = html + HTML(String(rest[..<start])) + piece
+            rest = rest[end...]
+        }
+        return html + HTML(String(rest))
+    }
+
+    /// Returns the marked text at the beginning, and the index after its marks.
+    private static func marked(_ text: Substring) -> (HTML, String.Index)? {
+        if let (content, end) = enclosed(text, by: "`", "`") { return (element("code") { String(content) }, end) }
+        if let (content, end) = enclosed(text, by: "**", "**") { return (element("strong") { String(content) }, end) }
+        guard let (title, end) = enclosed(text, by: "[", "]("), let close = text[end...].firstIndex(of: ")") else {
+            return nil
+        }
+        return (MarkdownText(String(title)).html, text.index(after: close))
+    }
+
+    private static func enclosed(_ text: Substring, by open: String, _ close: String) -> (Substring, String.Index)? {
+        guard text.hasPrefix(open) else { return nil }
+        let content = text.dropFirst(open.count)
+        guard let range = content.firstRange(of: close) else { return nil }
+        return (content[..<range.lowerBound], range.upperBound)
+    }
+}

@@ -1,0 +1,41 @@
+import StatusPage
+import Store
+import Testing
+
+@Suite("A user on the status page")
+struct LookupTests {
+    private static func page(_ lookup: StatusPageContents.Lookup?) -> String {
+        var contents = Example.quiet()
+        contents.lookup = lookup
+        return StatusPage(contents).html.replacing(/<[^>]*>/) { $0.0.hasPrefix("</d") ? " " : "" }
+    }
+
+    @Test("is shown with its state, its reason and its times")
+    func found() {
+        let page = Self.page(.found(Example.grant(user: "ada"), history: []))
+        #expect(page.contains("ada"))
+        #expect(page.contains("State retrying The last refresh failed; it is tried again. Since "))
+        #expect(page.contains("Reason endpoint_failing"))
+        #expect(page.contains("(in 1 min 5 s)"))
+        #expect(page.contains("Failures 4 in a row, since "))
+        #expect(page.contains("Refresh token none"))
+        #expect(page.contains("Grant 123456789abcdef0"))
+        #expect(!page.contains("owner@example.com") && !page.contains("The Owner"), "an operator has the user's id")
+    }
+
+    @Test("has the newest events of the history, and says if there are more")
+    func history() {
+        let page = Self.page(.found(Example.grant(user: "ada"), history: (0..<101).map(Example.event)))
+        #expect(page.contains("reason_0") && page.contains("reason_19") && !page.contains("reason_20"))
+        #expect(page.contains("The last 20 of 101 events."))
+        #expect(page.contains("retrying → reauth_required"))
+        let short = Self.page(.found(Example.grant(user: "ada"), history: [Example.event(0)]))
+        #expect(short.contains("The history of the grant.") && !short.contains("101 events"))
+    }
+
+    @Test("may be unknown")
+    func unknown() {
+        #expect(Self.page(.unknownUser("ada")).contains("No grant of the user ada is stored."))
+        #expect(!Self.page(nil).contains("No grant of the user"))
+    }
+}

@@ -1,0 +1,28 @@
+import Judgement
+import Observability
+import Testing
+
+@testable import StatusPage
+
+@Suite("The runbook in the program")
+struct RunbookTests {
+    @Test("has a complete section for each kind of concern")
+    func complete() {
+        for kind in Condition.allCases.map(\.rawValue) + AlarmKind.allCases.map(\.rawValue) {
+            let section = Runbook.shared.sections[kind]
+            #expect(section?.introduction.isEmpty == false, "\(kind)")
+            #expect(section?.items.count == 3, "\(kind)")
+        }
+    }
+
+    @Test("is read section by section")
+    func reading() {
+        let text =
+            "# A\nb\n## C\n### one\nIts\nintroduction.\n- **Look:** here\n  and there.\n- **Do:** it.\n\n## D\n| e |\n### two\nf\n"
+        let one = Runbook.Section(
+            introduction: "Its introduction.",
+            items: ["**Look:** here and there.", "**Do:** it."]
+        )
+        #expect(Runbook(text).sections == ["one": one, "two": Runbook.Section(introduction: "f")])
+    }
+}

@@ -1,0 +1,165 @@
+import Clocks
+import Judgement
+import Observability
+import StatusPage
+import Store
+import Testing
+
+@Suite("The sections of the status page")
+struct SectionTests {
+    private static func section(_ id: String, of contents: StatusPageContents) -> String {
+        let page = StatusPage(contents).html
+        guard let start = page.firstRange(of: "<section id=\"\(id)\""),
+            let end = page[start.lowerBound...].firstRange(of: "</section>")
+        else { return "" }
+        let section = String(page[start.lowerBound..<end.lowerBound])
+        return section.replacing(/<[^>]*>/) { $0.0.hasPrefix("</t") ? " " : "" }
+    }
+
+    @Test("say which of them the database would have to answer")
+    func unknown() {
+        var contents = Example.quiet()
+        contents.grants = nil
+        contents.workers = nil
+        contents.notices = nil
+        for id in ["grants", "workers", "notices"] {
+            #expect(Self.section(id, of: contents).contains("unknown The database cannot be asked."))
+        }
+        contents.judgement = nil
+        let page = StatusPage(contents).html
+        #expect(page.contains("<h1>State unknown</h1>") && page.contains("has not judged its state yet"))
+    }
+
+    @Test("say so if a part is empty")
+    func empty() {
+        let contents = Example.quiet()
+        let page = StatusPage(contents).html
+        #expect(page.contains("<h1>All is well</h1>"))
+        #expect(!page.contains(#"id="concerns""#) && !page.contains(#"id="runbook""#))
+        #expect(Self.section("changes", of: contents).contains("has not changed the state of a grant"))
+        #expect(Self.section("clients", of: contents).contains("No client id is configured"))
+        #expect(Self.section("workers", of: contents).contains("No worker reported"))
+        #expect(Self.section("notices", of: contents).contains("does not notify a backend"))
+    }
+
+    @Test("show the grants by state, and those that a person should know of")
+    func grants() {
+        var contents = Example.quiet()
+        var statistics = Example.statistics(
+            [.active: 9_876_543, .suspended: 12],
+            due: 34,
+            oldest: Example.now - .seconds(75)
+        )
+        statistics.refreshTokensEnding = 5
+        statistics.idle = 6
+        statistics.expired.add(7, oldest: Example.now - .seconds(3600), client: "a")
+        contents.grants = statistics
+        let section = Self.section("grants", of: contents)
+        #expect(section.contains("9,876,555 grants in all, 9,876,543 connected."))
+        for state in GrantState.allCases { #expect(section.contains("\(state.rawValue) ")) }
+        #expect(section.contains("suspended 12 "))
+        #expect(section.contains("34 due now, the oldest since "))
+        #expect(section.contains("(1 min 15 s ago)"))
+        #expect(section.contains("7 connected without a valid access token"))
+        #expect(section.contains("5 whose refresh token ends") && section.contains("6 without a refresh"))
+    }
+
+    @Test("show each concern with its start, its command and its part of the runbook")
+    func concerns() throws {
+        var contents = Example.quiet()
+        contents.judgement = Example.judgement(client: "client", text: "the text")
+        let section = Self.section("concerns", of: contents)
+        let page = StatusPage(contents).html
+        let shown = try #require(contents.judgement).concerns.filter { !$0.isAdvisory }.prefix(10)
+        for concern in shown {
+            #expect(section.contains("attention \(concern.text)"))
+            #expect(section.contains("More: \(concern.command)."))
+            #expect(page.contains(##"<a href="#runbook-\##(concern.kind)">"##))
+            #expect(page.contains("<h3 id=\"runbook-\(concern.kind)\">"))
+        }
+        #expect(section.contains("more are not shown: refresh-worker status"))
+        #expect(section.contains("(1 min 30 s ago)"))
+    }
+
+    @Test("mark an advisory concern as a note, which leaves the verdict")
+    func advisory() {
+        var contents = Example.quiet()
+        var observed = Observations(at: Example.now)
+        observed.faultySQLite = "3.40.1"
+        contents.judgement = Judgement(observed)
+        let page = StatusPage(contents).html
+        #expect(page.contains("<h1>All is well</h1>") && page.contains("No concern and 1 note."))
+        #expect(Self.section("concerns", of: contents).contains("note SQLite 3.40.1 has the WAL-reset bug"))
+    }
+
+    @Test("show the clients that something is wrong with before the others, ten at most")
+    func clients() throws {
+        var contents = Example.quiet()
+        contents.clients = (1...1000).map {
+            StatusPageContents.Client(id: "client-\($0)", breaker: "closed", ceiling: 40)
+        }
+        contents.clients[500].isSlowed = true
+        contents.clients[700].pause = .seconds(90)
+        contents.clients[900].breaker = "open"
+        contents.clients[900].breakerReason = "invalid_client"
+        contents.clients[900].ceiling = 0.25
+        let section = Self.section("clients", of: contents)
+        let first = try #require(section.firstRange(of: "client-901 open invalid_client 0.3 a second none known"))
+        let paused = try #require(section.firstRange(of: "client-701 closed 40 a second paused for 1 min 30 s more"))
+        let other = try #require(section.firstRange(of: "client-1 closed 40 a second none known"))
+        #expect(first.lowerBound < paused.lowerBound && paused.lowerBound < other.lowerBound)
+        #expect(section.contains("client-501 closed 40 a second slowed by the endpoint"))
+        #expect(section.contains("10 of 1,000 client ids; 990 more are not shown."))
+        #expect(section.ranges(of: "client-").count == 10)
+    }
+
+    @Test("show the workers, ten at most")
+    func workers() {
+        var contents = Example.quiet()
+        contents.workers = (1...12).map { Example.worker("worker-\($0)", keys: 2) }
+        contents.workers?[0].isRefreshing = false
+        let section = Self.section("workers", of: contents)
+        #expect(section.contains("worker-1 no 0a1b2c00 2 "))
+        #expect(section.contains("worker-2 yes 0a1b2c00 2 "))
+        #expect(section.contains("10 of 12 workers; 2 more are not shown."))
+    }
+
+    @Test("show how many users' notices wait")
+    func notices() {
+        var contents = Example.quiet()
+        let cases: [(Int, String)] = [
+            (0, "No notice waits for delivery."), (1, "The notices of 1 user wait for delivery."),
+            (999, "The notices of 999 users wait"), (1000, "The notices of 1,000 or more users wait"),
+        ]
+        for (count, text) in cases {
+            contents.notices = PendingNotices(count: count, oldest: nil)
+            #expect(Self.section("notices", of: contents).contains(text))
+        }
+        contents.notices = PendingNotices(count: 2, oldest: Example.now - .seconds(3))
+        #expect(Self.section("notices", of: contents).contains("(3 s ago)"))
+    }
+
+    @Test("show the changes of states")
+    func changes() {
+        var contents = Example.quiet()
+        contents.changes = [
+            RecentChanges.Change(
+                at: Example.now - .seconds(61),
+                grant: "00000000000000ff",
+                from: "active",
+                to: "disconnected",
+                reason: "invalid_grant"
+            ),
+            RecentChanges.Change(
+                at: Example.now,
+                grant: "0000000000000001",
+                from: "retrying",
+                to: "active",
+                reason: ""
+            ),
+        ]
+        let section = Self.section("changes", of: contents)
+        #expect(section.contains("(1 min 1 s ago) 00000000000000ff active → disconnected invalid_grant "))
+        #expect(section.contains("(now) 0000000000000001 retrying → active none "))
+    }
+}
