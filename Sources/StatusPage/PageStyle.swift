@@ -44,7 +44,8 @@ enum PageStyle {
         .bar { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; padding: .75rem 0; }
         .bar p { margin: 0; }
         .name { font-weight: 700; }
-        form { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .5rem; margin-left: auto; }
+        form { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .5rem; flex: 0 1 31rem;
+          margin-left: auto; }
         #credential { flex-basis: 100%; }
         input, button {
           min-height: 2.25rem; padding: .25rem .75rem; border: 1px solid var(--neutral-bar); border-radius: .375rem;
@@ -101,13 +102,13 @@ enum PageStyle {
 
         @media (max-width: 56rem) { .columns { grid-template-columns: 1fr; } }
         @media (max-width: 40rem) {
-          form { width: 100%; margin: 0; }
+          form { flex-basis: 100%; margin: 0; }
           section { margin-left: -.5rem; margin-right: -.5rem; padding: .75rem; }
           thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
           table, caption, tbody, tr, th, td { display: block; }
           tbody tr { padding: .5rem 0; border-top: 1px solid var(--line); }
-          tbody th, td { padding: .0625rem 0 .0625rem 7rem; border: 0; }
-          tbody th::before, td::before { content: attr(data-label); float: left; margin-left: -7rem; color: var(--muted);
+          tbody th, td { padding: .0625rem 0 .0625rem 5.75rem; border: 0; }
+          tbody th::before, td::before { content: attr(data-label); float: left; margin-left: -5.75rem; color: var(--muted);
             font-size: .875rem; }
           .compact tr { display: grid; grid-template-columns: 1fr auto; }
           .compact tbody th, .compact td { padding: 0; }

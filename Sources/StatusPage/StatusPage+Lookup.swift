@@ -40,6 +40,14 @@ extension StatusPage {
         }
     }
 
+    private static func meaning(of state: GrantState) -> Meaning {
+        switch state {
+        case .active: .good
+        case .retrying: .neutral
+        case .suspended, .reauthRequired, .disconnected: .bad
+        }
+    }
+
     private func userName(_ user: String) -> HTML {
         element("bdi", ["class": "code"]) { Self.shortened(user, limit: Self.userLimit) }
     }
@@ -47,7 +55,7 @@ extension StatusPage {
     private func facts(of grant: Grant) -> HTML {
         element("dl") {
             fact("State") {
-                label(grant.state.rawValue, grant.state.isConnected ? .good : .bad)
+                label(grant.state.rawValue, Self.meaning(of: grant.state))
                 " \(grant.state.meaning) Since "
                 time(grant.since)
             }
@@ -88,10 +96,10 @@ extension StatusPage {
     private func events(_ history: [GrantEvent], of grant: Grant) -> HTML {
         let newest = history.sorted { $0.at > $1.at }
         let shown = newest.prefix(Self.eventLimit)
-        let all = "The command `refresh-worker grants show` shows all."
+        let all = Self.count(history.count, "event")
         return PageTable(
             history.count > shown.count
-                ? "The last \(shown.count) of \(Self.count(history.count, "event")). \(all)"
+                ? "The last \(shown.count) of \(all). All of them: refresh-worker grants history"
                 : "The history of the grant.",
             columns: ["Time", "Event", "State", "Reason"],
             rows: shown.map { event in

@@ -27,7 +27,7 @@ struct LookupTests {
     func history() {
         let page = Self.page(.found(Example.grant(user: "ada"), history: (0..<101).map(Example.event)))
         #expect(page.contains("reason_0") && page.contains("reason_19") && !page.contains("reason_20"))
-        #expect(page.contains("The last 20 of 101 events."))
+        #expect(page.contains("The last 20 of 101 events. All of them: refresh-worker grants history"))
         #expect(page.contains("retrying → reauth_required"))
         let short = Self.page(.found(Example.grant(user: "ada"), history: [Example.event(0)]))
         #expect(short.contains("The history of the grant.") && !short.contains("101 events"))

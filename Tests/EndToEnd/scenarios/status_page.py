@@ -1,0 +1,234 @@
+"""The status page in a real browser: in both colour schemes, on a wide screen and on a phone, with JavaScript and
+without, and the lookup of a user.
+
+With `SCREENSHOTS=docs/images` it waits until the charts have ten minutes, and writes the pictures of the documents.
+"""
+
+import base64
+import hashlib
+import os
+import pathlib
+import re
+
+from accounts import SERVICE_KEY, Accounts, Listener, free_port
+from browser import NARROW, WIDE, chromium, expect_accessible, expect_no_overflow, tab
+from expectations import ROOT, wait_for
+from harness import CLIENT
+
+GRANTS = 240
+LIFETIME = 60
+OTHER = "999-other.apps.googleusercontent.com"
+HOSTILE = "<script>alert(1)</script>"
+OPERATOR_KEY = "operator-credential-of-32-bytes-or-more"
+OPERATOR = {"username": "jane", "password": OPERATOR_KEY}
+LARGEST = 50_000
+MINUTES_OF_PICTURES = 10
+
+
+def scenario(fixture):
+    port = free_port()
+    services = [
+        {"name": "mailer", "credential_sha256": digest(SERVICE_KEY), "scopes": ["*"], "users": ["*"]},
+        {"name": "jane", "credential_sha256": digest(OPERATOR_KEY), "users": ["*"], "operator": True},
+    ]
+    accounts = Accounts(
+        fixture, "--listen-internal", f"127.0.0.1:{port}", "--client-id", OTHER, services=services, start=False
+    )
+    accounts.internal = Listener(port)
+    with chromium() as browser:
+        begin(fixture, accounts)
+        url = f"http://127.0.0.1:{port}/"
+        for scheme in ("light", "dark"):
+            for name, size in (("wide", WIDE), ("narrow", NARROW)):
+                looks_good(browser, url, scheme, name, size)
+        works_without_script(browser, url)
+        updates_itself(fixture, browser, url)
+        says_that_it_is_old(browser, url)
+        asks_for_an_operator(accounts)
+        shows_a_user(fixture, browser, url)
+    tokens_are_absent(fixture, accounts)
+    size = len(accounts.internal.get("/").body)
+    accounts.close()
+    return f"{size} bytes"
+
+
+def digest(credential):
+    return hashlib.sha256(credential.encode()).hexdigest()
+
+
+def begin(fixture, accounts):
+    """Starts a worker with active, retrying and ended grants, and a client id whose breaker is open."""
+    sandbox = fixture.sandbox
+    sandbox.settings(clients=[CLIENT, OTHER], lifetime=LIFETIME)
+    fixture.import_grants(sandbox.create(GRANTS))
+    failing = [sandbox.create_expired(f"failing-{number}@example.com") for number in range(3)]
+    for grant in failing:
+        sandbox.change(grant, answer={"preset": "http503"})
+    fixture.import_grants(failing)
+    ended = sandbox.create_expired("ended@example.com")
+    sandbox.change(ended, revoked=True)
+    fixture.import_grants([ended], user_id=HOSTILE)
+    fixture.import_grants([sandbox.create_expired("other@example.com", client_id=OTHER)])
+    sandbox.settings(clients=[CLIENT])
+    accounts.start()
+    wait_for(lambda: fixture.grants()[HOSTILE]["state"] == "disconnected", 60, "a grant has ended")
+    wait_for(lambda: fixture.states().get("retrying") == 3, 60, "others are tried again")
+    wait_for(lambda: accounts.worker.events("breaker", change="opened"), 60, "a breaker is open")
+    wait_for(lambda: "invalid_client" in text(accounts), 30, "the page shows it")
+
+
+def text(accounts):
+    answer = accounts.internal.get("/").expect(200)
+    assert len(answer.body) < LARGEST, "the page is small"
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'") and "unsafe" not in policy, "its policy is strict"
+    return answer.body.decode()
+
+
+def looks_good(browser, url, scheme, name, size):
+    with tab(browser, scheme, size) as page:
+        page.goto(url)
+        expect_accessible(page)
+        expect_no_overflow(page)
+        assert page.title().startswith("Needs attention: "), "the title begins with the verdict"
+        for heading in ("Concerns", "Grants", "Clients", "Workers", "State changes", "Waiting notices"):
+            assert page.get_by_role("heading", name=heading, exact=True).count() == 1, f"{heading} is a section"
+        rows = page.get_by_role("table").filter(has_text="retrying").first.get_by_role("row").all_inner_texts()
+        assert len(rows) == 6, "a row for each state is a row on each screen"
+        link = page.get_by_role("link", name="Runbook: breaker_open").first
+        link.click()
+        target = page.evaluate("document.querySelector(':target').textContent")
+        assert target == "breaker_open", "it leads to the runbook"
+        take_picture(page, url, f"{scheme}-{name}")
+
+
+def take_picture(page, url, name):
+    folder = os.environ.get("SCREENSHOTS")
+    if not folder:
+        return
+    page.goto(url)
+
+    def minutes():
+        page.reload()
+        return page.locator("svg.refreshed path").get_attribute("d").count("M") >= MINUTES_OF_PICTURES
+
+    wait_for(minutes, MINUTES_OF_PICTURES * 60 + 120, "the charts have some minutes", pause=5)
+    path = pathlib.Path(ROOT, folder, f"status-page-{name}.png")
+    page.screenshot(path=path, full_page=True)
+
+
+def works_without_script(browser, url):
+    with tab(browser, size=NARROW, java_script_enabled=False, http_credentials=OPERATOR) as page:
+        page.goto(url)
+        expect_no_overflow(page)
+        page.get_by_role("link", name="Reload").click()
+        assert page.get_by_role("heading", level=1).inner_text() == "Needs attention", "it is complete"
+        look_up(page, HOSTILE)
+        assert page.locator(".user").inner_text() == HOSTILE, "the form works"
+        page.get_by_role("link", name="Back to the counts").click()
+        assert page.url == url, "the link leads back"
+
+
+def updates_itself(fixture, browser, url):
+    with tab(browser) as page:
+        page.clock.install()
+        page.goto(url)
+        assert page.get_by_role("status").inner_text() == "Updated every 15 seconds.", "it says so"
+        suspended = page.locator("tr", has_text="An administrator or a policy").locator("td").first
+        assert suspended.inner_text() == "0", "no grant is suspended at first"
+        page.get_by_role("textbox", name="User").fill("half a na")
+        fixture.run("grants", "disconnect", "failing-0@example.com")
+        disconnected = page.locator("tr", has_text="Ended by Google or by the user").locator("td").first
+
+        def is_shown():
+            page.clock.fast_forward(15_000)
+            return disconnected.inner_text() == "2"
+
+        wait_for(is_shown, 60, "the page shows the change without being loaded again")
+        user = page.get_by_role("textbox", name="User")
+        assert user.input_value() == "half a na", "it keeps what is typed"
+        assert user.evaluate("input => input === document.activeElement"), "it keeps the focus"
+        page.get_by_role("link", name="Runbook: breaker_open").first.focus()
+        before = page.locator("main").get_attribute("data-at")
+
+        def is_updated():
+            page.clock.fast_forward(15_000)
+            return page.locator("main").get_attribute("data-at") != before
+
+        wait_for(is_updated, 60, "it updates again")
+        assert page.evaluate("document.activeElement.hash") == "#runbook-breaker_open", "a link keeps the focus too"
+
+
+def says_that_it_is_old(browser, url):
+    with tab(browser, may_complain=True) as page:
+        page.clock.install()
+        page.goto(url)
+        shown = page.locator("main").get_attribute("data-at")
+        status = page.get_by_role("status")
+        page.route(url, lambda route: route.abort())
+        page.clock.fast_forward(15_000)
+        wait_for(
+            lambda: status.inner_text() == f"Not updated since {shown}: the worker does not answer.", 30,
+            "the page says that it is old",
+        )
+        expect_accessible(page)
+        page.unroute(url)
+        page.clock.fast_forward(15_000)
+        wait_for(lambda: status.inner_text() == "Updated every 15 seconds.", 30, "it recovers")
+
+
+def asks_for_an_operator(accounts):
+    internal = accounts.internal
+    path = "/users?user=ended%40example.com"
+    for headers in ({}, basic("jane", "wrong"), basic("mailer", OPERATOR_KEY)):
+        answer = internal.get(path, headers=headers).expect(401)
+        assert answer.headers["www-authenticate"].startswith("Basic "), "the browser asks for a credential"
+        assert b"ended" not in answer.body, "a refusal says nothing about users"
+    answer = internal.get(path, headers=basic("mailer", SERVICE_KEY)).expect(403)
+    assert b"ended" not in answer.body, "a service that is not an operator learns nothing"
+    assert b"<script>alert" not in internal.get("/users?user=" + HOSTILE.replace("<", "%3C")).body, "nothing is echoed"
+
+
+def basic(name, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()}
+
+
+def shows_a_user(fixture, browser, url):
+    for scheme, size in (("light", WIDE), ("dark", NARROW)):
+        with tab(browser, scheme, size, may_complain=True, http_credentials=OPERATOR) as page:
+            page.goto(url)
+            look_up(page, HOSTILE)
+            # Chromium reports the 401 that makes it ask for the credential.
+            page.complaints.clear()
+            assert page.locator(".user").inner_text() == HOSTILE, "the user's id is shown as it is"
+            shown = page.get_by_role("region", name="User").inner_text()
+            for word in ("disconnected", "invalid_grant", "connected", "nothing is planned"):
+                assert word in shown, f"{word} is shown"
+            expect_accessible(page)
+            expect_no_overflow(page)
+            assert page.complaints == [], "the console is empty"
+            look_up(page, "unknown\u202e user")
+            assert "No grant of the user unknown\\u{202e} user is stored." in page.inner_text("main"), "it says so"
+            look_up(page, "user1@example.com")
+            shown = page.content()
+            grant = fixture.grants()["user1@example.com"]
+            assert "stored, valid until" in shown and "active" in shown, "a user who is well is shown"
+            assert grant["client_id"] in shown, "with the client id"
+
+
+def look_up(page, user):
+    page.get_by_role("textbox", name="User").fill(user)
+    page.get_by_role("button", name="Look up").click()
+    page.wait_for_load_state()
+
+
+def tokens_are_absent(fixture, accounts):
+    issued = fixture.sandbox.call("/control/grants")
+    headers = basic("jane", OPERATOR_KEY)
+    for path in ("/", "/users?user=user1%40example.com", "/users?user=%3Cscript%3Ealert(1)%3C/script%3E"):
+        body = accounts.internal.get(path, headers=headers).expect(200).body.decode()
+        assert len(body) < LARGEST, "the page is small"
+        assert not re.search(r"ya29|1//|rwh_", body), "it has nothing that looks like a token"
+        for grant in issued:
+            assert grant["refresh_token"] not in body, "it has no refresh token"
+        assert OPERATOR_KEY not in body and SERVICE_KEY not in body, "it has no credential"
