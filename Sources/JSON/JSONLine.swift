@@ -90,6 +90,23 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: "null".utf8)
     }
 
+    /// Writes a value, or `null` for `nil`.
+    package mutating func fieldOrNull(_ key: String, _ value: String?) {
+        if let value { field(key, value) } else { null(key) }
+    }
+
+    package mutating func fieldOrNull(_ key: String, _ value: Int?) {
+        if let value { field(key, value) } else { null(key) }
+    }
+
+    package mutating func fieldOrNull(_ key: String, _ value: Bool?) {
+        if let value { field(key, value) } else { null(key) }
+    }
+
+    package mutating func millisecondsOrNull(_ key: String, _ value: Duration?) {
+        if let value { milliseconds(key, value) } else { null(key) }
+    }
+
     /// Writes a string, shortened to at most `limit` bytes (see ``Swift/String/capped(at:)``).
     package mutating func text(_ key: String, _ value: String, limit: Int) {
         field(key, value.capped(at: limit))

@@ -54,9 +54,9 @@ package struct Concern: Hashable, Sendable {
         line.field("kind", kind)
         line.field("text", text)
         line.field("advisory", isAdvisory)
-        if let since { line.field("since", since.iso8601) } else { line.null("since") }
+        line.fieldOrNull("since", since?.iso8601)
         line.field("count", count)
-        if let client { line.field("client_id", client) } else { line.null("client_id") }
+        line.fieldOrNull("client_id", client)
         line.field("command", command)
         line.field("runbook", runbook)
     }

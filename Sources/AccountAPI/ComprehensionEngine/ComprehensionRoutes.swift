@@ -64,10 +64,10 @@ struct ComprehensionRoutes: Sendable {
             line.field("id", user.id)
             line.field("email", user.email ?? "")
             line.field("name", user.name ?? "")
-            line.optional("picture", user.picture)
-            line.optional("avatar_url", user.picture)
+            line.fieldOrNull("picture", user.picture)
+            line.fieldOrNull("avatar_url", user.picture)
             line.field("created_at", user.createdAt.iso8601Seconds)
-            line.optional("last_login", user.lastLoginAt?.iso8601Seconds)
+            line.fieldOrNull("last_login", user.lastLoginAt?.iso8601Seconds)
             line.field("is_active", user.isActive)
         }
     }

@@ -225,7 +225,7 @@ package struct TokenVendingHandler: Sendable {
             line.array("granted_scopes") { array in
                 for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
             }
-            line.optional("warning", token.warning)
+            line.fieldOrNull("warning", token.warning)
         }
     }
 }

@@ -43,10 +43,10 @@ enum PayPulseResponse {
 extension JSONLine {
     fileprivate mutating func connection(_ grant: Grant) {
         field("state", grant.state.rawValue)
-        optional("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
         field("since", grant.since.iso8601Seconds)
-        optional("verified_at", grant.lastSuccessAt?.iso8601Seconds)
-        optional("google_email", grant.owner.email)
+        fieldOrNull("verified_at", grant.lastSuccessAt?.iso8601Seconds)
+        fieldOrNull("google_email", grant.owner.email)
         array("granted_scopes") { scopes in
             for scope in grant.scope.split(separator: " ") { scopes.element(String(scope)) }
         }

@@ -21,13 +21,6 @@ extension ServerResponse {
     }
 }
 
-extension JSONLine {
-    /// Writes a text, or `null` for `nil`.
-    mutating func optional(_ key: String, _ value: String?) {
-        if let value { field(key, value) } else { null(key) }
-    }
-}
-
 extension Duration {
     /// The duration as a `Retry-After` header, rounded up so that a client that waits is not refused again.
     var retryAfter: ServerRequest.Field {

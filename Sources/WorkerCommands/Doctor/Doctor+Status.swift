@@ -15,7 +15,7 @@ extension Doctor {
     ///
     /// Concerns are warnings, because the daemon starts in spite of them.
     func statusDiagnoses(of store: any AccountStore) async throws -> [Diagnosis] {
-        let report = try await context.statusReport(from: store, countsKeys: false)
+        let report = try await context.statusReport(from: store, includesSlowParts: false)
         return Self.check(report.judgement)
     }
 

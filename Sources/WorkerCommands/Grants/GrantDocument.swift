@@ -88,10 +88,6 @@ enum GrantDocument {
 }
 
 extension JSONLine {
-    mutating func fieldOrNull(_ key: String, _ value: String?) {
-        if let value { field(key, value) } else { null(key) }
-    }
-
     fileprivate mutating func fieldIfPresent(_ key: String, _ value: String?) {
         if let value { field(key, value) }
     }

@@ -25,7 +25,7 @@ struct KeyListing: Equatable, Sendable {
             var line = JSONLine()
             line.field("key", entry.id.description)
             line.field("role", entry.role.rawValue)
-            if let keysInUse { line.field("tokens", keysInUse[entry.id] ?? 0) } else { line.null("tokens") }
+            line.fieldOrNull("tokens", keysInUse.map { $0[entry.id] ?? 0 })
             line.fieldOrNull("removable_at", entry.removableAt?.iso8601)
             return line.text
         }

@@ -36,7 +36,7 @@ extension CommandContext {
                 try await statusReport(from: store, of: process).json.text
             },
             observe: { store, process, grants in
-                try await statusReport(from: store, of: process, grants: grants, countsKeys: false).observations
+                try await statusReport(from: store, of: process, grants: grants, includesSlowParts: false).observations
             }
         )
     }
@@ -54,13 +54,13 @@ extension CommandContext {
 
     /// Returns the report from an open store, without the database's header, which needs a closed one.
     ///
-    /// To count the keys takes seconds with ten million grants; without `countsKeys` they are left out, and the
-    /// server is not asked for its facts.
+    /// `includesSlowParts` is `false` for a report that is made often: it leaves out the number of tokens for each key,
+    /// whose count takes seconds with ten million grants, and the facts of a server, which need another connection.
     package func statusReport(
         from store: any AccountStore,
         of process: ProcessObservations = ProcessObservations(),
         grants: GrantStatistics? = nil,
-        countsKeys: Bool = true
+        includesSlowParts: Bool = true
     ) async throws -> StatusReport {
         let now = time.now
         let leaseTime = try await store.leaseTime()
@@ -88,9 +88,9 @@ extension CommandContext {
                 )
             },
             workers: try await store.liveWorkers(),
-            keysInUse: countsKeys ? try await store.keysInUse() : [:],
+            keysInUse: includesSlowParts ? try await store.keysInUse() : [:],
             keyRing: readableKeyRing(),
-            database: try await databaseFacts(asksServer: countsKeys),
+            database: try await databaseFacts(asksServer: includesSlowParts),
             spilledFiles: await spilledFiles(),
             pendingNotices: configuration.noticeURL == nil ? nil : try await store.pendingNotices(),
             securityEvents: configuration.publicListener == nil ? nil : try await ReceivedSecurityEvents(from: store),

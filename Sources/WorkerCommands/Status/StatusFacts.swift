@@ -14,9 +14,7 @@ struct StatusFacts: Equatable {
     let facts: [Fact]
 
     init(_ report: StatusReport) {
-        let states = GrantState.allCases.compactMap { state in
-            report.statistics.byState[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }
-        }
+        let states = report.statistics.statesInUse
         let clients = report.clients.map { client in
             let reason = client.breakerReason.map { " (\($0))" } ?? ""
             let wave = client.isWave ? ", in a wave of invalid_grant" : ""

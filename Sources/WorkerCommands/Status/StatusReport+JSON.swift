@@ -35,17 +35,9 @@ extension StatusReport {
             for state in GrantState.allCases { grants.field(state.rawValue, statistics.byState[state] ?? 0) }
         }
         line.field("expired", statistics.expired.count)
-        if let oldest = statistics.expired.oldest {
-            line.field("oldest_expired_at", oldest.iso8601)
-        } else {
-            line.null("oldest_expired_at")
-        }
+        line.fieldOrNull("oldest_expired_at", statistics.expired.oldest?.iso8601)
         line.field("due", statistics.due)
-        if let oldest = statistics.oldestDueAt {
-            line.field("oldest_due_at", oldest.iso8601)
-        } else {
-            line.null("oldest_due_at")
-        }
+        line.fieldOrNull("oldest_due_at", statistics.oldestDueAt?.iso8601)
         line.field("refresh_tokens_ending", statistics.refreshTokensEnding)
         line.field("idle", statistics.idle)
         line.array("clients") { array in
@@ -65,7 +57,7 @@ extension StatusReport {
                 array.object { object in
                     object.field("id", key.id.description)
                     object.field("tokens", key.tokens)
-                    if let isInRing = key.isInRing { object.field("in_ring", isInRing) } else { object.null("in_ring") }
+                    object.fieldOrNull("in_ring", key.isInRing)
                 }
             }
         }
@@ -75,14 +67,14 @@ extension StatusReport {
                     object.field("path", file.path)
                     object.field("set_aside", file.isSetAside)
                     object.field("written_at", file.writtenAt.iso8601)
-                    if let results = file.results { object.field("results", results) } else { object.null("results") }
+                    object.fieldOrNull("results", file.results)
                 }
             }
         }
         line.object("database") { object in
             object.field("path", database.path)
             object.field("bytes", database.bytes)
-            if let schema = database.schema { object.field("schema", schema) } else { object.null("schema") }
+            object.fieldOrNull("schema", database.schema)
         }
         return line
     }
@@ -92,16 +84,12 @@ extension StatusReport.Client {
     fileprivate func write(into line: inout JSONLine) {
         line.field("client_id", id)
         line.field("breaker", breaker.rawValue)
-        if let breakerReason { line.field("breaker_reason", breakerReason) } else { line.null("breaker_reason") }
-        if let nextProbe { line.milliseconds("next_probe_ms", nextProbe) } else { line.null("next_probe_ms") }
+        line.fieldOrNull("breaker_reason", breakerReason)
+        line.millisecondsOrNull("next_probe_ms", nextProbe)
         line.field("ceiling_per_s", ceiling)
         line.field("slowed", isSlowed)
-        if let pause { line.milliseconds("pause_ms", pause) } else { line.null("pause_ms") }
+        line.millisecondsOrNull("pause_ms", pause)
         line.field("wave", isWave)
-        if let lastSuccessAt {
-            line.field("last_success_at", lastSuccessAt.iso8601)
-        } else {
-            line.null("last_success_at")
-        }
+        line.fieldOrNull("last_success_at", lastSuccessAt?.iso8601)
     }
 }

@@ -38,9 +38,7 @@ extension StatusReport {
     }
 
     private var grantLines: [String] {
-        let states = GrantState.allCases.compactMap { state in
-            statistics.byState[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }
-        }
+        let states = statistics.statesInUse
         let detail = states.isEmpty ? "" : ": " + states.joined(separator: ", ")
         let waited = lateness.map { ", the oldest for \($0.inTwoUnits)" } ?? ""
         return [
@@ -100,5 +98,14 @@ extension StatusReport.Client {
         let wave = isWave ? ", in a wave of invalid_grant" : ""
         let slowed = isSlowed ? ", slowed" : ""
         return "\(DisplayedText(id)): breaker \(breaker.rawValue)\(reason)\(probe), \(pace)\(slowed)\(wave)"
+    }
+}
+
+extension GrantStatistics {
+    /// The states that any grant is in, each with its number.
+    var statesInUse: [String] {
+        GrantState.allCases.compactMap { state in
+            byState[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }
+        }
     }
 }

@@ -55,11 +55,14 @@ extension CommandContext {
             await store.close()
             throw error
         }
+        func print(_ end: RevocationEnd?) {
+            Output.standard.line(
+                isJSON ? UserDeletionReport.json(id, outcome, end).text : UserDeletionReport.sentence(id, outcome, end)
+            )
+        }
         guard outcome.grant != nil else {
             await store.close()
-            Output.standard.line(
-                isJSON ? UserDeletionReport.json(id, outcome, nil).text : UserDeletionReport.sentence(id, outcome, nil)
-            )
+            print(nil)
             return .success
         }
         let end: RevocationEnd
@@ -69,16 +72,10 @@ extension CommandContext {
         } catch {
             // The user is deleted, whatever prevents the revocation.
             await store.close()
-            Output.standard.line(
-                isJSON
-                    ? UserDeletionReport.json(id, outcome, .pending).text
-                    : UserDeletionReport.sentence(id, outcome, .pending)
-            )
+            print(.pending)
             throw error
         }
-        Output.standard.line(
-            isJSON ? UserDeletionReport.json(id, outcome, end).text : UserDeletionReport.sentence(id, outcome, end)
-        )
+        print(end)
         return code
     }
 }
@@ -89,7 +86,7 @@ enum UserDeletionReport {
         var line = JSONLine()
         line.field("user_id", id)
         line.field("ended_sessions", outcome.endedSessions)
-        if let end { line.field("revocation", end.rawValue) } else { line.null("revocation") }
+        line.fieldOrNull("revocation", end?.rawValue)
         return line
     }
 
