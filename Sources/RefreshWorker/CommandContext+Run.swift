@@ -19,12 +19,13 @@ extension CommandContext {
         switch command {
         case .work where configuration.runsOnce: try await runPass()
         case .work: try await workAsDaemon()
-        case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
+        case .vendToken(let user, let minimumLifetime, let isJSON):
+            try await vendToken(of: user, minimumLife: minimumLifetime, isJSON: isJSON)
         case .disconnectGrant(let user, let isJSON): try await disconnect(user, isJSON: isJSON)
-        case .generateKeys: try await generateKeys()
+        case .generateKeys(let isJSON): try await generateKeys(isJSON: isJSON)
         case .listKeys(let isJSON): try await listKeys(asJSON: isJSON)
-        case .rotateKeys: try await rotateKeys()
-        case .retireKey(let id, let isLost): try await retireKey(id, isLost: isLost)
+        case .rotateKeys(let isJSON): try await rotateKeys(isJSON: isJSON)
+        case .retireKey(let id, let isLost, let isJSON): try await retireKey(id, isLost: isLost, isJSON: isJSON)
         case .replayNotices(let user, let span, let isJSON):
             try await replayNotices(of: user, within: span, isJSON: isJSON)
         case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
@@ -33,10 +34,11 @@ extension CommandContext {
         case .makeHandle(let service, let user, let isJSON): try makeHandle(of: user, for: service, isJSON: isJSON)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .watchStatus(let isJSON): try await watchStatus(asJSON: isJSON)
-        case .examine: try await examine()
+        case .examine(let isJSON): try await examine(isJSON: isJSON)
         case .backUp(let file, let isJSON): try await backUp(to: file, isJSON: isJSON)
-        case .copyStore(let source, let target): try await copyStore(from: source, to: target)
-        case .recoverResults(let file): try await recoverResults(from: file)
+        case .copyStore(let source, let target, let isJSON):
+            try await copyStore(from: source, to: target, isJSON: isJSON)
+        case .recoverResults(let file, let isJSON): try await recoverResults(from: file, isJSON: isJSON)
         case .importGrants(let file, let replaces, let isDryRun, let isJSON):
             try await importGrants(from: file, replacesExisting: replaces, isDryRun: isDryRun, isJSON: isJSON)
         case .importSecrets(let order): try await importSecrets(order)

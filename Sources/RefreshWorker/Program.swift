@@ -37,8 +37,8 @@ enum Program {
         case .showHelp(let text):
             Output.standard.write(text)
             return .success
-        case .showVersion:
-            Output.standard.line(VersionReport.text)
+        case .showVersion(let isJSON):
+            Output.standard.line(isJSON ? VersionReport.json : VersionReport.text)
             return .success
         default:
             return nil

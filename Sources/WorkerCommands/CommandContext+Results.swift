@@ -1,3 +1,4 @@
+import JSON
 import RefreshEngine
 import Store
 package import WorkerConfiguration
@@ -5,7 +6,7 @@ import WorkerLifecycle
 
 /// `results recover FILE`: stores the results of a spill file.
 extension CommandContext {
-    package func recoverResults(from path: String) async throws -> ExitCode {
+    package func recoverResults(from path: String, isJSON: Bool) async throws -> ExitCode {
         guard inputs.files.exists(path) else {
             throw CommandFailure(.inputUnreadable, "\(path) does not exist, or cannot be reached")
         }
@@ -13,7 +14,11 @@ extension CommandContext {
         let store = try await openExistingStore(for: .changing)
         return try await Self.using(store) {
             guard inputs.files.exists(path) else {
-                Output.standard.line("everything in \(path) was stored when the database was opened")
+                Output.standard.line(
+                    isJSON
+                        ? Self.json(of: nil, from: path)
+                        : "everything in \(path) was stored when the database was opened"
+                )
                 return .success
             }
             let recovery = SpillRecovery(store: store, vault: vault, context: self)
@@ -24,7 +29,9 @@ extension CommandContext {
                 throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
             case .recovered(let summary):
                 try SpillFile.remove(path)
-                Output.standard.line("\(summary.sentence); \(path) is removed")
+                Output.standard.line(
+                    isJSON ? Self.json(of: summary, from: path) : "\(summary.sentence); \(path) is removed"
+                )
                 return .success
             case .incomplete(let summary, let reason):
                 throw CommandFailure(
@@ -33,5 +40,15 @@ extension CommandContext {
                 )
             }
         }
+    }
+
+    /// Returns the outcome for programs; the numbers are unknown if the opening of the database has stored the results.
+    private static func json(of summary: ResultRecovery.Summary?, from path: String) -> String {
+        var line = JSONLine()
+        line.field("file", path)
+        line.fieldOrNull("stored", summary?.stored)
+        line.fieldOrNull("outdated", summary?.outdated)
+        line.fieldOrNull("unknown", summary?.unknown)
+        return line.text
     }
 }

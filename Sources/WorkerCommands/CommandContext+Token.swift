@@ -1,5 +1,7 @@
+import AccountAPI
 import Clocks
 import HTTPClient
+import JSON
 import Observability
 import RefreshEngine
 import Secrets
@@ -11,7 +13,7 @@ import WorkerLifecycle
 extension CommandContext {
     private static let vendTimeout: Duration = .seconds(40)
 
-    package func vendToken(of user: String, minimumLife: Duration) async throws -> ExitCode {
+    package func vendToken(of user: String, minimumLife: Duration, isJSON: Bool) async throws -> ExitCode {
         let vault = try openVault()
         let store = try await openExistingStore(for: .changing)
         let http = try openHTTP()
@@ -67,7 +69,13 @@ extension CommandContext {
             diagnostics.warning("this is the stored token; the last refresh of the grant failed", ["reason": warning])
         }
         // The token is printed because the operator asked for it.
-        Output.standard.line(token.accessToken.reveal())
+        guard isJSON else {
+            Output.standard.line(token.accessToken.reveal())
+            return .success
+        }
+        var line = JSONLine()
+        token.write(to: &line, at: time.now)
+        Output.standard.line(line.bytes)
         return .success
     }
 }

@@ -1,5 +1,6 @@
 import HTTPClient
 import HTTPServer
+import JSON
 import PostgresStore
 import SQLiteStore
 import Secrets
@@ -11,6 +12,17 @@ package enum VersionReport {
         (["refresh-worker \(Version.withCommit)"] + libraries.map { "\($0.name) \($0.version)" }).joined(
             separator: "\n"
         )
+    }
+
+    /// The same as a JSON object.
+    package static var json: String {
+        var line = JSONLine()
+        line.field("version", Version.current)
+        line.fieldOrNull("commit", Version.commit)
+        line.object("libraries") { object in
+            for library in libraries { object.field(library.name, library.version) }
+        }
+        return line.text
     }
 
     private static var libraries: [(name: String, version: String)] {

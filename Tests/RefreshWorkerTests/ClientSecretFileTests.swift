@@ -96,7 +96,7 @@ struct ClientSecretFileTests {
             try fixture.write("secret\n", to: "open", mode: 0o644)
             try fixture.write("secret\nformer-secret\n", to: "two")
             let context = try fixture.context([(.clientSecretFile, fixture.path(name)), (.clientID, "one")])
-            _ = try await context.run(.generateKeys)
+            _ = try await context.run(.generateKeys())
             try await fixture.openStore().close()
             let failure = await #expect(throws: CommandFailure.self) {
                 _ = try await context.run(.vendToken(user: "alice", minimumLifetime: .zero))

@@ -86,17 +86,17 @@ struct CommandLineTests {
             (["grants", "disconnect", "alice"], .disconnectGrant(user: "alice", isJSON: false)),
             (["token", "alice"], .vendToken(user: "alice", minimumLifetime: .seconds(60))),
             (["token", "alice", "--min-ttl", "300"], .vendToken(user: "alice", minimumLifetime: .seconds(300))),
-            (["keys", "generate"], .generateKeys),
+            (["keys", "generate"], .generateKeys()),
             (["keys", "list"], .listKeys()),
             (["keys", "list", "--json"], .listKeys(isJSON: true)),
-            (["keys", "rotate"], .rotateKeys),
+            (["keys", "rotate"], .rotateKeys()),
             (["keys", "retire", "k1"], .retireKey(id: "k1", isLost: false)),
             (["keys", "retire", "--lost", "k1"], .retireKey(id: "k1", isLost: true)),
             (["status"], .showStatus(isJSON: false)),
             (["status", "--json"], .showStatus(isJSON: true)),
             (["status", "--watch"], .watchStatus(isJSON: false)),
             (["status", "--watch", "--json"], .watchStatus(isJSON: true)),
-            (["doctor"], .examine),
+            (["doctor"], .examine()),
             (["services", "credential", "mailer"], .makeCredential(service: "mailer")),
             (["services", "credential", "--operator", "jane"], .makeCredential(service: "jane", isOperator: true)),
             (["services", "handle", "mailer", "u"], .makeHandle(service: "mailer", user: "u")),
@@ -120,8 +120,31 @@ struct CommandLineTests {
             (["backup", "f", "--json"], .backUp(file: "f", isJSON: true)),
             (["services", "credential", "m", "--json"], .makeCredential(service: "m", isJSON: true)),
             (["services", "handle", "m", "u", "--json"], .makeHandle(service: "m", user: "u", isJSON: true)),
-            (["version"], .showVersion),
-            (["--version"], .showVersion),
+            (["version"], .showVersion()),
+            (["--version"], .showVersion()),
+            (["version", "--json"], .showVersion(isJSON: true)),
+            (["--version", "--json"], .showVersion(isJSON: true)),
+            (
+                ["token", "alice", "--json"],
+                .vendToken(user: "alice", minimumLifetime: .seconds(60), isJSON: true)
+            ),
+            (["keys", "generate", "--json"], .generateKeys(isJSON: true)),
+            (["keys", "rotate", "--json"], .rotateKeys(isJSON: true)),
+            (["keys", "retire", "k1", "--json"], .retireKey(id: "k1", isLost: false, isJSON: true)),
+            (["doctor", "--json"], .examine(isJSON: true)),
+            (["store", "copy", "--from", "a", "--to", "b", "--json"], .copyStore(from: "a", to: "b", isJSON: true)),
+            (["results", "recover", "f", "--json"], .recoverResults(file: "f", isJSON: true)),
+            (
+                ["google-events", "verify", "--service-account-file", "f", "--json"],
+                .manageGoogleEvents(
+                    GoogleEventsOptions(
+                        action: .verify(state: "refresh-worker"),
+                        serviceAccountFile: "f",
+                        endpoint: nil,
+                        isJSON: true
+                    )
+                )
+            ),
         ] as [([String], Command)]
     )
     func understood(arguments: [String], command: Command) throws {

@@ -1,3 +1,4 @@
+import JSON
 import Testing
 
 @testable import WorkerCommands
@@ -78,6 +79,17 @@ struct ManualTests {
         let invocation = try CommandSpecification.program.parse(["--help"], documents: installed)
         guard case .showHelp(let text) = invocation.command else { return }
         #expect(text.contains("/usr/share/doc/refresh-worker/scaling.md") && !text.contains(" docs/"))
+    }
+
+    @Test("as JSON, the version has the same facts")
+    func versionAsJSON() throws {
+        let document = try #require(JSONValue.object(in: VersionReport.json.utf8))
+        #expect(document["version"]?.string == Version.current)
+        #expect(document["commit"]?.string == Version.commit)
+        let libraries = VersionReport.text.split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
+        for library in libraries {
+            #expect(document["libraries"]?[String(library[0])]?.string == String(library[1]))
+        }
     }
 
     @Test("the version names the libraries, with numbers")

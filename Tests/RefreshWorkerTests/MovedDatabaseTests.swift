@@ -13,7 +13,7 @@ struct MovedDatabaseTests {
     private func moved(_ body: (OperatorFixture, CommandContext) async throws -> Void) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            _ = try await context.run(.generateKeys)
+            _ = try await context.run(.generateKeys())
             let store = try fixture.openStore()
             try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             await store.close()
@@ -31,7 +31,7 @@ struct MovedDatabaseTests {
                 .work, .vendToken(user: "user 1", minimumLifetime: .zero),
                 .disconnectGrant(user: "user 1", isJSON: false),
                 .deleteUser(user: "user 1", isJSON: false), .retryGrants(GrantRetryOptions(user: "user 1")),
-                .rotateKeys, .retireKey(id: "\(key)", isLost: false),
+                .rotateKeys(), .retireKey(id: "\(key)", isLost: false),
                 .importUsers(UserImportOptions(file: fixture.path("users"))),
                 .replayNotices(user: nil, within: .seconds(9)),
             ]

@@ -1,10 +1,10 @@
-import Store
 import Testing
 
+@testable import Store
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 
-@Suite("The errors of store copy")
+@Suite("The messages of store copy")
 struct StoreCopyReportTests {
     @Test(
         "A command to copy quotes the target for a shell",
@@ -24,5 +24,19 @@ struct StoreCopyReportTests {
             to: try DatabaseLocation(target)
         )
         #expect(failure.message.contains(line), "\(failure)")
+    }
+
+    @Test("as JSON, the summary counts each kind of record")
+    func json() throws {
+        var summary = StoreCopy.Summary()
+        summary.counts = [.user: 2, .grant: 3]
+        summary.copiedNow = 4
+        let text = StoreCopyReport.json(of: summary, from: .file("a"), to: .file("b"))
+        #expect(
+            text == """
+                {"from":"a","to":"b","records":5,"copied_now":4,"records_by_kind":{"user":2,"grant":3,"event":0,\
+                "session":0,"client_health":0,"security_event":0,"notice":0},"sha256":"\(summary.digest)"}
+                """
+        )
     }
 }

@@ -217,22 +217,6 @@ package struct TokenVendingHandler: Sendable {
     }
 
     private static func response(with token: VendedToken, at now: Timestamp) -> ServerResponse {
-        .object(headers: [ServerResponse.noStore]) { line in
-            line.field("access_token", token.accessToken.reveal())
-            line.field("token_type", token.type)
-            line.field("expires_in", token.secondsLeft(at: now))
-            line.field("expires_at", token.expiresAt.iso8601Seconds)
-            line.array("granted_scopes") { array in
-                for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
-            }
-            line.fieldOrNull("warning", token.warning)
-        }
-    }
-}
-
-extension VendedToken {
-    /// The whole seconds for which the token still lives.
-    func secondsLeft(at now: Timestamp) -> Int64 {
-        max(0, (expiresAt - now).wholeMilliseconds / 1000)
+        .object(headers: [ServerResponse.noStore]) { token.write(to: &$0, at: now) }
     }
 }

@@ -1,8 +1,9 @@
+import JSON
 import WorkerConfiguration
 
 /// The result of one check of `doctor`, and how to fix the problem.
 struct Diagnosis: Equatable, Sendable {
-    enum Severity: Sendable {
+    enum Severity: String, Sendable {
         case ok
         /// It works, but a person should read it.
         case warning
@@ -12,34 +13,56 @@ struct Diagnosis: Equatable, Sendable {
 
     let severity: Severity
     let subject: String
-    /// The result of the check; unless the severity is `ok`, also what to do about it.
-    let text: String
+    /// The result of the check.
+    let finding: String
+    /// The advice; `nil` if the check is ok, or if the finding says it already.
+    let advice: String?
     /// `true` if the cause may be the network or the remote server.
     let isAboutEndpoint: Bool
 
-    private init(_ severity: Severity, _ subject: String, _ text: String, isAboutEndpoint: Bool) {
+    private init(
+        _ severity: Severity,
+        _ subject: String,
+        _ finding: String,
+        advice: String? = nil,
+        isAboutEndpoint: Bool
+    ) {
         self.severity = severity
         self.subject = subject
-        self.text = text
+        self.finding = finding
+        self.advice = advice
         self.isAboutEndpoint = isAboutEndpoint
     }
 
-    static func ok(_ subject: String, _ text: String, isAboutEndpoint: Bool = false) -> Diagnosis {
-        Diagnosis(.ok, subject, text, isAboutEndpoint: isAboutEndpoint)
+    static func ok(_ subject: String, _ finding: String, isAboutEndpoint: Bool = false) -> Diagnosis {
+        Diagnosis(.ok, subject, finding, isAboutEndpoint: isAboutEndpoint)
     }
 
-    static func warning(_ subject: String, _ text: String, isAboutEndpoint: Bool = false) -> Diagnosis {
-        Diagnosis(.warning, subject, text, isAboutEndpoint: isAboutEndpoint)
+    static func warning(
+        _ subject: String,
+        _ finding: String,
+        advice: String? = nil,
+        isAboutEndpoint: Bool = false
+    ) -> Diagnosis {
+        Diagnosis(.warning, subject, finding, advice: advice, isAboutEndpoint: isAboutEndpoint)
     }
 
-    static func fault(_ subject: String, _ text: String, isAboutEndpoint: Bool = false) -> Diagnosis {
-        Diagnosis(.fault, subject, text, isAboutEndpoint: isAboutEndpoint)
+    static func fault(
+        _ subject: String,
+        _ finding: String,
+        advice: String? = nil,
+        isAboutEndpoint: Bool = false
+    ) -> Diagnosis {
+        Diagnosis(.fault, subject, finding, advice: advice, isAboutEndpoint: isAboutEndpoint)
     }
 }
 
 extension Diagnosis {
     /// The width of the column of subjects.
     private static let column = 22
+
+    /// The finding and the advice, for people.
+    var text: String { finding + (advice.map { ": \($0)" } ?? "") }
 
     /// The check as one line, even if the text has several.
     func line(isColoured: Bool) -> String {
@@ -56,6 +79,24 @@ extension Diagnosis {
         let faults = diagnoses.filter { $0.severity == .fault }
         if faults.isEmpty { return .success }
         return faults.allSatisfy(\.isAboutEndpoint) ? .googleUnreachable : .configuration
+    }
+
+    /// All checks as one JSON object.
+    static func json(of diagnoses: [Diagnosis]) -> String {
+        var line = JSONLine()
+        line.field("faults", diagnoses.count { $0.severity == .fault })
+        line.field("warnings", diagnoses.count { $0.severity == .warning })
+        line.array("checks") { array in
+            for diagnosis in diagnoses {
+                array.object { object in
+                    object.field("name", diagnosis.subject)
+                    object.field("result", diagnosis.severity.rawValue)
+                    object.field("text", diagnosis.finding)
+                    object.fieldOrNull("advice", diagnosis.advice)
+                }
+            }
+        }
+        return line.text
     }
 
     static func summary(of diagnoses: [Diagnosis]) -> String {

@@ -24,15 +24,16 @@ extension Doctor {
         let subject = "clock"
         let advice = "set it, and synchronize it by NTP (timedatectl set-ntp true)"
         guard plausibleYears.contains(now) else {
-            return .fault(subject, "the clock says \(now.iso8601Seconds): \(advice)")
+            return .fault(subject, "the clock says \(now.iso8601Seconds)", advice: advice)
         }
         if let lastWrite, lastWrite - now > tolerableSkew {
             return .warning(
                 subject,
                 """
                 the clock says \(now.iso8601Seconds), but the database was written at \(lastWrite.iso8601Seconds): it was \
-                ahead then or is behind now: \(advice)
-                """
+                ahead then or is behind now
+                """,
+                advice: advice
             )
         }
         return .ok(subject, now.iso8601Seconds)
@@ -48,10 +49,10 @@ extension Doctor {
         let subject = "boot id"
         do throws(FileReader.Failure) {
             let id = try context.inputs.files.read(Self.bootIDFile)
-            guard id.count > 1 else { return .fault(subject, "\(Self.bootIDFile) is empty: mount /proc") }
+            guard id.count > 1 else { return .fault(subject, "\(Self.bootIDFile) is empty", advice: "mount /proc") }
             return .ok(subject, "can be read; leases use it")
         } catch {
-            return .fault(subject, "\(Self.bootIDFile) \(error.reason), and leases use it: mount /proc")
+            return .fault(subject, "\(Self.bootIDFile) \(error.reason), and leases use it", advice: "mount /proc")
         }
     }
 }

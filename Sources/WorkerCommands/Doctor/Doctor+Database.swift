@@ -50,44 +50,44 @@ extension Doctor {
         do {
             guard let status = try FileStatus.of(path) else { return (missingDiagnosis(path), false) }
             guard status.kind == .regular else {
-                return (.fault(Self.subject, "\(path) is not a file: name one with --database"), false)
+                return (.fault(Self.subject, "\(path) is not a file", advice: "name one with --database"), false)
             }
             let folder = FileStatus.folder(of: path)
             guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
                 let advice = "run as its owner: runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker doctor"
-                return (.fault(Self.subject, "\(path) cannot be read and written by this user: \(advice)"), false)
+                return (.fault(Self.subject, "\(path) cannot be read and written by this user", advice: advice), false)
             }
             guard FileStatus.mayWrite(folder) else {
                 let advice = "let the worker's user write there"
                 return (
-                    .fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written: \(advice)"), false
+                    .fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written", advice: advice), false
                 )
             }
             let isEmpty = status.size == 0
             guard isEmpty || DatabaseHeader.read(path) != nil else {
                 let advice = "name another file, or put a backup in its place while no worker runs"
-                return (.fault(Self.subject, "\(path) is not a SQLite database, or is damaged: \(advice)"), false)
+                return (.fault(Self.subject, "\(path) is not a SQLite database, or is damaged", advice: advice), false)
             }
             guard status.permissions & 0o007 == 0 else {
                 let advice = "run: chmod 600 \(path)"
-                return (.fault(Self.subject, "\(path) is open to others (mode \(status.mode)): \(advice)"), !isEmpty)
+                return (.fault(Self.subject, "\(path) is open to others (mode \(status.mode))", advice: advice), !isEmpty)
             }
             if isEmpty {
                 return (.ok(Self.subject, "\(path) is empty: the worker creates its tables at its first start"), false)
             }
             return (.ok(Self.subject, "\(path), \(ByteCount.text(status.size)), mode \(status.mode)"), true)
         } catch {
-            return (.fault(Self.subject, "\(error): check that the worker's user may enter its folders"), false)
+            return (.fault(Self.subject, "\(error)", advice: "check that the worker's user may enter its folders"), false)
         }
     }
 
     private func missingDiagnosis(_ path: String) -> Diagnosis {
         let folder = FileStatus.folder(of: path)
         guard context.inputs.files.exists(folder) else {
-            return .fault(Self.subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
+            return .fault(Self.subject, "the folder of \(path) does not exist", advice: "run: mkdir -p \(folder)")
         }
         guard FileStatus.mayWrite(folder) else {
-            return .fault(Self.subject, "\(path) cannot be created: let the worker's user write to \(folder)")
+            return .fault(Self.subject, "\(path) cannot be created", advice: "let the worker's user write to \(folder)")
         }
         return .warning(Self.subject, "\(path) does not exist yet: the worker creates it at its first start")
     }
@@ -103,8 +103,8 @@ extension Doctor {
 
     static func check(_ subject: String, free: Int64) -> Diagnosis {
         let text = "\(ByteCount.text(free)) on the database's disk"
-        if free < minimumSpace { return .fault(subject, "\(text): free some space, or nothing can be stored") }
-        if free < Judgement.nearlyFull { return .warning(subject, "\(text): free some space") }
+        if free < minimumSpace { return .fault(subject, "\(text)", advice: "free some space, or nothing can be stored") }
+        if free < Judgement.nearlyFull { return .warning(subject, "\(text)", advice: "free some space") }
         return .ok(subject, text)
     }
 
@@ -114,7 +114,7 @@ extension Doctor {
             guard problems.isEmpty else {
                 let advice = "stop the worker, keep the file for a repair, and put a backup in its place"
                 let found = problems.prefix(3).joined(separator: "; ")
-                return [.fault(Self.contentSubject, "\(store.path) is damaged (\(found)): \(advice)")]
+                return [.fault(Self.contentSubject, "\(store.path) is damaged (\(found))", advice: advice)]
             }
         } catch {
             return [.fault(Self.contentSubject, "\(error)")]
@@ -154,11 +154,12 @@ extension Doctor {
                 subject,
                 """
                 the ring does not open what was sealed with \(ids.map(\.description).joined(separator: ", ")): it is another \
-                ring with keys of the same name: restore the key ring from a backup
-                """
+                ring with keys of the same name
+                """,
+                advice: "restore the key ring from a backup"
             )
         } catch {
-            return .warning(subject, "not compared with the key ring, which cannot be read: fix that first")
+            return .warning(subject, "not compared with the key ring, which cannot be read", advice: "fix that first")
         }
     }
 
@@ -170,8 +171,9 @@ extension Doctor {
                 subject,
                 """
                 \(KeyListing.tokens(tokens)) sealed with \(missing.map(\.description).joined(separator: ", ")), which the \
-                ring lacks, cannot be opened: restore the key ring from a backup, or have those users sign in again
-                """
+                ring lacks, cannot be opened
+                """,
+                advice: "restore the key ring from a backup, or have those users sign in again"
             )
         }
         return .ok(subject, keysInUse.isEmpty ? "nothing is sealed yet" : "all are in the ring")

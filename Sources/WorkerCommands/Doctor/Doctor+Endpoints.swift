@@ -86,7 +86,7 @@ extension Doctor {
     }
 
     private static func fault(_ name: String, _ endpoint: Endpoint, _ failure: HTTPFailure) -> Diagnosis {
-        .fault(name, "\(endpoint): \(failure.message): \(remedy(for: failure.kind))", isAboutEndpoint: true)
+        .fault(name, "\(endpoint): \(failure.message)", advice: remedy(for: failure.kind), isAboutEndpoint: true)
     }
 
     /// Makes a request without content, with the method that the worker uses there: another one may be answered by 404.
@@ -101,9 +101,10 @@ extension Doctor {
         let answer = "\(endpoint) answers (status \(status))"
         switch status {
         case 300..<400:
-            let text = "\(answer): it redirects, which the worker does not follow: correct the address"
-            return .fault(name, text, isAboutEndpoint: true)
-        case 404: return .fault(name, "\(answer): its path is wrong: correct the address", isAboutEndpoint: true)
+            let text = "\(answer): it redirects, which the worker does not follow"
+            return .fault(name, text, advice: "correct the address", isAboutEndpoint: true)
+        case 404:
+            return .fault(name, "\(answer): its path is wrong", advice: "correct the address", isAboutEndpoint: true)
         default: return .ok(name, answer, isAboutEndpoint: true)
         }
     }
@@ -116,9 +117,9 @@ extension Doctor {
         return .warning(
             subject,
             """
-            this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's: set it, and \
-            synchronize it by NTP (timedatectl set-ntp true)
-            """
+            this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's
+            """,
+            advice: "set it, and synchronize it by NTP (timedatectl set-ntp true)"
         )
     }
 

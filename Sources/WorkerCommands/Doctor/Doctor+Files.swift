@@ -26,13 +26,13 @@ extension Doctor {
         return inspect(subject, path) { status in
             guard status.permissions & 0o022 == 0 else {
                 let advice = "run: chmod go-w \(path)"
-                return .warning(subject, "\(path) may be changed by others (mode \(status.mode)): \(advice)")
+                return .warning(subject, "\(path) may be changed by others (mode \(status.mode))", advice: advice)
             }
             guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
                 let advice = "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
                 return .warning(
                     subject,
-                    "\(path) can be read by others (mode \(status.mode)) and holds the database's password: \(advice)"
+                    "\(path) can be read by others (mode \(status.mode)) and holds the database's password", advice: advice
                 )
             }
             return .ok(subject, "\(path) is valid")
@@ -57,11 +57,11 @@ extension Doctor {
             let keyRing = KeyRingSummary(try context.openVault().ring.current)
             if let pending = keyRing.firstPending {
                 let state = "the rotation to key \(pending) is not finished"
-                return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
+                return .warning(subject, "\(configuration.keyFile): \(state)", advice: "run: refresh-worker keys rotate")
             }
             if let expired = keyRing.expired(at: context.time.now).first {
                 let advice = "run: refresh-worker keys retire \(expired)"
-                return .warning(subject, "\(configuration.keyFile): key \(expired) was retired a day ago: \(advice)")
+                return .warning(subject, "\(configuration.keyFile): key \(expired) was retired a day ago", advice: advice)
             }
             let count = keyRing.entries.count
             let keys = count == 1 ? "1 key" : "\(count) keys"
@@ -95,10 +95,10 @@ extension Doctor {
             do throws(FileReader.Failure) {
                 content = try context.inputs.files.read(path)
             } catch {
-                return .fault(subject, "\(path) \(error.reason): let the worker's user read it")
+                return .fault(subject, "\(path) \(error.reason)", advice: "let the worker's user read it")
             }
             guard content.firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
-                return .fault(subject, "\(path) holds no certificate in PEM: name the authority's certificate file")
+                return .fault(subject, "\(path) holds no certificate in PEM", advice: "name the authority's certificate file")
             }
             return .ok(subject, "\(path) is trusted instead of the system's certificates")
         }
@@ -112,16 +112,16 @@ extension Doctor {
             guard try FileStatus.of(path) == nil else {
                 return FileStatus.mayWrite(path)
                     ? .ok(subject, "\(path) can be written")
-                    : .fault(subject, "\(path) cannot be written: let the worker's user write to it")
+                    : .fault(subject, "\(path) cannot be written", advice: "let the worker's user write to it")
             }
             guard try FileStatus.of(folder)?.kind == .folder else {
-                return .fault(subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
+                return .fault(subject, "the folder of \(path) does not exist", advice: "run: mkdir -p \(folder)")
             }
             return FileStatus.mayWrite(folder)
                 ? .ok(subject, "\(path) will be created in a folder that can be written")
-                : .fault(subject, "\(path) cannot be created: let the worker's user write to \(folder)")
+                : .fault(subject, "\(path) cannot be created", advice: "let the worker's user write to \(folder)")
         } catch {
-            return .fault(subject, "\(error): check the path, and that the worker's user may enter its folders")
+            return .fault(subject, "\(error)", advice: "check the path, and that the worker's user may enter its folders")
         }
     }
 
@@ -136,13 +136,14 @@ extension Doctor {
         guard exists(folder) else {
             return .fault(
                 subject,
-                "\(Setting.credentialsDirectoryName) names \(folder), which does not exist: unset it, or let systemd set it"
+                "\(Setting.credentialsDirectoryName) names \(folder), which does not exist",
+                advice: "unset it, or let systemd set it"
             )
         }
         guard !names.isEmpty else {
             return .warning(
                 subject,
-                "\(folder) holds none of \(expected.joined(separator: ", ")): check LoadCredential= in the unit"
+                "\(folder) holds none of \(expected.joined(separator: ", "))", advice: "check LoadCredential= in the unit"
             )
         }
         return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
@@ -154,7 +155,7 @@ extension Doctor {
         guard !configuration.clientIDs.isEmpty else {
             let advice = "name the client id of your iOS app with --client-id"
             return [
-                .warning(subject, "none is configured, so only grants that carry their own are refreshed: \(advice)")
+                .warning(subject, "none is configured, so only grants that carry their own are refreshed", advice: advice)
             ]
         }
         let isGoogle = Self.isGoogles(configuration.endpoints.token)
@@ -162,8 +163,8 @@ extension Doctor {
             guard isGoogle, !id.hasSuffix(SettingValue.googleClientIDSuffix) else { return .ok(subject, id) }
             return .warning(
                 subject,
-                "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do: copy the client "
-                    + "id of your iOS app from the Google Cloud console"
+                "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do",
+                advice: "copy the client id of your iOS app from the Google Cloud console"
             )
         }
     }
@@ -176,12 +177,12 @@ extension Doctor {
     private func inspect(_ subject: String, _ path: String, _ check: (FileStatus) -> Diagnosis) -> Diagnosis {
         do {
             guard let status = try FileStatus.of(path) else {
-                return .fault(subject, "\(path) does not exist: check the path")
+                return .fault(subject, "\(path) does not exist", advice: "check the path")
             }
-            guard status.kind != .folder else { return .fault(subject, "\(path) is a folder: name a file") }
+            guard status.kind != .folder else { return .fault(subject, "\(path) is a folder", advice: "name a file") }
             return check(status)
         } catch {
-            return .fault(subject, "\(error): check that the worker's user may enter its folders")
+            return .fault(subject, "\(error)", advice: "check that the worker's user may enter its folders")
         }
     }
 }

@@ -41,14 +41,18 @@ extension Doctor {
     private static func checkServer(_ facts: ServerFacts, _ address: DatabaseAddress) -> Diagnosis {
         let name = "PostgreSQL \(facts.version) at \(address.url), \(ByteCount.text(facts.bytes))"
         if facts.isStandby {
-            return .fault(serverSubject, "\(name), is a standby and takes no writes: name the primary, or all servers")
+            return .fault(
+                serverSubject,
+                "\(name), is a standby and takes no writes",
+                advice: "name the primary, or all servers"
+            )
         }
         if facts.isReadOnly {
             let command = "ALTER DATABASE … SET default_transaction_read_only = off"
-            return .fault(serverSubject, "\(name), takes no writes: run there: \(command)")
+            return .fault(serverSubject, "\(name), takes no writes", advice: "run there: \(command)")
         }
         guard facts.isDurable else {
-            return .warning(serverSubject, "\(name), may lose committed data: set fsync = on there")
+            return .warning(serverSubject, "\(name), may lose committed data", advice: "set fsync = on there")
         }
         return .ok(serverSubject, name)
     }
@@ -60,13 +64,15 @@ extension Doctor {
         guard facts.isEncrypted else {
             return .fault(
                 subject,
-                "not encrypted\(pooler): let the server offer TLS, and write sslmode=verify-full into the address"
+                "not encrypted\(pooler)",
+                advice: "let the server offer TLS, and write sslmode=verify-full into the address"
             )
         }
         guard address.demandsCertificate else {
             return .warning(
                 subject,
-                "encrypted\(pooler), but any server would be trusted: write sslmode=verify-full into the address"
+                "encrypted\(pooler), but any server would be trusted",
+                advice: "write sslmode=verify-full into the address"
             )
         }
         return .ok(subject, "encrypted, the server's certificate is verified\(pooler)")
@@ -79,20 +85,21 @@ extension Doctor {
             guard facts.lackingRights.isEmpty else {
                 return .fault(
                     subject,
-                    """
-                    \(facts.user) may not use them: as their owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \
-                    \(facts.user); GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(facts.user);
-                    """
+                    "\(facts.user) may not use them",
+                    advice: """
+                        as their owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(facts.user); GRANT ALL ON ALL \
+                        TABLES IN SCHEMA refresh_worker TO \(facts.user);
+                        """
                 )
             }
             return facts.mayCreateSchema
                 ? .warning(subject, "missing: the worker creates them at its first start, as \(facts.user)")
                 : .fault(
                     subject,
-                    """
-                    missing, or \(facts.user) may not use them: as the database's owner run: CREATE SCHEMA refresh_worker \
-                    AUTHORIZATION \(facts.user);
-                    """
+                    "missing, or \(facts.user) may not use them",
+                    advice: """
+                        as the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(facts.user);
+                        """
                 )
         }
         guard facts.lackingRights.isEmpty else {
@@ -100,10 +107,10 @@ extension Doctor {
             let rest = facts.lackingRights.count > 3 ? " and \(facts.lackingRights.count - 3) more" : ""
             return .fault(
                 subject,
-                """
-                \(facts.user) lacks \(names)\(rest): as their owner run: GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \
-                \(facts.user);
-                """
+                "\(facts.user) lacks \(names)\(rest)",
+                advice: """
+                    as their owner run: GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(facts.user);
+                    """
             )
         }
         return .ok(subject, "schema \(schema), usable by \(facts.user)")
@@ -115,7 +122,8 @@ extension Doctor {
             ? .ok(subject, "on")
             : .warning(
                 subject,
-                "off: the tables grow with every refresh; set autovacuum = on and track_counts = on there"
+                "off: the tables grow with every refresh",
+                advice: "set autovacuum = on and track_counts = on there"
             )
     }
 
@@ -125,7 +133,8 @@ extension Doctor {
         guard facts.maximumConnections >= fewConnections || facts.isPooled else {
             return .warning(
                 subject,
-                "\(text), few for several workers: raise max_connections, or put a pooler in front"
+                "\(text), few for several workers",
+                advice: "raise max_connections, or put a pooler in front"
             )
         }
         return .ok(subject, text)

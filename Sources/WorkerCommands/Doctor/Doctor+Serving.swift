@@ -42,7 +42,11 @@ extension Doctor {
             return .ok(subject, "refused: \(flag) accepts those of a former backend while its users move")
         }
         guard context.time.now < end else {
-            return .warning(subject, "refused since \(end.iso8601Seconds): remove \(flag) from the configuration")
+            return .warning(
+                subject,
+                "refused since \(end.iso8601Seconds)",
+                advice: "remove \(flag) from the configuration"
+            )
         }
         return .ok(
             subject,
@@ -107,8 +111,9 @@ extension Doctor {
             "trusted proxies",
             """
             none: behind a proxy all clients count as one address, and share its \(configuration.googleCallsPerMinute) \
-            failed sign-ins a minute: name the proxy with --trusted-proxy
-            """
+            failed sign-ins a minute
+            """,
+            advice: "name the proxy with --trusted-proxy"
         )
     }
 
@@ -118,9 +123,9 @@ extension Doctor {
             "linking by e-mail",
             """
             --link-by-email any: a person who signed up with another person's address shares the account with its \
-            owner, once the owner signs in with Google. Use verified, unless the backend verifies every address before \
-            it stores it
-            """
+            owner, once the owner signs in with Google
+            """,
+            advice: "use verified, unless the backend verifies every address before it stores it"
         )
     }
 
@@ -147,7 +152,8 @@ extension Doctor {
             guard !error.isAddressInUse else { return .ok(subject, "\(address) is in use: by the worker, if it runs") }
             return .fault(
                 subject,
-                "\(error): name an address of this machine, and a port that the worker's user may open"
+                "\(error)",
+                advice: "name an address of this machine, and a port that the worker's user may open"
             )
         }
     }
@@ -157,22 +163,26 @@ extension Doctor {
         do {
             if let status = try FileStatus.of(path) {
                 guard status.kind == .other else {
-                    return .fault(subject, "\(path) exists and is not a socket: name another path")
+                    return .fault(subject, "\(path) exists and is not a socket", advice: "name another path")
                 }
                 return .ok(subject, "\(path) exists: the worker uses it, if it runs")
             }
             guard try FileStatus.of(folder)?.kind == .folder else {
                 guard folder == Self.runtimeFolder else {
-                    return .fault(subject, "\(folder) does not exist: create it, and let the worker's user write to it")
+                    return .fault(
+                        subject,
+                        "\(folder) does not exist",
+                        advice: "create it, and let the worker's user write to it"
+                    )
                 }
                 return .warning(subject, "\(folder) does not exist: systemd creates it at the start of the service")
             }
             guard FileStatus.mayWrite(folder) else {
-                return .fault(subject, "\(path) cannot be created: let the worker's user write to \(folder)")
+                return .fault(subject, "\(path) cannot be created", advice: "let the worker's user write to \(folder)")
             }
             return .ok(subject, "\(path) will be created in a folder that can be written")
         } catch {
-            return .fault(subject, "\(error): check that the worker's user may enter its folders")
+            return .fault(subject, "\(error)", advice: "check that the worker's user may enter its folders")
         }
     }
 }

@@ -13,7 +13,7 @@ extension Doctor {
             files = try SpilledFile.list(in: location)
         } catch {
             let advice = "let the worker's user read the folder, which may hold results that were not stored"
-            return [.warning(subject, "\(error): \(advice)")]
+            return [.warning(subject, "\(error)", advice: advice)]
         }
         guard !files.isEmpty else { return [.ok(subject, "none in \(location.folder)")] }
         return files.map { .warning(subject, $0.sentence(at: context.time.now)) }

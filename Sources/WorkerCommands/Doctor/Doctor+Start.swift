@@ -26,7 +26,7 @@ extension Doctor {
             guard let user = try serviceUser() else {
                 if try ServiceUser(name: "refresh-worker") != nil {
                     let owned = "root owns the database or the key ring, but the service runs as refresh-worker"
-                    return [.warning(subject, "\(owned): give it the file, or the key ring by LoadCredential=")]
+                    return [.warning(subject, owned, advice: "give it the file, or the key ring by LoadCredential=")]
                 }
                 let advice =
                     "if the service has a user of its own, run: runuser -u refresh-worker -- refresh-worker doctor"

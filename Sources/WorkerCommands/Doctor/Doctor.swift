@@ -24,7 +24,12 @@ struct Doctor: Sendable {
 
 extension CommandContext {
     /// `doctor`: checks the installation.
-    package func examine() async throws -> ExitCode {
+    package func examine(isJSON: Bool = false) async throws -> ExitCode {
+        guard !isJSON else {
+            let diagnoses = try await Doctor(context: self).examine { _ in }
+            Output.standard.line(Diagnosis.json(of: diagnoses))
+            return Diagnosis.exitCode(of: diagnoses)
+        }
         let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
         let isColoured = Output.standard.isTerminal && !isPlain
         let diagnoses = try await Doctor(context: self).examine { diagnosis in

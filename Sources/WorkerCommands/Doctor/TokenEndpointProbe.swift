@@ -39,27 +39,39 @@ struct TokenEndpointProbe {
             guard let clientID else { return ok("\(answer) \(code) to a made-up client id, as it should") }
             let advice =
                 "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
-            return fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID)): \(advice)")
+            return fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID))", advice: advice)
         case (400...403, let code?):
             return warning(
                 "\(answer) \(DisplayedText(code)) to a made-up token: expected invalid_grant or invalid_client"
             )
         case (429, _), (500..., _):
-            return warning("\(answer): it does not work now; try again later")
+            return warning("\(answer): it does not work now", advice: "try again later")
         case (300..<400, _):
-            return fault("\(answer), a redirect, which the worker does not follow: correct --token-endpoint")
+            return fault("\(answer), a redirect, which the worker does not follow", advice: "correct --token-endpoint")
         case (200..<300, _):
-            return fault("\(answer) to a made-up token, so it is not a token endpoint: correct --token-endpoint")
+            return fault(
+                "\(answer) to a made-up token, so it is not a token endpoint",
+                advice: "correct --token-endpoint"
+            )
         case (404, _):
-            return fault("\(answer): the path is wrong: correct --token-endpoint")
+            return fault("\(answer): the path is wrong", advice: "correct --token-endpoint")
         default:
-            return fault("\(answer) without an OAuth error, so it is not a token endpoint: correct --token-endpoint")
+            return fault(
+                "\(answer) without an OAuth error, so it is not a token endpoint",
+                advice: "correct --token-endpoint"
+            )
         }
     }
 
     private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]
 
     private func ok(_ text: String) -> Diagnosis { .ok(Self.subject, text, isAboutEndpoint: true) }
-    private func warning(_ text: String) -> Diagnosis { .warning(Self.subject, text, isAboutEndpoint: true) }
-    private func fault(_ text: String) -> Diagnosis { .fault(Self.subject, text, isAboutEndpoint: true) }
+
+    private func warning(_ finding: String, advice: String? = nil) -> Diagnosis {
+        .warning(Self.subject, finding, advice: advice, isAboutEndpoint: true)
+    }
+
+    private func fault(_ finding: String, advice: String) -> Diagnosis {
+        .fault(Self.subject, finding, advice: advice, isAboutEndpoint: true)
+    }
 }

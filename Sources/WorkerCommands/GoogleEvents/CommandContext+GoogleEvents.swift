@@ -17,14 +17,23 @@ extension CommandContext {
             case .register(let url):
                 let target = try Self.endpoint(url)
                 try await stream.register(url: target)
-                Output.standard.line("registered: Google posts security events to \(target)")
+                var line = JSONLine()
+                line.field("url", "\(target)")
+                line.array("events") { array in SecurityEvent.EventType.all.forEach { array.element($0) } }
+                Output.standard.line(
+                    options.isJSON ? line.text : "registered: Google posts security events to \(target)"
+                )
             case .status:
                 let state = try await stream.state()
                 Output.standard.line(options.isJSON ? Self.json(of: state).text : Self.text(of: state))
             case .verify(let state):
                 try await stream.verify(state: state)
+                var line = JSONLine()
+                line.field("state", state)
                 Output.standard.line(
-                    "requested: Google posts a verification event soon, which the metrics log then shows"
+                    options.isJSON
+                        ? line.text
+                        : "requested: Google posts a verification event soon, which the metrics log then shows"
                 )
             }
         } catch let failure as SecurityEventStreamFailure {

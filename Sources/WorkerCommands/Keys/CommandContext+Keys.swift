@@ -1,5 +1,6 @@
 import Clocks
 private import Glibc
+import JSON
 import Observability
 import Secrets
 import Store
@@ -8,13 +9,20 @@ import WorkerLifecycle
 
 /// `keys generate`, `keys list` and `keys retire`.
 extension CommandContext {
-    package func generateKeys() async throws -> ExitCode {
+    package func generateKeys(isJSON: Bool = false) async throws -> ExitCode {
         let path = configuration.keyFile
         let id: KeyID
         do {
             id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path) }
         } catch let error as KeyRingFileError {
             throw CommandFailure(notGenerated: error)
+        }
+        guard !isJSON else {
+            var line = JSONLine()
+            line.field("file", path)
+            line.field("key", id.description)
+            Output.standard.line(line.bytes)
+            return .success
         }
         Output.standard.line(
             """
@@ -42,7 +50,7 @@ extension CommandContext {
         return .success
     }
 
-    package func retireKey(_ text: String, isLost: Bool = false) async throws -> ExitCode {
+    package func retireKey(_ text: String, isLost: Bool = false, isJSON: Bool = false) async throws -> ExitCode {
         guard let id = KeyID(text) else {
             throw CommandFailure(
                 .badData,
@@ -52,7 +60,7 @@ extension CommandContext {
         let vault = try openVault()
         let ring = vault.ring.current
         let path = configuration.keyFile
-        let lines = try await withExistingStore(for: .changing) { store -> String in
+        let outcome = try await withExistingStore(for: .changing) { store -> KeyRetirement.Outcome in
             let keyChecks = StoredKeyChecks(store)
             if case .foreign = try await keyChecks.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
             let keysInUse = try await store.keysInUse()
@@ -68,11 +76,7 @@ extension CommandContext {
             guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
                 let now = time.now
                 try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
-                return """
-                    retired key \(id) in \(path): it opens tokens for one more day, and does not seal
-                    Results that it sealed may still wait to be stored. After \((now + .seconds(86_400)).iso8601Seconds) run \
-                    this command again, or keys rotate, to remove it from the file.
-                    """
+                return .retired(removableAt: now + .seconds(86_400))
             }
             guard end <= time.now else {
                 throw CommandFailure(
@@ -81,13 +85,9 @@ extension CommandContext {
                 )
             }
             try await Self.remove(id, from: path, ring: ring, keyChecks: keyChecks)
-            return """
-                removed key \(id) from \(path)
-                Backups of the database from before the last rotation still need it: keep a backup of the key ring \
-                with this key as long as those.
-                """
+            return .removed
         }
-        Output.standard.line(lines)
+        Output.standard.line(isJSON ? outcome.json(of: id, in: path) : outcome.text(of: id, in: path))
         return .success
     }
 
@@ -105,7 +105,7 @@ extension CommandContext {
         ring: KeyRing,
         keyChecks: StoredKeyChecks,
         keysInUse: [KeyID: Int]
-    ) async throws -> String {
+    ) async throws -> KeyRetirement.Outcome {
         guard !ring.keyIDs.contains(id) else {
             throw CommandFailure(.badData, "key \(id) is not lost: the key ring contains it")
         }
@@ -114,10 +114,7 @@ extension CommandContext {
             throw CommandFailure(.badData, "no stored token needs key \(id)")
         }
         try await keyChecks.remove([id], with: ring)
-        return """
-            removed the lost key \(id) from the database: \(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with it stay unreadable, and their users must \
-            sign in again
-            """
+        return .givenUp(tokens: keysInUse[id] ?? 0)
     }
 }
 

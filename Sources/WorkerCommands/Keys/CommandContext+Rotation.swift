@@ -1,4 +1,5 @@
 import Clocks
+import JSON
 import Secrets
 import Store
 private import Synchronization
@@ -7,7 +8,7 @@ import WorkerLifecycle
 
 /// `keys rotate`: replaces the sealing key.
 extension CommandContext {
-    package func rotateKeys() async throws -> ExitCode {
+    package func rotateKeys(isJSON: Bool = false) async throws -> ExitCode {
         let vault = try openVault()
         let signals = await SignalStream.start()
         let stop = StopFlag()
@@ -19,7 +20,7 @@ extension CommandContext {
             listener.cancel()
         }
         let outcome = try await withExistingStore(for: .changing) { store in
-            let outcome = try await rotate(store: store, vault: vault, until: stop)
+            let outcome = try await rotate(store: store, vault: vault, until: stop, isJSON: isJSON)
             for key in outcome?.removable ?? [] {
                 try await Self.remove(
                     key,
@@ -36,7 +37,7 @@ extension CommandContext {
                 "stopped; completed steps are kept. Run refresh-worker keys rotate again: it continues from here"
             )
         }
-        outcome.lines.forEach { Output.standard.line($0) }
+        (isJSON ? [outcome.json] : outcome.lines).forEach { Output.standard.line($0) }
         outcome.warnings.forEach { Output.error.line($0) }
         guard outcome.remainingTokens == 0 else { throw CommandFailure(remaining: outcome) }
         return .success
@@ -45,7 +46,8 @@ extension CommandContext {
     private func rotate(
         store: any GrantStore,
         vault: TokenVault,
-        until stop: StopFlag
+        until stop: StopFlag,
+        isJSON: Bool
     ) async throws -> KeyRotation.Outcome? {
         let heartbeat = WorkerHeartbeat(
             store: store,
@@ -67,7 +69,7 @@ extension CommandContext {
                     progress.show(event.sentence)
                 } else {
                     progress.clear()
-                    Output.standard.line(event.sentence)
+                    (isJSON ? Output.error : Output.standard).line(event.sentence)
                 }
             }
         )
@@ -118,6 +120,18 @@ extension KeyRotation.ProgressEvent {
 }
 
 extension KeyRotation.Outcome {
+    /// The outcome for programs.
+    var json: String {
+        var line = JSONLine()
+        line.field("sealing_key", sealingKeyID.description)
+        line.field("resealed", resealed)
+        line.field("remaining_tokens", remainingTokens)
+        line.array("retirable_keys") { array in retirable.forEach { array.element($0.description) } }
+        line.array("removed_keys") { array in removable.forEach { array.element($0.description) } }
+        line.array("unreadable_users") { array in unreadable.forEach { array.element($0) } }
+        return line.text
+    }
+
     fileprivate var lines: [String] {
         let retire = retirable.map { "  refresh-worker keys retire \($0)" }
         let advice = """

@@ -6,7 +6,7 @@ import WorkerLifecycle
 
 /// `store copy`: copies everything to another database.
 extension CommandContext {
-    package func copyStore(from source: String, to target: String) async throws -> ExitCode {
+    package func copyStore(from source: String, to target: String, isJSON: Bool) async throws -> ExitCode {
         let source = try location(source, of: "--from")
         let target = try location(target, of: "--to")
         guard source != target else {
@@ -24,7 +24,11 @@ extension CommandContext {
             }
             return try await Self.using(to) { try await copy(from, source, into: to, target) }
         }
-        Output.standard.line(StoreCopyReport.text(of: summary, from: source, to: target))
+        Output.standard.line(
+            isJSON
+                ? StoreCopyReport.json(of: summary, from: source, to: target)
+                : StoreCopyReport.text(of: summary, from: source, to: target)
+        )
         return .success
     }
 

@@ -1,4 +1,5 @@
 import Clocks
+import JSON
 import PostgresStore
 import Store
 import WorkerConfiguration
@@ -31,6 +32,22 @@ enum StoreCopyReport {
             refresh-worker doctor, then start the workers. The old database is marked as moved, so that workers and commands that \
             change anything refuse it; keep it, with a backup of the key ring, until the workers run without problems.
             """
+    }
+
+    /// Returns the summary for programs.
+    static func json(of summary: StoreCopy.Summary, from source: DatabaseLocation, to target: DatabaseLocation)
+        -> String
+    {
+        var line = JSONLine()
+        line.field("from", "\(source)")
+        line.field("to", "\(target)")
+        line.field("records", summary.counts.values.reduce(0, +))
+        line.field("copied_now", summary.copiedNow)
+        line.object("records_by_kind") { object in
+            for kind in ArchiveRecord.Kind.allCases { object.field(kind.rawValue, summary.counts[kind] ?? 0) }
+        }
+        line.field("sha256", "\(summary.digest)")
+        return line.text
     }
 
     /// Returns the name of a database in a form that is valid from any folder, for users of the copied database.

@@ -18,23 +18,23 @@ package enum Command: Equatable, Sendable {
     case deleteUser(user: String, isJSON: Bool)
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String, isJSON: Bool)
-    case vendToken(user: String, minimumLifetime: Duration)
-    case generateKeys
+    case vendToken(user: String, minimumLifetime: Duration, isJSON: Bool = false)
+    case generateKeys(isJSON: Bool = false)
     case listKeys(isJSON: Bool = false)
-    case rotateKeys
-    case retireKey(id: String, isLost: Bool)
+    case rotateKeys(isJSON: Bool = false)
+    case retireKey(id: String, isLost: Bool, isJSON: Bool = false)
     case replayNotices(user: String?, within: Duration, isJSON: Bool = false)
     case manageGoogleEvents(GoogleEventsOptions)
     case makeCredential(service: String, isOperator: Bool = false, isJSON: Bool = false)
     case makeHandle(service: String, user: String, isJSON: Bool = false)
     case showStatus(isJSON: Bool)
     case watchStatus(isJSON: Bool)
-    case examine
+    case examine(isJSON: Bool = false)
     case backUp(file: String, isJSON: Bool = false)
     /// Both are a path, an address or `url-file:FILE`.
-    case copyStore(from: String, to: String)
-    case recoverResults(file: String)
-    case showVersion
+    case copyStore(from: String, to: String, isJSON: Bool = false)
+    case recoverResults(file: String, isJSON: Bool = false)
+    case showVersion(isJSON: Bool = false)
     /// The text is ready to print.
     case showHelp(text: String)
 }

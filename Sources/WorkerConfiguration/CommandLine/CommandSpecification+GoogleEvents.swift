@@ -46,7 +46,7 @@ extension CommandSpecification {
         ],
         options: [
             OptionSpecification(name: "url", kind: .endpoint, summary: "the URL for Google's events; needed")
-        ] + access,
+        ] + access + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
             Example(
@@ -91,7 +91,7 @@ extension CommandSpecification {
                 kind: .text(as: "TEXT", AllowedText(lengthLimit: 128, signs: "-_.:")),
                 summary: "a text that the event carries. Default: \(defaultState)"
             )
-        ] + access,
+        ] + access + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
             Example(

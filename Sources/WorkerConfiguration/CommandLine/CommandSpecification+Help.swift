@@ -31,7 +31,7 @@ extension CommandSpecification {
 
     private var optionDefinitions: [(String, String)] {
         options.map { ($0.usage, $0.summary) } + [("--help, -h", "print this help")]
-            + (words.isEmpty ? [("--version", "print the version, and those of the libraries")] : [])
+            + (words.isEmpty ? [("--version [--json]", "print the version, and those of the libraries")] : [])
     }
 
     private static func define(_ name: Setting.Name) -> (String, String)? {

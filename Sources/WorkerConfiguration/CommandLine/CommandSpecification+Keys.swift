@@ -19,6 +19,7 @@ extension CommandSpecification {
         words: ["keys", "generate"],
         summary: "make a key ring with one new key",
         discussion: ["Creates the file named by --key-file, mode 0600. An existing key ring is never overwritten."],
+        options: [.jsonObject],
         settings: [.config, .keyFile, .logLevel],
         examples: [
             Example(
@@ -27,7 +28,7 @@ extension CommandSpecification {
             )
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration],
-        make: { _ in .generateKeys }
+        make: { .generateKeys(isJSON: $0.has("json")) }
     )
 
     private static let list = CommandSpecification(
@@ -48,9 +49,11 @@ extension CommandSpecification {
             """
             Adds a new key to the key ring, waits until every live worker reports that it holds it, then seals the \
             stored tokens again while the workers run. An interrupted rotation continues when the command is run \
-            again. The old key stays in the ring until it is retired.
+            again. The old key stays in the ring until it is retired. With --json, progress is written to standard \
+            error.
             """
         ],
+        options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(
@@ -59,7 +62,7 @@ extension CommandSpecification {
             )
         ],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
-        make: { _ in .rotateKeys }
+        make: { .rotateKeys(isJSON: $0.has("json")) }
     )
 
     private static let retire = CommandSpecification(
@@ -79,13 +82,14 @@ extension CommandSpecification {
         ],
         operands: [.keyID("the key's id, as keys list prints it")],
         options: [
-            OptionSpecification(name: "lost", kind: .toggle, summary: "give up a key that no copy of the ring holds")
+            OptionSpecification(name: "lost", kind: .toggle, summary: "give up a key that no copy of the ring holds"),
+            .jsonObject,
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker keys retire 7f3a91c2", purpose: "after keys rotate has finished")],
         exitCodes: [
             .success, .usage, .badData, .internalFailure, .inputOutput, .leftForLater, .configuration,
         ],
-        make: { .retireKey(id: $0.operand, isLost: $0.has("lost")) }
+        make: { .retireKey(id: $0.operand, isLost: $0.has("lost"), isJSON: $0.has("json")) }
     )
 }

@@ -12,7 +12,8 @@ extension CommandSpecification {
             return try helpInvocation(about: Array(scanner.words.dropFirst()), documents: documents)
         }
         if scanner.asksForVersion {
-            return Invocation(command: .showVersion, flags: [])
+            let isJSON = scanner.flags.contains { $0.name == "json" }
+            return Invocation(command: .showVersion(isJSON: isJSON), flags: [])
         }
         let (command, operands) = descend(scanner.words)
         var problems = scanner.problems

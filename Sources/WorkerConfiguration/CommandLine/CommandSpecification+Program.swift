@@ -56,9 +56,10 @@ extension CommandSpecification {
         summary: "print a fresh access token of a user",
         discussion: [
             """
-            Prints the access token alone on standard output. A stored token that is valid long enough is printed \
-            immediately; otherwise the grant is refreshed, never by this command and a running worker at the same \
-            time. Problems are reported on standard error, and the exit code shows their kind.
+            Prints the access token alone on standard output; with --json as an object with the fields of the answer \
+            that a service gets from the internal listener (docs/vending.md). A stored token that is valid long enough \
+            is printed immediately; otherwise the grant is refreshed, never by this command and a running worker at \
+            the same time. Problems are reported on standard error, and the exit code shows their kind.
             """,
             """
             SIGTERM and SIGINT stop it: no more requests are sent, a request in flight has 20 seconds for its answer, \
@@ -71,7 +72,8 @@ extension CommandSpecification {
                 name: "min-ttl",
                 kind: .seconds(0...86_400),
                 summary: "the time for which the token must be valid at least. Default: 60"
-            )
+            ),
+            .jsonObject,
         ],
         settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
         examples: [
@@ -84,7 +86,13 @@ extension CommandSpecification {
             .success, .usage, .unknownUser, .googleUnreachable, .internalFailure, .inputOutput, .leftForLater,
             .userMustAct, .configuration, .interrupted, .terminated,
         ],
-        make: { .vendToken(user: $0.operand, minimumLifetime: $0.seconds("min-ttl", otherwise: 60)) }
+        make: { arguments in
+            .vendToken(
+                user: arguments.operand,
+                minimumLifetime: arguments.seconds("min-ttl", otherwise: 60),
+                isJSON: arguments.has("json")
+            )
+        }
     )
 
     private static let status = CommandSpecification(
@@ -131,15 +139,22 @@ extension CommandSpecification {
             it, it checks as the owner of the database or of the key ring.
             """
         ],
+        options: [.jsonObject],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },
         examples: [
             Example(
                 line: "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf",
                 purpose: "as the service's user, with the service's configuration"
-            )
+            ),
+            Example(
+                line: """
+                    refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
+                    """,
+                purpose: "only what to do"
+            ),
         ],
         exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration],
-        make: { _ in .examine }
+        make: { .examine(isJSON: $0.has("json")) }
     )
 
     private static let backup = CommandSpecification(
@@ -173,8 +188,9 @@ extension CommandSpecification {
             it runs with. --version does the same.
             """
         ],
+        options: [.jsonObject],
         exitCodes: [.success, .usage],
-        make: { _ in .showVersion }
+        make: { .showVersion(isJSON: $0.has("json")) }
     )
 
     private static let help: CommandSpecification = .init(

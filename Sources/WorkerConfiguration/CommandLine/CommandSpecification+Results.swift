@@ -26,6 +26,7 @@ extension CommandSpecification {
             """
         ],
         operands: [.file("the spill file")],
+        options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(
@@ -39,6 +40,6 @@ extension CommandSpecification {
         exitCodes: [
             .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater, .configuration,
         ],
-        make: { .recoverResults(file: $0.operand) }
+        make: { .recoverResults(file: $0.operand, isJSON: $0.has("json")) }
     )
 }

@@ -45,6 +45,7 @@ extension CommandSpecification {
         options: [
             OptionSpecification(name: "from", kind: .database, summary: "the database to copy"),
             OptionSpecification(name: "to", kind: .database, summary: "the database to copy to, which must be empty"),
+            .jsonObject,
         ],
         settings: [.config, .logLevel],
         examples: [
@@ -68,6 +69,8 @@ extension CommandSpecification {
                 "--\(name) is needed: a database to copy from, and one to copy to"
             }
         },
-        make: { .copyStore(from: $0.options["from"] ?? "", to: $0.options["to"] ?? "") }
+        make: {
+            .copyStore(from: $0.options["from"] ?? "", to: $0.options["to"] ?? "", isJSON: $0.has("json"))
+        }
     )
 }

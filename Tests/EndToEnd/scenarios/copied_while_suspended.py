@@ -1,6 +1,7 @@
 """A worker that is suspended while its database is copied ends with 78 when it continues, and spills the answers it
 received."""
 
+import json
 import signal
 
 from expectations import wait_for
@@ -41,7 +42,8 @@ def scenario(fixture):
     )
     spills = list(fixture.folder.glob("grants.sqlite.unsaved-*"))
     assert len(spills) == 1, "the results go to one spill file"
-    fixture.run("results", "recover", spills[0])
+    recovered = json.loads(fixture.run("results", "recover", spills[0], "--json").stdout)
+    assert recovered == {"file": str(spills[0]), "stored": GRANTS, "outdated": 0, "unknown": 0}, "all are stored"
     assert not spills[0].exists(), "the spill file is removed once its results are stored"
     wait_for(lambda: fixture.states() == {"active": GRANTS}, 20, "every grant stays active")
     for grant in grants:

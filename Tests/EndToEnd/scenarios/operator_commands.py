@@ -24,7 +24,11 @@ def scenario(fixture):
     ], "the commands cause no other alarm"
     watches(fixture, accounts)
     no_token_shows(fixture)
+    vends(fixture)
+    checks(fixture)
+    rotates_keys(fixture)
     accounts.close()
+    copies(fixture)
     return ""
 
 
@@ -167,6 +171,57 @@ def deletes(fixture, accounts):
     assert again.count(user) == 1, "the error names the user once"
     bearer = user_token(user)
     assert accounts.connect(grant, bearer).status == 404, "the id is refused"
+
+
+def vends(fixture):
+    """The command has the fields of the route."""
+    answer = lines(fixture.run("token", "bob@example.com", "--json"))[0]
+    assert answer["access_token"] == fixture.run("token", "bob@example.com").stdout.strip(), "it is the stored token"
+    assert answer["token_type"] == "Bearer" and 60 <= answer["expires_in"] <= 3600, "the token lives as long as asked"
+    assert answer["granted_scopes"] and answer["expires_at"].endswith("Z") and answer["warning"] is None, (
+        "the other fields are those of the route"
+    )
+
+
+def checks(fixture):
+    version = lines(fixture.run("--version", "--json"))[0]
+    assert f"refresh-worker {version['version']}" in fixture.run("--version").stdout, "both have the same version"
+    assert "libcurl" in version["libraries"], "the libraries are named"
+    result = fixture.run("doctor", "--json", expect=None)
+    report = lines(result)[0]
+    names = [check["name"] for check in report["checks"]]
+    assert "key ring" in names and "clock" in names, f"each check has a name: {names}"
+    assert {check["result"] for check in report["checks"]} <= {"ok", "warning", "fault"}, "each check has a result"
+    assert (result.returncode == 0) == (report["faults"] == 0), "the exit code is that of the text"
+    wrong = fixture.folder / "none"
+    faulty = lines(fixture.run("doctor", "--json", "--key-file", wrong, expect=78))[0]
+    ring = next(check for check in faulty["checks"] if check["name"] == "key ring")
+    assert ring["result"] == "fault" and str(wrong) in ring["text"], "a fault names the file"
+
+
+def rotates_keys(fixture):
+    other = fixture.folder / "other-keys"
+    made = lines(fixture.run("keys", "generate", "--json", "--key-file", other))[0]
+    assert made["file"] == str(other) and f"\n{made['key']} " in "\n" + other.read_text(), "the new ring is described"
+    former = lines(fixture.run("keys", "list", "--json"))[0]["key"]
+    rotated = fixture.run("keys", "rotate", "--json")
+    outcome = lines(rotated)[0]
+    assert "added key" in rotated.stderr, "the progress is on standard error"
+    assert outcome["resealed"] > 0 and outcome["remaining_tokens"] == 0, "all tokens are sealed again"
+    assert outcome["retirable_keys"] == [former] and outcome["sealing_key"] != former, "the former key is not needed"
+    retired = lines(fixture.run("keys", "retire", former, "--json"))[0]
+    assert retired["key"] == former and retired["result"] == "retired", "the former key is retired"
+    assert retired["removable_at"].endswith("Z"), "the time of its removal is known"
+
+
+def copies(fixture):
+    if fixture.server:
+        return
+    target = fixture.folder / "copy.sqlite"
+    copied = lines(fixture.run("store", "copy", "--from", fixture.database, "--to", target, "--json"))[0]
+    assert copied["to"] == str(target) and copied["records"] == copied["copied_now"] > 0, "all records are copied"
+    assert copied["records_by_kind"]["grant"] == len(fixture.grants()), "each kind is counted"
+    assert len(copied["sha256"]) == 64, "the checksum is that of both databases"
 
 
 def no_token_shows(fixture):

@@ -111,9 +111,11 @@ def manage_stream(fixture):
     url = "https://api.example.com/v1/google/security-events"
     common = ["--service-account-file", account, "--risc-endpoint", fixture.sandbox.url]
     fixture.run("google-events", "status", *common, expect=None)
-    fixture.run("google-events", "register", "--url", url, *common)
+    registered = json.loads(fixture.run("google-events", "register", "--url", url, "--json", *common).stdout)
+    assert registered["url"] == url and len(registered["events"]) > 5, "the URL and the kinds of events are registered"
     assert url in fixture.run("google-events", "status", *common).stdout, "the status shows the stream's URL"
-    fixture.run("google-events", "verify", "--state", "hello", *common)
+    verified = json.loads(fixture.run("google-events", "verify", "--state", "hello", "--json", *common).stdout)
+    assert verified == {"state": "hello"}, "the event will carry the state"
     fixture.sandbox.call("/control/security-events/stream", {"forbidden": True})
     refusal = fixture.run("google-events", "status", *common, expect=None)
     assert refusal.returncode != 0 and "Firebase" in refusal.stderr, "the refusal names Firebase's key"

@@ -29,6 +29,22 @@ struct DiagnosisTests {
         #expect(diagnosis.line(isColoured: true).hasPrefix("\u{1b}[31mFAULT\u{1b}[0m  key ring"))
     }
 
+    @Test("as JSON, the advice is apart from the finding")
+    func json() {
+        let diagnoses: [Diagnosis] = [
+            .ok("clock", "is right"), .fault("key ring", "is gone", advice: "restore it"), .warning("status", "late"),
+        ]
+        #expect(
+            Diagnosis.json(of: diagnoses) == """
+                {"faults":1,"warnings":1,"checks":[\
+                {"name":"clock","result":"ok","text":"is right","advice":null},\
+                {"name":"key ring","result":"fault","text":"is gone","advice":"restore it"},\
+                {"name":"status","result":"warning","text":"late","advice":null}]}
+                """
+        )
+        #expect(diagnoses[1].text == "is gone: restore it")
+    }
+
     @Test(
         "clocks",
         arguments: [

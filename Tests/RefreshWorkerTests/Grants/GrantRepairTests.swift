@@ -21,7 +21,7 @@ struct GrantRepairTests {
     ) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context([(.clientID, "right")])
-            _ = try await context.run(.generateKeys)
+            _ = try await context.run(.generateKeys())
             let store = try fixture.openStore()
             try await fixture.insert(1...10, sealedBy: try fixture.openVault(), into: store)
             let now = fixture.time.now

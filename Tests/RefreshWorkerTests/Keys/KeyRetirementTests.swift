@@ -105,6 +105,40 @@ struct KeyRetirementTests {
         }
     }
 
+    @Test(
+        "as JSON, the outcome names the key and what became of it",
+        arguments: [
+            (
+                .retired(removableAt: Timestamp(secondsSince1970: 1_800_000_000)),
+                #"{"key":"00000001","result":"retired","file":"k","removable_at":"2027-01-15T08:00:00.000Z"}"#
+            ),
+            (.removed, #"{"key":"00000001","result":"removed","file":"k"}"#),
+            (.givenUp(tokens: 2), #"{"key":"00000001","result":"given_up","unreadable_tokens":2}"#),
+        ] as [(KeyRetirement.Outcome, String)]
+    )
+    func json(outcome: KeyRetirement.Outcome, text: String) {
+        #expect(outcome.json(of: Self.old, in: "k") == text)
+    }
+
+    @Test("as JSON, a rotation names the keys that are not needed and the users whose tokens cannot be opened")
+    func rotationAsJSON() {
+        let outcome = KeyRotation.Outcome(
+            sealingKeyID: Self.new,
+            resealed: 3,
+            retirable: [Self.old],
+            removable: [],
+            unreadable: ["alice"],
+            remainingTokens: 1,
+            warnings: []
+        )
+        #expect(
+            outcome.json == """
+                {"sealing_key":"00000002","resealed":3,"remaining_tokens":1,"retirable_keys":["00000001"],\
+                "removed_keys":[],"unreadable_users":["alice"]}
+                """
+        )
+    }
+
     @Test("an invalid key id is bad data")
     func noKeyID() async throws {
         try await OperatorFixture.with { fixture in

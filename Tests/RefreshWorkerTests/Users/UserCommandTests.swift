@@ -16,7 +16,7 @@ struct UserCommandTests {
     ) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            _ = try await context.run(.generateKeys)
+            _ = try await context.run(.generateKeys())
             let store = try fixture.openStore()
             try await fixture.insert(1...1, sealedBy: try fixture.openVault(), into: store)
             await store.close()
