@@ -15,8 +15,17 @@ extension CommandContext {
 
     /// Redraws the report on a terminal; writes one line for each change elsewhere.
     ///
-    /// A database that is out of reach for a while does not end it.
+    /// A database that is out of reach for a while does not end it. One that cannot be opened at the start, or must
+    /// not be used any more, ends it with the exit code of an unknown status.
     package func watchStatus(asJSON isJSON: Bool) async throws -> ExitCode {
+        do {
+            return try await watch(asJSON: isJSON)
+        } catch {
+            throw CommandFailure(.cannotTell, CommandFailure(error).message)
+        }
+    }
+
+    private func watch(asJSON isJSON: Bool) async throws -> ExitCode {
         try await withExistingStore(for: .reading) { store in
             var former: StatusFacts?
             var formerProblem: String?
