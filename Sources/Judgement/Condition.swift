@@ -47,7 +47,8 @@ package enum Condition: String, CaseIterable, Sendable {
         case .breakerOpen, .invalidGrantWave, .clientPaused, .clientSlowed, .noWorker, .refreshTokensEnding,
             .grantsIdle:
             "refresh-worker status --json"
-        case .workerLacksKey, .keysMissing, .rotationUnfinished: "refresh-worker keys list"
+        case .workerLacksKey, .rotationUnfinished: "refresh-worker keys list"
+        case .keysMissing: "refresh-worker grants list --unreadable"
         case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .resultsSpilled, .metricsLogFailing,
             .sqliteLogResetBug,
             .diskNearlyFull:
@@ -62,7 +63,9 @@ package enum Condition: String, CaseIterable, Sendable {
         switch self {
         case .breakerOpen: ["client_fault", "endpoint_failing"]
         case .databaseUnusable, .resultsWaiting: ["store_failing"]
+        case .invalidGrantWave: ["grants_in_doubt"]
         case .keysMissing: ["unreadable_token"]
+        case .keyRingUnreadable: ["key_file_unreadable"]
         default: []
         }
     }

@@ -16,6 +16,8 @@ package struct Judgement: Equatable, Sendable {
     private static let twoPeriods: Duration = .seconds(2 * 3600)
     /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
     private static let tolerableRetrying = (share: 0.1, count: 3)
+    /// As many grants as a wave has at least: one or two may be users who left.
+    private static let fewestInDoubt = 3
     private static let tolerableNoticeAge: Duration = .seconds(3600)
     package static let tolerableStoringDelay: Duration = .seconds(5)
     /// Google sends a verification event on request, which `google-events verify` makes; a weekly one is advised.
@@ -25,7 +27,7 @@ package struct Judgement: Equatable, Sendable {
 
     package init(_ observed: Observations) {
         let concerns =
-            Self.database(observed) + Self.workers(observed) + observed.clients.flatMap(Self.client)
+            Self.database(observed) + Self.workers(observed) + observed.clients.flatMap { Self.client($0, observed) }
             + Self.keys(observed) + Self.grants(observed) + Self.deliveries(observed) + Self.machine(observed)
         self.concerns = concerns + Self.alarms(observed, besides: concerns)
     }
@@ -72,16 +74,24 @@ package struct Judgement: Equatable, Sendable {
         return concerns
     }
 
-    private static func client(_ client: Observations.Client) -> [Concern] {
+    /// `true` if `invalid_grant` of this client is doubted: a wave may be over while its grants still wait for their
+    /// confirmation.
+    fileprivate static func isDoubted(_ client: Observations.Client, _ observed: Observations) -> Bool {
+        client.isWave || (observed.grants.inDoubt[client.id] ?? 0) >= fewestInDoubt
+    }
+
+    private static func client(_ client: Observations.Client, _ observed: Observations) -> [Concern] {
         var concerns: [Concern] = []
         let name = client.name
         if let reason = client.breakerReason {
             let text = "nothing is sent for client \(name): \(reason)"
             concerns.append(Concern(.breakerOpen, text, since: client.breakerSince, client: client.id))
         }
-        if client.isWave {
-            let text = "a wave of invalid_grant for client \(name): each is confirmed before it is acted on"
-            concerns.append(Concern(.invalidGrantWave, text, client: client.id))
+        if isDoubted(client, observed) {
+            let inDoubt = observed.grants.inDoubt[client.id] ?? 0
+            let text =
+                "a wave of invalid_grant for client \(name): each is confirmed before it is acted on; grants in doubt: \(inDoubt)"
+            concerns.append(Concern(.invalidGrantWave, text, count: max(1, inDoubt), client: client.id))
         }
         if let pause = client.pause {
             let text = "the endpoint asked client \(name) to pause for \(pause.inTwoUnits) more"
@@ -220,10 +230,15 @@ package struct Judgement: Equatable, Sendable {
 }
 
 extension Observations {
-    /// `true` if the client's breaker is closed: the process that raised the alarm may not know, or may have ended.
+    /// `true` if the client's stored state shows that the cause is over: the process that raised the alarm may not
+    /// know, or may have ended.
     fileprivate func hasEnded(_ alarm: CurrentAlarm) -> Bool {
-        guard [.clientFault, .endpointFailing].contains(alarm.kind) else { return false }
-        return clients.contains { $0.id == alarm.client && $0.breakerReason == nil }
+        guard let client = clients.first(where: { $0.id == alarm.client }) else { return false }
+        switch alarm.kind {
+        case .clientFault, .endpointFailing: return client.breakerReason == nil
+        case .grantsInDoubt: return !Judgement.isDoubted(client, self)
+        default: return false
+        }
     }
 
     fileprivate var sealingKey: [KeyID] {

@@ -52,13 +52,15 @@ extension Query {
         WHERE clients_due.client IS NOT NULL
         """
     )
-    /// The expired grants among the `retrying` ones of a range of ids; see `ExpiredGrants.Sample`.
+    /// The expired grants, and those in doubt, among the `retrying` ones of a range of ids; see
+    /// `ExpiredGrants.Sample`.
     static let expiredRetries = Query(
         "expired retries",
         """
-        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at)
+        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at),
+            count(*) FILTER (WHERE reason = '\(GrantReason.invalidGrantUnconfirmed.rawValue)')
         FROM (
-            SELECT client_id, coalesce(access_expires_at, since) AS expired_at FROM refresh_worker.grants
+            SELECT client_id, coalesce(access_expires_at, since) AS expired_at, reason FROM refresh_worker.grants
             WHERE state = '\(GrantState.retrying.rawValue)' AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4
         ) AS part GROUP BY client_id
         """
@@ -208,10 +210,18 @@ extension PostgresStore {
                 _ = try parts[position].rows { (row: inout Row) throws(StatementFailure) in
                     let client = row.text()
                     let (examined, expired) = (Int(row.integer()), Int(row.integer()))
-                    sample.record(examined, expired: expired, oldest: row.timestamp(), client: client)
+                    let oldest = row.timestamp()
+                    sample.record(
+                        examined,
+                        expired: expired,
+                        oldest: oldest,
+                        inDoubt: Int(row.integer()),
+                        client: client
+                    )
                 }
             }
             sample.add(to: &statistics.expired)
+            statistics.inDoubt = sample.inDoubt
             return statistics
         }
     }

@@ -5,11 +5,13 @@ import Secrets
 package import Store
 import Synchronization
 
-/// Reports what the engine does: events in the metrics log, lines in the diagnostic log, and alarms at most once an
-/// hour.
+/// Reports what the engine does: events in the metrics log, lines in the diagnostic log, and alarms.
 package final class EngineLog: Sendable {
     /// The pause before an alarm of the same kind about the same client is raised again.
     fileprivate static let alarmPause: Duration = .seconds(3600)
+    /// The same pause for an alarm that has ended since: a new trouble must show, and one that comes and goes must not
+    /// fill the log.
+    private static let renewalPause: Duration = .seconds(300)
 
     fileprivate struct AlarmKey: Hashable {
         var kind: AlarmKind
@@ -238,20 +240,22 @@ package final class EngineLog: Sendable {
     }
 
     /// Records that the causes of alarms are over.
-    private func end(_ kinds: [AlarmKind], client: String) {
+    package func end(_ kinds: [AlarmKind], client: String = "") {
         state.withLock { state in
             for kind in kinds { state.current.removeValue(forKey: AlarmKey(kind: kind, client: client)) }
         }
     }
 
-    /// Raises an alarm at most once an hour for each kind and client, unless it `repeats`.
+    /// Raises an alarm for a kind and client, at most once an hour while it is current, and once in five minutes if it
+    /// has ended in between; each time if it `repeats`.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
         let key = AlarmKey(kind: alarm.kind, client: alarm.clientID)
         let now = time.sinceBoot
         let wallClock = time.now
         let count: Int? = state.withLock { state in
+            let pause = state.current[key] == nil ? Self.renewalPause : Self.alarmPause
             state.see(key, alarm, at: now, wallClock: wallClock)
-            if !repeats, let last = state.lastRaised[key], now - last < Self.alarmPause {
+            if !repeats, let last = state.lastRaised[key], now - last < pause {
                 state.suppressed[key, default: 0] += 1
                 return nil
             }

@@ -38,13 +38,15 @@ extension Query {
         "count due",
         "SELECT count(*), min(due_at) FROM grants WHERE client_id = ?1 AND due_at <= ?2"
     )
-    /// Counts the expired grants among the `retrying` ones of a range of ids; see `ExpiredGrants.Sample`.
+    /// Counts the expired grants, and those in doubt, among the `retrying` ones of a range of ids; see
+    /// `ExpiredGrants.Sample`.
     static let countExpiredRetries = Query(
         "count expired retries",
         """
-        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= ?1), min(expired_at)
+        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= ?1), min(expired_at),
+            count(*) FILTER (WHERE reason = '\(GrantReason.invalidGrantUnconfirmed.rawValue)')
         FROM (
-            SELECT client_id, coalesce(access_expires_at, since) AS expired_at
+            SELECT client_id, coalesce(access_expires_at, since) AS expired_at, reason
             FROM grants INDEXED BY grants_by_state
             WHERE state = '\(GrantState.retrying.rawValue)' AND id >= ?2 AND id <= ?3 ORDER BY id LIMIT ?4
         ) GROUP BY client_id
@@ -159,7 +161,8 @@ extension SQLiteStore {
                     if let state { byState[state] = count }
                 }
                 var expired = ExpiredGrants()
-                try connection.addExpiredRetries(of: byState[.retrying] ?? 0, at: now, to: &expired)
+                let retries = try connection.sampleRetries(of: byState[.retrying] ?? 0, at: now)
+                retries.add(to: &expired)
                 var due: [(count: Int, oldest: Timestamp?)] = []
                 for client in try connection.dueClients() {
                     let bind = { (statement: Statement) in
@@ -184,7 +187,8 @@ extension SQLiteStore {
                     oldestDueAt: due.compactMap(\.oldest).min(),
                     refreshTokensEnding: try count(.countEnding, end),
                     idle: try count(.countIdle, idleSince),
-                    expired: expired
+                    expired: expired,
+                    inDoubt: retries.inDoubt
                 )
             }
         }
@@ -266,13 +270,9 @@ extension SQLiteConnection {
         return ChangedPage(changed: changedRows, next: page.count == changedPageSize ? last : nil)
     }
 
-    fileprivate func addExpiredRetries(
-        of total: Int,
-        at now: Timestamp,
-        to expired: inout ExpiredGrants
-    ) throws(StoreError) {
-        guard total > 0 else { return }
+    fileprivate func sampleRetries(of total: Int, at now: Timestamp) throws(StoreError) -> ExpiredGrants.Sample {
         var sample = ExpiredGrants.Sample(of: total)
+        guard total > 0 else { return sample }
         for slice in sample.ranges {
             let parts = try rows(
                 .countExpiredRetries,
@@ -283,14 +283,23 @@ extension SQLiteConnection {
                     statement.bind(Int64(slice.limit))
                 },
                 read: { (row: inout Row) throws(StoreError) in
-                    (client: row.text(), count: Int(row.integer()), expired: Int(row.integer()), at: row.timestamp())
+                    (
+                        client: row.text(), count: Int(row.integer()), expired: Int(row.integer()),
+                        at: row.timestamp(), inDoubt: Int(row.integer())
+                    )
                 }
             )
             for part in parts {
-                sample.record(part.count, expired: part.expired, oldest: part.at, client: part.client)
+                sample.record(
+                    part.count,
+                    expired: part.expired,
+                    oldest: part.at,
+                    inDoubt: part.inDoubt,
+                    client: part.client
+                )
             }
         }
-        sample.add(to: &expired)
+        return sample
     }
 
     fileprivate func addExpiredOverdue(

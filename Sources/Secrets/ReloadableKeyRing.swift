@@ -10,6 +10,7 @@ package final class ReloadableKeyRing: Sendable {
         var missingKeys: Set<KeyID> = []
         var lostKeys: Set<KeyID> = []
         var rejection: String?
+        var fileProblem: String?
         var standbyReason: String?
     }
 
@@ -71,6 +72,14 @@ extension ReloadableKeyRing {
     package var rejection: String? {
         get { state.withLock { $0.rejection } }
         set { state.withLock { $0.rejection = newValue } }
+    }
+
+    /// The reason why the file cannot be read; `nil` if it can.
+    ///
+    /// The ring in memory stays in use, but a restart would fail.
+    package var fileProblem: String? {
+        get { state.withLock { $0.fileProblem } }
+        set { state.withLock { $0.fileProblem = newValue } }
     }
 
     /// The reason why this process is in standby: its ring lacks a key with which other workers seal.

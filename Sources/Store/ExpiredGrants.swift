@@ -68,6 +68,7 @@ extension ExpiredGrants {
         private let total: Int
         private var examined = 0
         private var parts: [String: Part] = [:]
+        private var doubted: [String: Int] = [:]
 
         /// Makes an empty sample of `total` grants.
         package init(of total: Int) {
@@ -87,8 +88,17 @@ extension ExpiredGrants {
         }
 
         /// Records grants of one client id that were read: how many, how many of them have expired, and since when.
-        package mutating func record(_ count: Int, expired: Int, oldest: Timestamp?, client: String) {
+        ///
+        /// `inDoubt` is the number of those whose `invalid_grant` waits for its confirmation.
+        package mutating func record(
+            _ count: Int,
+            expired: Int,
+            oldest: Timestamp?,
+            inDoubt: Int = 0,
+            client: String
+        ) {
             examined += count
+            if inDoubt > 0 { doubted[client, default: 0] += inDoubt }
             guard expired > 0, let oldest else { return }
             var part = parts[client] ?? Part(expired: 0, oldest: oldest)
             part.expired += expired
@@ -96,10 +106,16 @@ extension ExpiredGrants {
             parts[client] = part
         }
 
+        /// The number of all grants for each that was read; the number of all may be older than the sample.
+        private var factor: Double {
+            total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1
+        }
+
+        /// The grants of each client id that are in doubt.
+        package var inDoubt: [String: Int] { doubted.mapValues { Int((Double($0) * factor).rounded()) } }
+
         /// Adds the expired grants to a result.
         package func add(to expired: inout ExpiredGrants) {
-            // The number of all may be older than the sample.
-            let factor = total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1
             for (client, part) in parts {
                 let count = (Double(part.expired) * factor).rounded()
                 expired.add(Int(count), oldest: part.oldest, client: client)

@@ -18,6 +18,9 @@ package struct GrantStatistics: Hashable, Sendable {
     package var idle: Int
     /// The connected grants without a valid access token.
     package var expired: ExpiredGrants
+    /// The number of grants of each client id that are in doubt after an `invalid_grant`; an estimate if many are
+    /// `retrying`, as ``ExpiredGrants/Sample`` explains.
+    package var inDoubt: [String: Int]
 
     package init(
         byState: [GrantState: Int],
@@ -25,7 +28,8 @@ package struct GrantStatistics: Hashable, Sendable {
         oldestDueAt: Timestamp?,
         refreshTokensEnding: Int,
         idle: Int,
-        expired: ExpiredGrants = ExpiredGrants()
+        expired: ExpiredGrants = ExpiredGrants(),
+        inDoubt: [String: Int] = [:]
     ) {
         self.byState = byState
         self.due = due
@@ -33,6 +37,7 @@ package struct GrantStatistics: Hashable, Sendable {
         self.refreshTokensEnding = refreshTokensEnding
         self.idle = idle
         self.expired = expired
+        self.inDoubt = inDoubt
     }
 
     /// The number of all grants.

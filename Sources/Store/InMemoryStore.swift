@@ -224,7 +224,11 @@ package final class InMemoryStore: AccountStore {
                 idle: connected.count { grant in
                     grant.refreshToken != nil && (grant.lastSuccessAt ?? grant.createdAt) < idleSince
                 },
-                expired: expired
+                expired: expired,
+                inDoubt: grants.reduce(into: [:]) { doubted, grant in
+                    guard grant.state == .retrying, grant.reason == .invalidGrantUnconfirmed else { return }
+                    doubted[grant.clientID, default: 0] += 1
+                }
             )
         }
     }

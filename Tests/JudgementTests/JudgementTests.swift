@@ -90,6 +90,19 @@ struct JudgementTests {
             ("three of many retry", observed { $0.grants.byState = [.active: 27, .retrying: 3] }, []),
             ("breaker", observed { $0.clients[0].breakerReason = "invalid_client" }, ["breaker_open"]),
             ("wave", observed { $0.clients[0].isWave = true }, ["invalid_grant_wave"]),
+            ("three in doubt", observed { $0.grants.inDoubt = ["c": 3] }, ["invalid_grant_wave"]),
+            ("two in doubt", observed { $0.grants.inDoubt = ["c": 2] }, []),
+            (
+                "in doubt, with its alarm",
+                observed {
+                    $0.grants.inDoubt = ["c": 3]
+                    $0.process.alarms = [alarm(.grantsInDoubt, client: "c")]
+                }, ["invalid_grant_wave"]
+            ),
+            (
+                "an alarm about a doubt that is over",
+                observed { $0.process.alarms = [alarm(.grantsInDoubt, client: "c")] }, []
+            ),
             ("pause", observed { $0.clients[0].pause = .seconds(3) }, ["client_paused"]),
             ("slowed", observed { $0.clients[0].isSlowed = true }, ["client_slowed"]),
             ("overdue", observed { $0.grants.oldestDueAt = now - .seconds(61) }, ["grants_overdue"]),

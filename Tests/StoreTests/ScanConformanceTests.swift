@@ -102,6 +102,24 @@ struct ScanConformanceTests {
         }
     }
 
+    @Test("Grants whose invalid_grant is not confirmed yet are counted by client id", arguments: StoreKind.allCases)
+    func inDoubt(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...5))
+            let refusals: [(Int64, GrantReason)] = [
+                (1, .invalidGrantUnconfirmed), (3, .invalidGrantUnconfirmed), (5, GrantReason(rawValue: "network")),
+                (2, .invalidGrantUnconfirmed),
+            ]
+            for (number, reason) in refusals {
+                try await store.change(GrantID(rawValue: number)) {
+                    $0.retry(reason: reason, dueAt: start + .seconds(900), at: start)
+                }
+            }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: start) }
+            #expect(try await store.grantStatistics(at: start).inDoubt == ["client 1": 2])
+        }
+    }
+
     @Test("Keys are counted by the tokens they seal", arguments: StoreKind.allCases)
     func keys(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in

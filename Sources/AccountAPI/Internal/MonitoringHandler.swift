@@ -91,10 +91,7 @@ package struct MonitoringHandler: Sendable {
                 checks.field("phase", phase.rawValue)
                 checks.field("database", databaseProblem ?? "ok")
                 checks.field("results", isStoring ? "ok" : "waiting")
-                checks.field(
-                    "key_ring",
-                    ring.standbyReason != nil ? "lacks_keys" : ring.rejection != nil ? "file_refused" : "ok"
-                )
+                checks.field("key_ring", Self.condition(of: ring))
             }
             line.object("database") { object in
                 if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
@@ -117,6 +114,13 @@ package struct MonitoringHandler: Sendable {
                 }
             }
         }
+    }
+
+    /// Returns the code of the key ring's problem; only `lacks_keys` stops refreshes.
+    private static func condition(of ring: ReloadableKeyRing) -> String {
+        if ring.standbyReason != nil { return "lacks_keys" }
+        if ring.fileProblem != nil { return "file_unreadable" }
+        return ring.rejection != nil ? "file_refused" : "ok"
     }
 
     /// Returns the readiness for callers without a credential, who do not see the reasons.

@@ -4,6 +4,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case clientUnproven = "client_unproven"
     case clientSecretsDiffer = "client_secrets_differ"
     case endpointFailing = "endpoint_failing"
+    case grantsInDoubt = "grants_in_doubt"
     case grantRefused = "grant_refused"
     case unknownAnswer = "unknown_answer"
     case refreshLoop = "refresh_loop"
@@ -17,6 +18,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case databaseFailedOver = "database_failed_over"
     case databaseReplaced = "database_replaced"
     case databaseTablesLost = "database_tables_lost"
+    case keyFileUnreadable = "key_file_unreadable"
     case keyRingRefused = "key_ring_refused"
     case keyRingLacksKeys = "key_ring_lacks_keys"
     case certificateExpiring = "certificate_expiring"
@@ -33,6 +35,8 @@ package enum AlarmKind: String, CaseIterable, Sendable {
         case .clientSecretsDiffer:
             "Google refuses a worker whose client secret is not the one of the client id's last successful refresh"
         case .endpointFailing: "the token endpoint does not answer as it should; one grant at a time is tried"
+        case .grantsInDoubt:
+            "Google answers `invalid_grant` for more grants than usual; each is confirmed before it ends"
         case .grantRefused:
             "a grant that used to work is refused as if it belonged to another client id, while others "
                 + "work"
@@ -56,6 +60,9 @@ package enum AlarmKind: String, CaseIterable, Sendable {
                 + "(docs/scaling.md)"
         case .databaseReplaced: "the database is in another PostgreSQL cluster than at its last use"
         case .databaseTablesLost: "the tables that a running worker used are gone"
+        case .keyFileUnreadable:
+            "the key file is missing or cannot be read; the keys in memory stay in use, but a restart would "
+                + "fail (docs/keys.md)"
         case .keyRingRefused:
             "the key file holds a key ring that does not fit the stored tokens; the keys in memory stay in "
                 + "use (docs/keys.md)"

@@ -39,7 +39,19 @@ extension RefreshRules {
             ? end(grant, health, at: now)
             : doubt(grant, health, since: first, isEarly: isEarly, at: now)
         decision.recalls = recalls
+        if level == .wave, !isBelieved { decision.alarm = waveAlarm(of: grant.clientID) }
         return decision
+    }
+
+    private func waveAlarm(of clientID: String) -> Alarm {
+        Alarm(
+            kind: .grantsInDoubt,
+            clientID: clientID,
+            text: """
+                Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
+                it ends; see docs/runbook/mass-revocation.md
+                """
+        )
     }
 
     /// Ends the grant: the only place where `invalid_grant` does so.

@@ -48,13 +48,14 @@ package struct WorkerHeartbeat: Sendable {
     package func report() async throws {
         do {
             try await keyRingMonitor.reloadFile()
+            ring.fileProblem = nil
         } catch let error as KeyRingFileError {
-            diagnostics.warning(
-                "the key ring cannot be read; the worker continues with the keys in memory; correct the file before you restart it",
-                ["error": error.descriptionWhileInUse]
-            )
+            ring.rejection = nil
+            ring.fileProblem =
+                "\(error.descriptionWhileInUse). The worker continues with the keys in memory; a restart would fail"
         }
-        if let refusal = ring.rejection { raise(.keyRingRefused, refusal) }
+        report(.keyFileUnreadable, ring.fileProblem)
+        report(.keyRingRefused, ring.rejection)
         var obstacle = try await keyRingMonitor.check()
         try standBy(obstacle)
         var reports = try await report(isStandingBy: obstacle != nil)
@@ -87,12 +88,18 @@ package struct WorkerHeartbeat: Sendable {
             guard log != nil else { throw CommandFailure(.configuration, obstacle) }
             raise(.keyRingLacksKeys, obstacle)
         } else if previous != nil {
+            log?.end([.keyRingLacksKeys])
             diagnostics.notice("the key ring holds every key again; this worker refreshes")
         }
     }
 
+    /// Raises an alarm, or ends it if its problem is `nil`.
+    private func report(_ kind: AlarmKind, _ problem: String?) {
+        if let problem { raise(kind, problem) } else { log?.end([kind]) }
+    }
+
     private func raise(_ kind: AlarmKind, _ text: String) {
-        guard let log else { return diagnostics.error("the key ring does not fit", ["reason": text]) }
+        guard let log else { return diagnostics.error("the key file cannot be used", ["reason": text]) }
         log.reportKeyRingProblem(kind, text)
     }
 
@@ -105,6 +112,7 @@ package struct WorkerHeartbeat: Sendable {
         await PeriodicTask.run(every: Self.interval, by: time) {
             do {
                 try await report()
+                if let engine, await !engine.isStoreFailing { log?.end([.storeFailing]) }
                 try await publishAlarms(&publication, at: time.now)
                 if availability.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {

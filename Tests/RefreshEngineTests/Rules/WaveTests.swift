@@ -21,6 +21,20 @@ struct WaveTests {
         #expect(fixture.health.recentAnswers.answers.count == min(200, valid + invalid))
     }
 
+    @Test("raises an alarm for each grant that it keeps in doubt, and an ordinary end does not")
+    func alarm() throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 200)
+        var kept = try Sample.grant()
+        let held = fixture.refuse(.invalidGrant, on: &kept)
+        #expect(held.outcome == .held && held.alarm?.kind == .grantsInDoubt)
+        #expect(held.alarm?.clientID == kept.clientID)
+        fixture = RulesFixture()
+        var ended = try Sample.grant()
+        let believed = fixture.refuse(.invalidGrant, on: &ended)
+        #expect(believed.outcome == .disconnected && believed.alarm == nil)
+    }
+
     @Test("ends when enough other answers follow")
     func ends() {
         var fixture = RulesFixture()

@@ -9,12 +9,13 @@ import Testing
 @Suite("Current alarms")
 struct CurrentAlarmTests {
     private let time = ManualTime()
+    private let lines = CapturedLines()
     private let log: EngineLog
 
     init() {
         let counters = IntervalCounters(time: time)
         log = EngineLog(
-            metrics: MetricsLog(sink: CapturedLines(), worker: "w", time: time),
+            metrics: MetricsLog(sink: lines, worker: "w", time: time),
             diagnostics: DiagnosticLog(level: .error, time: time),
             counters: counters,
             time: time
@@ -52,5 +53,23 @@ struct CurrentAlarmTests {
         #expect(log.currentAlarms.map(\.kind) == [.clientFault, .endpointFailing])
         log.breaker(.closed, client: "a")
         #expect(log.currentAlarms.map(\.client) == ["b"])
+    }
+
+    @Test("An alarm that ended and begins again is logged again, at most every five minutes")
+    func renewed() {
+        log.reportKeyRingProblem(.keyRingRefused, "first")
+        time.advance(by: .seconds(300))
+        log.reportKeyRingProblem(.keyRingRefused, "still")
+        #expect(lines.of("alarm").count == 1, "it is current, so it is logged once an hour")
+        log.end([.keyRingRefused])
+        #expect(log.currentAlarms == [])
+        log.reportKeyRingProblem(.keyRingRefused, "again")
+        #expect(lines.of("alarm").count == 2)
+        for _ in 0..<60 {
+            log.end([.keyRingRefused])
+            time.advance(by: .seconds(5))
+            log.reportKeyRingProblem(.keyRingRefused, "comes and goes")
+        }
+        #expect(lines.of("alarm").count == 3, "five minutes have passed")
     }
 }

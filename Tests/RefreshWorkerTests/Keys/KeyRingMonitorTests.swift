@@ -40,6 +40,26 @@ struct KeyRingMonitorTests {
         }
     }
 
+    @Test("stays in use when its file disappears, with an alarm until the file is back")
+    func missingFile() async throws {
+        try await OperatorFixture.with { fixture in
+            let right = try KeyRingFile.generate(path: fixture.keyFile)
+            let worker = try await Worker(fixture)
+            try await worker.report()
+            try FileManager.default.moveItem(atPath: fixture.keyFile, toPath: fixture.path("kept"))
+            for _ in 0..<3 { try await worker.report() }
+            #expect(worker.vault.ring.current.sealingKeyID == right)
+            #expect(worker.vault.ring.isComplete)
+            #expect(worker.alarms == ["key_file_unreadable"])
+            #expect(worker.vault.ring.fileProblem?.contains("a restart would fail") == true)
+            try FileManager.default.moveItem(atPath: fixture.path("kept"), toPath: fixture.keyFile)
+            try await worker.report()
+            #expect(worker.vault.ring.fileProblem == nil)
+            #expect(worker.currentAlarms == [])
+            await worker.store.close()
+        }
+    }
+
     @Test("keeps a key that stored tokens need, and drops an unneeded one")
     func cutFile() async throws {
         try await OperatorFixture.with { fixture in
@@ -204,13 +224,14 @@ private struct Worker: Sendable {
     let store: SQLiteStore
     let vault: TokenVault
     private let heartbeat: WorkerHeartbeat
+    private let log: EngineLog
     private let lines = AlarmLines()
 
     init(_ fixture: OperatorFixture, named name: String = "right", keyFile: String? = nil) async throws {
         let path = keyFile ?? fixture.keyFile
         store = try fixture.openStore()
         vault = TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
-        let log = EngineLog(
+        log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: name, time: fixture.time),
             diagnostics: DiagnosticLog(level: .error, time: fixture.time, descriptor: -1),
             counters: IntervalCounters(time: fixture.time),
@@ -236,6 +257,7 @@ private struct Worker: Sendable {
     }
 
     var alarms: [String] { lines.kinds }
+    var currentAlarms: [AlarmKind] { log.currentAlarms.map(\.kind) }
 
     func report() async throws { try await heartbeat.report() }
 
