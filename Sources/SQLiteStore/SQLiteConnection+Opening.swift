@@ -35,11 +35,14 @@ extension SQLiteConnection {
     private static let readerSettings = Query("settings", "\(cacheSetting); PRAGMA query_only = ON")
 
     /// Opens the one connection that writes: it creates the file if necessary and brings its schema up to date.
+    ///
+    /// On a full disk a process that `onlyReads` gets a connection that refuses every commit.
     static func writer(
         path: String,
         leases: LeaseFile,
         timeout: Duration,
         at time: LeaseTime,
+        onlyReads: Bool,
         onUpgrade: @Sendable (SchemaUpgrade) -> Void
     ) throws(StoreError) -> SQLiteConnection {
         let schema = Schema()
@@ -70,21 +73,33 @@ extension SQLiteConnection {
         }
         try connection.execute(settings)
         try connection.execute(writerSettings)
-        try connection.write { () throws(StoreError) in
-            try connection.execute(.makeLeases)
-            try connection.run(.removeEndedLeases) { statement in
-                statement.bind(time.epoch)
-                statement.bind(time.instant.milliseconds)
-            }
-        }
+        try connection.write { () throws(StoreError) in try connection.execute(.makeLeases) }
         let checkpointer = try SQLiteConnection(path: path, timeout: timeout)
         try checkpointer.attach(leases)
         try checkpointer.execute(settings)
         connection.checkpointer = checkpointer
-        try connection.secureLog()
+        var fullDisk: StoreError?
+        do {
+            try connection.prepareCommits(at: time)
+        } catch {
+            guard onlyReads, error.code == .diskFull else { throw error }
+            fullDisk = error
+        }
         try schema.migrate(connection, at: time, onUpgrade: onUpgrade)
         try connection.monitorFiles(leases: leases)
+        connection.fullDisk = fullDisk
         return connection
+    }
+
+    /// Does what must be done before the first commit, and needs disk space itself.
+    private func prepareCommits(at time: LeaseTime) throws(StoreError) {
+        try write { () throws(StoreError) in
+            try run(.removeEndedLeases) { statement in
+                statement.bind(time.epoch)
+                statement.bind(time.instant.milliseconds)
+            }
+        }
+        try secureLog()
     }
 
     static func reader(path: String, leases: LeaseFile, timeout: Duration) throws(StoreError) -> SQLiteConnection {

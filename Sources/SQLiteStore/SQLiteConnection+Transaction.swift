@@ -8,6 +8,7 @@ extension SQLiteConnection {
 
     /// Starts a transaction that excludes every other writer.
     func begin() throws(StoreError) {
+        if let fullDisk { throw fullDisk }
         try run(Self.beginImmediate)
     }
 

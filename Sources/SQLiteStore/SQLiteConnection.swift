@@ -18,6 +18,8 @@ final class SQLiteConnection {
     let logPath: String
     /// `true` after a token was deleted: the log holds the former page until it is written back.
     var needsWipe = false
+    /// The reason why nothing may be committed: the steps before the first commit found a full disk.
+    var fullDisk: StoreError?
     /// The connection that copies the log while this one excludes all commits; only the writer has one.
     var checkpointer: SQLiteConnection?
     /// The log's state after this process's last complete and synced checkpoint.

@@ -30,7 +30,8 @@ package final class SQLiteStore: AccountStore {
     /// to; `nil` asks the kernel. `timeout` is the time that a write waits for another process's before it fails with
     /// ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the backend go to the outbox.
     /// `onUpgrade` is called before each step that brings an older database up to date, which may take minutes; while a
-    /// worker uses the older database, the call fails with ``StoreError/Code/inUse``.
+    /// worker uses the older database, the call fails with ``StoreError/Code/inUse``. A process that `onlyReads` can
+    /// open the database on a full disk too; there, every write fails with ``StoreError/Code/diskFull``.
     package init(
         path: String,
         timeSource: any TimeSource,
@@ -38,6 +39,7 @@ package final class SQLiteStore: AccountStore {
         bootID: String? = nil,
         timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
+        onlyReads: Bool = false,
         onUpgrade: @Sendable (SchemaUpgrade) -> Void = { _ in }
     ) throws(StoreError) {
         let bootID = if let bootID { bootID } else { try BootID.require() }
@@ -57,6 +59,7 @@ package final class SQLiteStore: AccountStore {
                     leases: leases,
                     timeout: timeout,
                     at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot),
+                    onlyReads: onlyReads,
                     onUpgrade: onUpgrade
                 ),
                 label: "sqlite.writer"

@@ -27,7 +27,8 @@ extension CommandContext {
 
     /// Opens the database if it exists.
     package func openStoreIfThere(for use: DatabaseAccess) async throws -> (any AccountStore)? {
-        guard let store = try await open(configuration.database, time: time, makesTables: false) else { return nil }
+        let database = configuration.database
+        guard let store = try await open(database, time: time, makesTables: false, for: use) else { return nil }
         return try await usable(store, for: use)
     }
 
@@ -60,12 +61,13 @@ extension CommandContext {
         _ location: DatabaseLocation,
         time: any TimeSource,
         makesTables: Bool,
+        for use: DatabaseAccess = .changing,
         onUpgrade: @escaping @Sendable () -> Void = {}
     ) async throws -> (any StoreArchive)? {
         switch location {
         case .file(let path):
             guard makesTables || inputs.files.exists(path) else { return nil }
-            return try await openFile(path, time: time, onUpgrade: onUpgrade)
+            return try await openFile(path, time: time, for: use, onUpgrade: onUpgrade)
         case .server(let address):
             return try await openServer(address, time: time, makesTables: makesTables)
         }
@@ -74,11 +76,18 @@ extension CommandContext {
     package func openFile(
         _ path: String,
         time: any TimeSource,
+        for use: DatabaseAccess = .changing,
         onUpgrade: @escaping @Sendable () -> Void = {}
     ) async throws -> SQLiteStore {
         let keepsNotices = configuration.noticeURL != nil
         return try await BlockingCallQueue.files.run {
-            try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: keepsNotices) { upgrade in
+            try SQLiteStore(
+                path: path,
+                timeSource: time,
+                random: random,
+                keepsNotices: keepsNotices,
+                onlyReads: use == .reading
+            ) { upgrade in
                 diagnostics.notice(
                     "bringing the database up to date; with millions of grants this takes minutes",
                     ["database": path, "from": "\(upgrade.from)", "to": "\(upgrade.to)"]

@@ -46,6 +46,7 @@ def fill_disk(fixture, disk):
         for grant in grants:
             sandbox.call("/control/release", {"email": grant["email"]})
         wait_for(lambda: worker.events("alarm", kind="store_failing"), 30, "the disk is full")
+        reads(fixture)
         worker.stop(expect=74)
         spills = list(disk.glob("grants.sqlite.unsaved-*"))
         assert len(spills) == 1, (
@@ -55,6 +56,7 @@ def fill_disk(fixture, disk):
         content = spills[0].read_bytes()
         for grant in sandbox.stats(grants=True)["grants"]:
             assert grant["current_refresh_token"].encode() not in content, "each token in the spill file is sealed"
+        reads(fixture)
     damaged(fixture, disk)
     fixture.run("status")
     assert not list(disk.glob("grants.sqlite.unsaved-*")), "a command that opens the database recovers the file"
@@ -66,6 +68,13 @@ def fill_disk(fixture, disk):
     assert sandbox.stats()["by_answer"].get("invalid_grant", 0) == 0, "no spent refresh token is sent"
     worker.stop()
     return f"{GRANTS} rotated tokens were kept in a spill file of {len(content)} bytes"
+
+
+def reads(fixture):
+    """The commands that an operator needs now, with the worker and without it."""
+    assert '"verdict":"attention"' in fixture.run("status", "--json").stdout, "status works on a full disk"
+    assert len(fixture.run("grants", "list", "--json").stdout.splitlines()) == GRANTS, "so does grants list"
+    assert fixture.run("keys", "list").stdout, "and so does keys list"
 
 
 def damaged(fixture, disk):
