@@ -104,7 +104,7 @@ extension CommandContext {
         return .failure(CommandFailure(failure.exitCode, "\(failure.message)\n\(advice)"))
     }
 
-    private func openSecretsHTTP() throws(HTTPFailure) -> HTTPClient {
+    private func openSecretsHTTP() throws -> HTTPClient {
         var settings = HTTPClient.Configuration()
         settings.maximumBodyBytes = SecretsManagerClient.responseLimit
         settings.maximumConnections = SecretsManagerReader.concurrency

@@ -160,7 +160,9 @@ def check_copied_source(one, source):
 
 def create(one):
     """Creates a store: the first command that opens the file does that."""
-    one.database.unlink()
+    # A missing file with others of the database beside it would be refused as lost.
+    for path in one.database.parent.glob(one.database.name + "*"):
+        path.unlink()
     kills = killed(one, [("write/wal", 60), ("sync/*", 6), ("write/db", 40), ("write/journal", 4)],
                    "grants", "import", "-", stdin=NEW_GRANT)
     one.run("grants", "import", "-", stdin=NEW_GRANT)

@@ -28,6 +28,36 @@ struct MissingDatabaseTests {
         try await refused(.watchStatus(isJSON: true), with: .cannotTell)
     }
 
+    @Test(
+        "and with files of one beside it, every command and the worker refuse to create one",
+        arguments: [
+            "grants.sqlite-wal", "grants.sqlite.reserve", "grants.sqlite-leases-1", "grants.sqlite.unsaved-1-a",
+        ]
+    )
+    func leftovers(name: String) async throws {
+        try await OperatorFixture.with { fixture in
+            let context = try fixture.context()
+            _ = try await context.run(.generateKeys())
+            try fixture.write("", to: name)
+            let commands: [(Command, ExitCode)] = [
+                (.work, .configuration), (.listGrants(GrantListOptions()), .configuration),
+                (.listKeys(), .configuration), (.showStatus(isJSON: false), .cannotTell),
+            ]
+            for (command, code) in commands {
+                let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
+                #expect(failure?.exitCode == code)
+                #expect(failure?.message.contains("(\(name)): mount its disk") == true, "\(failure?.message ?? "")")
+            }
+            #expect(try fixture.names == [name, "keys"])
+        }
+    }
+
+    @Test("files of another database beside it do not count")
+    func otherDatabase() {
+        let names = ["grants.sqlite-walrus", "grants.sqlite.old", "grants.sqlite2-wal", "my-grants.sqlite-wal", "keys"]
+        #expect(LeftoverFiles.names(ofDatabase: "grants.sqlite", among: names) == [])
+    }
+
     private func refused(_ command: Command, with code: ExitCode) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()

@@ -26,7 +26,7 @@ extension Doctor {
         guard file.mayBeOpened else { return [file.diagnosis, space] }
         let store: SQLiteStore
         do {
-            store = try await context.openFile(path, time: context.time)
+            store = try await context.openFile(path, time: context.time, for: .reading)
         } catch {
             return [file.diagnosis, space, .fault(Self.contentSubject, "\(error)")]
         }
@@ -48,6 +48,11 @@ extension Doctor {
     /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
     private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
         do {
+            let leftovers = try LeftoverFiles.besideMissing(path)
+            guard leftovers.isEmpty else {
+                let finding = LeftoverFiles.finding(path, leftovers)
+                return (.fault(Self.subject, finding, advice: LeftoverFiles.advice), false)
+            }
             guard let status = try FileStatus.of(path) else { return (missingDiagnosis(path), false) }
             guard status.kind == .regular else {
                 return (.fault(Self.subject, "\(path) is not a file", advice: "name one with --database"), false)
@@ -60,7 +65,8 @@ extension Doctor {
             guard FileStatus.mayWrite(folder) else {
                 let advice = "let the worker's user write there"
                 return (
-                    .fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written", advice: advice), false
+                    .fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written", advice: advice),
+                    false
                 )
             }
             let isEmpty = status.size == 0
@@ -70,14 +76,18 @@ extension Doctor {
             }
             guard status.permissions & 0o007 == 0 else {
                 let advice = "run: chmod 600 \(path)"
-                return (.fault(Self.subject, "\(path) is open to others (mode \(status.mode))", advice: advice), !isEmpty)
+                return (
+                    .fault(Self.subject, "\(path) is open to others (mode \(status.mode))", advice: advice), !isEmpty
+                )
             }
             if isEmpty {
                 return (.ok(Self.subject, "\(path) is empty: the worker creates its tables at its first start"), false)
             }
             return (.ok(Self.subject, "\(path), \(ByteCount.text(status.size)), mode \(status.mode)"), true)
         } catch {
-            return (.fault(Self.subject, "\(error)", advice: "check that the worker's user may enter its folders"), false)
+            return (
+                .fault(Self.subject, "\(error)", advice: "check that the worker's user may enter its folders"), false
+            )
         }
     }
 
@@ -103,7 +113,9 @@ extension Doctor {
 
     static func check(_ subject: String, free: Int64) -> Diagnosis {
         let text = "\(ByteCount.text(free)) on the database's disk"
-        if free < minimumSpace { return .fault(subject, "\(text)", advice: "free some space, or nothing can be stored") }
+        if free < minimumSpace {
+            return .fault(subject, "\(text)", advice: "free some space, or nothing can be stored")
+        }
         if free < Judgement.nearlyFull { return .warning(subject, "\(text)", advice: "free some space") }
         return .ok(subject, text)
     }
@@ -157,6 +169,13 @@ extension Doctor {
                 ring with keys of the same name
                 """,
                 advice: "restore the key ring from a backup"
+            )
+        } catch let error as KeyRingFileError where error.reason == .missing && !keysInUse.isEmpty {
+            let tokens = KeyListing.tokens(keysInUse.values.reduce(0, +))
+            return .warning(
+                subject,
+                "\(tokens) sealed with the keys of the missing file cannot be opened",
+                advice: "restore the file from its copy: a new key ring would not open them"
             )
         } catch {
             return .warning(subject, "not compared with the key ring, which cannot be read", advice: "fix that first")

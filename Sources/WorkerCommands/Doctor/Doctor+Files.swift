@@ -32,7 +32,8 @@ extension Doctor {
                 let advice = "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
                 return .warning(
                     subject,
-                    "\(path) can be read by others (mode \(status.mode)) and holds the database's password", advice: advice
+                    "\(path) can be read by others (mode \(status.mode)) and holds the database's password",
+                    advice: advice
                 )
             }
             return .ok(subject, "\(path) is valid")
@@ -57,11 +58,19 @@ extension Doctor {
             let keyRing = KeyRingSummary(try context.openVault().ring.current)
             if let pending = keyRing.firstPending {
                 let state = "the rotation to key \(pending) is not finished"
-                return .warning(subject, "\(configuration.keyFile): \(state)", advice: "run: refresh-worker keys rotate")
+                return .warning(
+                    subject,
+                    "\(configuration.keyFile): \(state)",
+                    advice: "run: refresh-worker keys rotate"
+                )
             }
             if let expired = keyRing.expired(at: context.time.now).first {
                 let advice = "run: refresh-worker keys retire \(expired)"
-                return .warning(subject, "\(configuration.keyFile): key \(expired) was retired a day ago", advice: advice)
+                return .warning(
+                    subject,
+                    "\(configuration.keyFile): key \(expired) was retired a day ago",
+                    advice: advice
+                )
             }
             let count = keyRing.entries.count
             let keys = count == 1 ? "1 key" : "\(count) keys"
@@ -89,18 +98,9 @@ extension Doctor {
 
     private var certificates: Diagnosis? {
         guard let path = configuration.caFile else { return nil }
-        let subject = "certificates"
-        return inspect(subject, path) { _ in
-            let content: [UInt8]
-            do throws(FileReader.Failure) {
-                content = try context.inputs.files.read(path)
-            } catch {
-                return .fault(subject, "\(path) \(error.reason)", advice: "let the worker's user read it")
-            }
-            guard content.firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
-                return .fault(subject, "\(path) holds no certificate in PEM", advice: "name the authority's certificate file")
-            }
-            return .ok(subject, "\(path) is trusted instead of the system's certificates")
+        return check("certificates") { () throws in
+            try context.checkAuthorities()
+            return "\(path) is trusted instead of the system's certificates"
         }
     }
 
@@ -121,7 +121,11 @@ extension Doctor {
                 ? .ok(subject, "\(path) will be created in a folder that can be written")
                 : .fault(subject, "\(path) cannot be created", advice: "let the worker's user write to \(folder)")
         } catch {
-            return .fault(subject, "\(error)", advice: "check the path, and that the worker's user may enter its folders")
+            return .fault(
+                subject,
+                "\(error)",
+                advice: "check the path, and that the worker's user may enter its folders"
+            )
         }
     }
 
@@ -143,7 +147,8 @@ extension Doctor {
         guard !names.isEmpty else {
             return .warning(
                 subject,
-                "\(folder) holds none of \(expected.joined(separator: ", "))", advice: "check LoadCredential= in the unit"
+                "\(folder) holds none of \(expected.joined(separator: ", "))",
+                advice: "check LoadCredential= in the unit"
             )
         }
         return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
@@ -155,7 +160,11 @@ extension Doctor {
         guard !configuration.clientIDs.isEmpty else {
             let advice = "name the client id of your iOS app with --client-id"
             return [
-                .warning(subject, "none is configured, so only grants that carry their own are refreshed", advice: advice)
+                .warning(
+                    subject,
+                    "none is configured, so only grants that carry their own are refreshed",
+                    advice: advice
+                )
             ]
         }
         let isGoogle = Self.isGoogles(configuration.endpoints.token)

@@ -57,6 +57,8 @@ extension CommandContext {
     }
 
     /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
+    ///
+    /// A missing file of which others are left is neither created nor taken for one that was never there.
     package func open(
         _ location: DatabaseLocation,
         time: any TimeSource,
@@ -66,6 +68,8 @@ extension CommandContext {
     ) async throws -> (any StoreArchive)? {
         switch location {
         case .file(let path):
+            let leftovers = try await BlockingCallQueue.files.run { try LeftoverFiles.besideMissing(path) }
+            guard leftovers.isEmpty else { throw CommandFailure(leftovers, besideMissing: path) }
             guard makesTables || inputs.files.exists(path) else { return nil }
             return try await openFile(path, time: time, for: use, onUpgrade: onUpgrade)
         case .server(let address):

@@ -48,18 +48,34 @@ package struct CommandContext: Sendable {
     }
 
     /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
-    package func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws(HTTPFailure)
-        -> HTTPClient
-    {
+    package func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws -> HTTPClient {
         try openHTTP(HTTPClient.Configuration(maximumInFlight: maximumInFlight))
     }
 
     /// Opens a client with limits of its own, the configured authorities and the program's name.
-    package func openHTTP(_ limits: HTTPClient.Configuration) throws(HTTPFailure) -> HTTPClient {
+    package func openHTTP(_ limits: HTTPClient.Configuration) throws -> HTTPClient {
         var settings = limits
+        try checkAuthorities()
         settings.caFile = configuration.caFile
         settings.userAgent = "refresh-worker/\(Version.current)"
         return try HTTPClient(configuration: settings, time: time)
+    }
+
+    /// Refuses a file of authorities that cannot be used: libcurl would report it only at each request.
+    package func checkAuthorities() throws(CommandFailure) {
+        guard let path = configuration.caFile else { return }
+        let content: [UInt8]
+        do throws(FileReader.Failure) {
+            content = try inputs.files.read(path)
+        } catch {
+            let code: ExitCode = error.mayPass ? .inputOutput : .configuration
+            let advice = "check the path, and let the worker's user read it"
+            throw CommandFailure(code, "--ca-file: \(path) \(error.reason): \(advice)")
+        }
+        guard content.firstRange(of: Array("CERTIFICATE-----".utf8)) != nil else {
+            let problem = "--ca-file: \(path) holds no certificate in PEM: name the authority's certificate file"
+            throw CommandFailure(.configuration, problem)
+        }
     }
 
     /// Returns the location of a database's spill files.

@@ -89,6 +89,9 @@ struct DoctorAgreementTests {
         Case("a database that is a folder", [.database: "ROOT"], starts: false),
         Case("a database of something else", files: ["grants.sqlite": ("something else", 0o600)], starts: false),
         Case("a database in no folder", [.database: "ROOT/none/grants"], starts: false),
+        Case("a database that is lost", files: ["grants.sqlite.reserve": (" ", 0o600)], starts: false),
+        Case("certificates that are missing", [.caFile: "ROOT/none"], starts: false),
+        Case("certificates that are none", [.caFile: "ROOT/services"], starts: false),
     ]
 
     @Test("both decide alike", arguments: cases)

@@ -153,7 +153,7 @@ struct SettingUseTests {
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             try fixture.write("the-secret-of-the-client\n", to: "client-secret")
             try fixture.write("a secret of more than thirty-two bytes\n", to: "secret")
-            try fixture.write("not read before its partner\n", to: "pem")
+            try fixture.write("CERTIFICATE-----\n", to: "pem")
             let hash = String(repeating: "ab", count: 32)
             try fixture.write(
                 #"{"services": [{"name": "mailer", "credential_sha256": "\#(hash)", "scopes": ["*"], "users": ["*"]}]}"#,

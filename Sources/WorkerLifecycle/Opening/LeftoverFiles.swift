@@ -1,0 +1,43 @@
+package import Secrets
+import WorkerConfiguration
+
+/// The files that a SQLite database in use leaves beside it.
+///
+/// If the database itself is missing, they show that there was one: it was deleted or moved, or a file system is not
+/// mounted over this folder.
+package enum LeftoverFiles {
+    private static let endings = ["-wal", "-shm", ".reserve"]
+    private static let infixes = ["-leases-", ".unsaved-", ".writing-", ".set-aside-"]
+
+    /// Returns those of the names in a folder that belong to the database of this name.
+    static func names(ofDatabase database: String, among names: [String]) -> [String] {
+        names.filter { name in
+            guard name.hasPrefix(database) else { return false }
+            let rest = String(name.dropFirst(database.count))
+            return endings.contains(rest) || infixes.contains { rest.hasPrefix($0) }
+        }
+    }
+
+    /// Returns the names of the files beside a database that does not exist; none beside one that does.
+    package static func besideMissing(_ path: String) throws(SystemCallError) -> [String] {
+        guard try FileStatus.of(path) == nil else { return [] }
+        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+        return names(ofDatabase: name, among: try SpillFile.names(in: FileStatus.folder(of: path)))
+    }
+
+    /// The problem of a missing database with leftovers.
+    package static func finding(_ path: String, _ leftovers: [String]) -> String {
+        "the database \(path) is missing, although files of it are there (\(leftovers.joined(separator: ", ")))"
+    }
+
+    package static let advice = """
+        mount its disk, or restore it (docs/runbook/database-lost.md); to begin with an empty database instead, move \
+        these files to another folder first
+        """
+}
+
+extension CommandFailure {
+    init(_ leftovers: [String], besideMissing path: String) {
+        self.init(.configuration, "\(LeftoverFiles.finding(path, leftovers)): \(LeftoverFiles.advice)")
+    }
+}
