@@ -53,7 +53,8 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
     private var detail: String {
         switch reason {
         case .missing:
-            "does not exist: run: refresh-worker keys generate --key-file \(path)"
+            "does not exist: restore it from its copy, because a new key ring cannot open stored tokens; only if none "
+                + "is stored yet, run: refresh-worker keys generate --key-file \(path)"
         case .folderMissing:
             "cannot be created, because its folder does not exist: create the folder first"
         case .alreadyExists:

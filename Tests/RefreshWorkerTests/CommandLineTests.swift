@@ -33,6 +33,7 @@ struct CommandLineTests {
                     )
                 )
             ),
+            (["grants", "list", "--unreadable"], .listGrants(GrantListOptions(isUnreadable: true))),
             (["grants", "history", "alice", "--json"], .showHistory(user: "alice", isJSON: true)),
             (["grants", "retry", "alice"], .retryGrants(GrantRetryOptions(user: "alice"))),
             (

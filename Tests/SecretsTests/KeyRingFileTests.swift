@@ -154,7 +154,10 @@ struct KeyRingFileTests {
         let missing = folder.file("keys")
         let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: missing) })
         #expect(
-            "\(error)" == "key file \(missing) does not exist: run: refresh-worker keys generate --key-file \(missing)"
+            "\(error)" == """
+                key file \(missing) does not exist: restore it from its copy, because a new key ring cannot open stored \
+                tokens; only if none is stored yet, run: refresh-worker keys generate --key-file \(missing)
+                """
         )
         #expect(
             error.descriptionWhileInUse

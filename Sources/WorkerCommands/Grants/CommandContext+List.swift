@@ -11,7 +11,7 @@ extension CommandContext {
     static let pageSize = 500
 
     package func listGrants(_ options: GrantListOptions) async throws -> ExitCode {
-        let filter = GrantFilter(options)
+        let filter = GrantFilter(options, vault: options.isUnreadable ? try openVault() : nil)
         let count = try await withExistingStore(for: .reading) { store in
             var list = GrantList(isJSON: options.isJSON, limit: options.limit, time: time)
             if let order = options.order {
@@ -19,7 +19,7 @@ extension CommandContext {
             } else {
                 for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
                     let now = time.now
-                    guard try await list.print(page.filter { filter.matches($0, at: now) }) else { break }
+                    guard try await list.print(page.filter { try filter.matches($0, at: now) }) else { break }
                 }
             }
             return list.count
@@ -40,13 +40,13 @@ extension CommandContext {
         var sorted = SortedGrants(by: order, limit: list.limit)
         for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
             let now = time.now
-            for grant in page where filter.matches(grant, at: now) { sorted.add(grant) }
+            for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
         }
         var rest = sorted.finish()[...]
         while !rest.isEmpty {
             var page: [Grant] = []
             for id in rest.prefix(Self.pageSize) {
-                if let grant = try await store.grant(id), filter.matches(grant, at: time.now) { page.append(grant) }
+                if let grant = try await store.grant(id), try filter.matches(grant, at: time.now) { page.append(grant) }
             }
             rest = rest.dropFirst(Self.pageSize)
             guard try await list.print(page) else { return }

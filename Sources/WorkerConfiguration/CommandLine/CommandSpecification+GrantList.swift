@@ -31,6 +31,11 @@ extension CommandSpecification {
                 summary: "only connected grants without a valid access token"
             ),
             OptionSpecification(
+                name: "unreadable",
+                kind: .toggle,
+                summary: "only grants with a token that the key ring does not open, because a key is lost"
+            ),
+            OptionSpecification(
                 name: "sort",
                 kind: .choice(GrantListOptions.Order.allCases.map(\.rawValue), as: "ORDER"),
                 summary: """
@@ -60,6 +65,7 @@ extension CommandSpecification {
                     reason: arguments.options["reason"],
                     clientID: arguments.options["client"],
                     isExpired: arguments.has("expired"),
+                    isUnreadable: arguments.has("unreadable"),
                     order: arguments.options["sort"].flatMap { GrantListOptions.Order(rawValue: $0) },
                     limit: arguments.options["limit"].flatMap { Int($0) },
                     isJSON: arguments.has("json")

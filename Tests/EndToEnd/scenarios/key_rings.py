@@ -3,6 +3,7 @@
 import json
 import shutil
 
+from accounts import UnixConnection
 from expectations import wait_for
 
 GRANTS = 20
@@ -16,7 +17,9 @@ def scenario(fixture):
     fixture.import_grants(users)
     right = fixture.keys
     foreign_ring(fixture, right, fixture.folder / "foreign")
+    missing_ring(fixture, right)
     lacking_ring(fixture, right, fixture.folder / "stale")
+    lost_ring(fixture, right)
     return ""
 
 
@@ -47,6 +50,42 @@ def foreign_ring(fixture, right, foreign):
         "the worker says that another ring sealed the tokens"
     )
     fixture.keys = right
+
+
+def missing_ring(fixture, right):
+    """The file disappears while the worker runs: an alarm, and no harm until a restart."""
+    internal = fixture.folder / "internal"
+    worker = fixture.start("--listen-internal", f"unix:{internal}").wait_started()
+    kept = fixture.folder / "kept"
+    right.rename(kept)
+    wait_for(lambda: worker.events("alarm", kind="key_file_unreadable"), 20, "the missing file raises an alarm")
+    assert readiness(internal) == (200, "file_unreadable"), "the worker is ready, and says that the file is missing"
+    before = refreshed(worker)
+    fixture.set_due(0)
+    wait_for(lambda: refreshed(worker) >= before + GRANTS, 30, "the worker continues with the keys in memory")
+    assert "restore it from its copy" in fixture.run("keys", "list", expect=REFUSED).stderr, "the advice is the copy"
+    kept.rename(right)
+    wait_for(lambda: readiness(internal) == (200, "ok"), 20, "the worker finds the file again")
+    worker.stop()
+
+
+def readiness(socket):
+    connection = UnixConnection(socket)
+    connection.request("GET", "/readyz")
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())["checks"]["key_ring"]
+
+
+def lost_ring(fixture, right):
+    """Without any copy, the users of the lost keys can be listed."""
+    lost = [json.loads(line)["key"] for line in fixture.run("keys", "list", "--json").stdout.splitlines()]
+    right.unlink()
+    fixture.run("keys", "generate")
+    for key in lost:
+        fixture.run("keys", "retire", key, "--lost")
+    fixture.import_grants([fixture.sandbox.create_expired("new@example.com")])
+    listed = fixture.run("grants", "list", "--unreadable", "--json").stdout.splitlines()
+    assert len(listed) == GRANTS and "new@example.com" not in "".join(listed), "only users of the lost key are listed"
 
 
 def lacking_ring(fixture, right, stale):

@@ -73,7 +73,7 @@ struct DoctorTests {
         var advice: String {
             switch self {
             case .keyFileOpenToOthers, .databaseOpenToOthers, .secretOpenToOthers: "chmod 600"
-            case .keyFileMissing: "keys generate"
+            case .keyFileMissing: "restore it from its copy"
             case .keyFileGarbled: "fix the line"
             case .foreignKeyRing: "restore the key ring"
             case .databaseGarbage, .databaseDamagedInside: "backup in its place"

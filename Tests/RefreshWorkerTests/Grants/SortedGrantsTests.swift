@@ -1,4 +1,6 @@
 import Clocks
+import Foundation
+import Secrets
 import Store
 import Testing
 
@@ -77,9 +79,24 @@ struct SortedGrantsTests {
             (GrantListOptions(clientID: "even", isExpired: true), false),
         ]
         for (options, matches) in options {
-            #expect(GrantFilter(options).matches(expired, at: now) == matches, "\(options)")
+            #expect(try GrantFilter(options).matches(expired, at: now) == matches, "\(options)")
         }
-        #expect(!GrantFilter(GrantListOptions(isExpired: true)).matches(expired, at: now - .seconds(1)))
-        #expect(GrantFilter(GrantListOptions(isExpired: true)).matches(grant(1), at: now), "it never had a token")
+        #expect(try !GrantFilter(GrantListOptions(isExpired: true)).matches(expired, at: now - .seconds(1)))
+        #expect(try GrantFilter(GrantListOptions(isExpired: true)).matches(grant(1), at: now), "it never had a token")
+    }
+
+    @Test("the filter for unreadable tokens selects the grants that the key ring does not open")
+    func unreadable() async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let lost = try fixture.grant(1, sealedBy: try fixture.openVault())
+            try FileManager.default.removeItem(atPath: fixture.keyFile)
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let vault = try fixture.openVault()
+            let filter = GrantFilter(GrantListOptions(isUnreadable: true), vault: vault)
+            #expect(try filter.matches(lost, at: fixture.time.now))
+            #expect(try !filter.matches(fixture.grant(2, sealedBy: vault), at: fixture.time.now))
+            #expect(!filter.selectsAll)
+        }
     }
 }
