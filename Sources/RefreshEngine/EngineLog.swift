@@ -22,6 +22,8 @@ package final class EngineLog: Sendable {
         var lastRaised: [AlarmKey: BootInstant] = [:]
         var suppressed: [AlarmKey: Int] = [:]
         var current: [AlarmKey: (alarm: CurrentAlarm, lastSeen: BootInstant)] = [:]
+        /// The alarms that have ended since they were last raised.
+        var ended: Set<AlarmKey> = []
     }
 
     /// The last changes of state, for the status page.
@@ -242,24 +244,28 @@ package final class EngineLog: Sendable {
     /// Records that the causes of alarms are over.
     package func end(_ kinds: [AlarmKind], client: String = "") {
         state.withLock { state in
-            for kind in kinds { state.current.removeValue(forKey: AlarmKey(kind: kind, client: client)) }
+            for kind in kinds {
+                let key = AlarmKey(kind: kind, client: client)
+                if state.current.removeValue(forKey: key) != nil { state.ended.insert(key) }
+            }
         }
     }
 
-    /// Raises an alarm for a kind and client, at most once an hour while it is current, and once in five minutes if it
-    /// has ended in between; each time if it `repeats`.
+    /// Raises an alarm for a kind and client, at most once an hour, or once in five minutes if it has ended in between;
+    /// each time if it `repeats`.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
         let key = AlarmKey(kind: alarm.kind, client: alarm.clientID)
         let now = time.sinceBoot
         let wallClock = time.now
         let count: Int? = state.withLock { state in
-            let pause = state.current[key] == nil ? Self.renewalPause : Self.alarmPause
+            let pause = state.ended.contains(key) ? Self.renewalPause : Self.alarmPause
             state.see(key, alarm, at: now, wallClock: wallClock)
             if !repeats, let last = state.lastRaised[key], now - last < pause {
                 state.suppressed[key, default: 0] += 1
                 return nil
             }
             state.lastRaised[key] = now
+            state.ended.remove(key)
             return 1 + (state.suppressed.removeValue(forKey: key) ?? 0)
         }
         guard let count else { return }

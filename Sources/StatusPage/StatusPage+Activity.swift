@@ -5,17 +5,17 @@ import Observability
 extension StatusPage {
     var activitySection: HTML {
         let minutes = contents.activity
-        let latest = minutes.map(\.latestBy)
+        let lateness = minutes.map(\.longestLateness)
         return section("The last hour of this worker", id: "activity") {
             element("div", ["class": "charts"]) {
-                counts("Refreshed", minutes.map(\.refreshed))
-                counts("Failed", minutes.map(\.failed))
+                countChart("Refreshed", minutes.map(\.refreshed))
+                countChart("Failed", minutes.map(\.failed))
                 chart(
                     "Lateness",
-                    ActivityChart(latest.map(\.inSeconds)),
-                    total: Self.span(latest.max() ?? .zero),
-                    top: "longest in a minute: \(Self.span(latest.max() ?? .zero))",
-                    current: "the current minute: \(Self.span(latest.last ?? .zero))"
+                    ActivityChart(lateness.map(\.inSeconds)),
+                    total: Self.span(lateness.max() ?? .zero),
+                    top: "longest in a minute: \(Self.span(lateness.max() ?? .zero))",
+                    current: "the current minute: \(Self.span(lateness.last ?? .zero))"
                 )
             }
             element("p", ["class": "facts"]) {
@@ -25,7 +25,7 @@ extension StatusPage {
         }
     }
 
-    private func counts(_ title: String, _ values: [Int]) -> HTML {
+    private func countChart(_ title: String, _ values: [Int]) -> HTML {
         chart(
             title,
             ActivityChart(values.map(Double.init)),

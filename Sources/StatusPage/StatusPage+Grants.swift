@@ -66,7 +66,7 @@ extension StatusPage {
             } else if contents.grants == nil {
                 unknown("The database cannot be asked.")
             } else {
-                element("p") { "No notices: this worker does not notify a backend, or the database cannot be asked." }
+                element("p") { "This worker does not notify a backend." }
             }
         }
     }

@@ -50,7 +50,7 @@ package struct StatusPage: Sendable {
     }
 
     private var mainAttributes: KeyValuePairs<StaticString, String> {
-        contents.lookup == nil ? ["data-at": contents.at.iso8601Seconds] : ["class": "lookup"]
+        contents.lookup == nil ? ["data-at": contents.at.iso8601Seconds] : [:]
     }
 
     @HTMLBuilder private var main: HTML {
@@ -58,11 +58,11 @@ package struct StatusPage: Sendable {
         if let lookup = contents.lookup { lookupSection(lookup) }
         concernsSection
         // With a user and its history, the counts would make the page too large.
-        if contents.lookup == nil { counts }
+        if contents.lookup == nil { countSections }
         runbookSection
     }
 
-    @HTMLBuilder private var counts: HTML {
+    @HTMLBuilder private var countSections: HTML {
         activitySection
         element("div", ["class": "columns"]) {
             grantsSection

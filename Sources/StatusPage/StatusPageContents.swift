@@ -57,16 +57,16 @@ package struct StatusPageContents: Sendable {
     package var judgement: Judgement?
     /// The time of the grants, clients, workers and notices, which are the last known ones; `nil` if none are known.
     package var countedAt: Timestamp?
-    /// `nil` if the database cannot be asked.
+    /// `nil` if no counts of the last ten minutes are known.
     package var grants: GrantStatistics?
     /// The last sixty minutes of this worker, the oldest first.
     package var activity: [RecentActivity.Minute]
     package var clients: [Client]
-    /// `nil` if the database cannot be asked.
+    /// `nil` if no counts of the last ten minutes are known.
     package var workers: [WorkerReport]?
     /// The last changes of grants that this worker made, the newest first.
     package var changes: [RecentChanges.Change]
-    /// `nil` if notices are not configured or the database cannot be asked.
+    /// `nil` without ``grants``, and if notices are not configured.
     package var notices: PendingNotices?
     package var lookup: Lookup?
 

@@ -67,7 +67,7 @@ class Deployment:
             assert done.returncode == 0, f"`{' '.join(words)}` exits with 0; it wrote: {done.stderr[-1500:]}"
         images.make_base(self.engine)
         images.make_builder(self.engine)
-        images.make_standins(self.engine)
+        images.make_debian_images(self.engine)
 
     def build_options(self):
         return [
@@ -108,7 +108,7 @@ class Deployment:
 
     def open_namespace(self, name):
         """Starts a container that has only loopback, with the sandbox in it."""
-        self.engine.podman("run", "--detach", "--name", name, "--network", "none", images.STANDINS["pause"])
+        self.engine.podman("run", "--detach", "--name", name, "--network", "none", images.DEBIAN_IMAGES["pause"])
         self.join(name)
 
     def close_namespace(self, name):

@@ -14,7 +14,7 @@ BASE = "localhost/debian:bookworm-slim"
 BUILDER = "localhost/swift:6.2-bookworm"
 # The folder of the builder in which the toolchain of this machine is mounted.
 TOOLCHAIN = "/opt/swift/usr"
-STANDINS = {
+DEBIAN_IMAGES = {
     "postgres": "docker.io/library/postgres:17",
     "prometheus": "docker.io/prom/prometheus:v3.5.0",
     "pause": "registry.k8s.io/pause:3.10",
@@ -47,8 +47,8 @@ def make_builder(engine):
     )
 
 
-def make_standins(engine):
-    for name, tag in STANDINS.items():
+def make_debian_images(engine):
+    for name, tag in DEBIAN_IMAGES.items():
         engine.podman(
             "build", "--file", str(HERE / f"images/{name}.Containerfile"), "--build-arg", f"BASE={BASE}", "--tag", tag,
             "--network", "host", str(HERE / "images"), timeout=900,

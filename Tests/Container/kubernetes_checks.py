@@ -73,7 +73,7 @@ def database(it):
         "run", "--detach", "--name", DATABASE, "--network", f"container:{NAMESPACE}", "--env",
         "POSTGRES_USER=refresh_worker", "--env", "POSTGRES_DB=grants", "--env",
         "POSTGRES_PASSWORD_FILE=/run/secrets/database-password", "--volume", f"{it.secret}:/run/secrets:ro",
-        images.STANDINS["postgres"],
+        images.DEBIAN_IMAGES["postgres"],
     )
     ready = ["exec", DATABASE, "pg_isready", "--host=127.0.0.1", "--username=refresh_worker", "--dbname=grants"]
     wait_for(lambda: "accepting" in it.engine.podman(*ready, expect=None), 60, "the database accepts connections")

@@ -44,7 +44,7 @@ struct RecentActivityTests {
         time.advance(by: .milliseconds(59_999))
         record(.disconnected, .lostLease, lateness: .seconds(3))
         record(.refreshed, lateness: .milliseconds(-5))
-        let first = Minute(refreshed: 3, failed: 3, latestBy: .seconds(3))
+        let first = Minute(refreshed: 3, failed: 3, longestLateness: .seconds(3))
         #expect(minutes.last == first)
         time.advance(by: .milliseconds(1))
         #expect(Array(minutes.suffix(2)) == [first, Minute()])

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import RefreshWorker
@@ -49,6 +50,21 @@ struct MissingDatabaseTests {
                 #expect(failure?.message.contains("(\(name)): mount its disk") == true, "\(failure?.message ?? "")")
             }
             #expect(try fixture.names == [name, "keys"])
+        }
+    }
+
+    @Test("files beside the file that a link names count, and those beside a database that exists do not")
+    func linked() async throws {
+        try await OperatorFixture.with { fixture in
+            let folder = fixture.path("disk")
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            let link = fixture.path("linked.sqlite")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "disk/grants.sqlite")
+            #expect(try LeftoverFiles.besideMissing(link) == [])
+            try fixture.write("", to: "disk/grants.sqlite-wal")
+            #expect(try LeftoverFiles.besideMissing(link) == ["grants.sqlite-wal"])
+            try fixture.write("", to: "disk/grants.sqlite")
+            #expect(try LeftoverFiles.besideMissing(link) == [])
         }
     }
 

@@ -9,10 +9,10 @@ struct StoreCopyReportTests {
     @Test(
         "A command to copy quotes the target for a shell",
         arguments: [
-            ("/v/a.sqlite", "rm -f -- /v/a.sqlite /v/a.sqlite-wal /v/a.sqlite-shm /v/a.sqlite-leases-*"),
-            ("a b", "rm -f -- 'a b' 'a b-wal' 'a b-shm' 'a b'-leases-*"),
-            ("it's;x", #"rm -f -- 'it'\''s;x' 'it'\''s;x-wal' 'it'\''s;x-shm' 'it'\''s;x'-leases-*"#),
-            ("-rf", "rm -f -- -rf -rf-wal -rf-shm -rf-leases-*"),
+            ("/v/a.sqlite", "rm -f -- /v/a.sqlite /v/a.sqlite-wal /v/a.sqlite-shm /v/a.sqlite.reserve /v/a.sqlite-leases-*"),
+            ("a b", "rm -f -- 'a b' 'a b-wal' 'a b-shm' 'a b.reserve' 'a b'-leases-*"),
+            ("it's;x", #"rm -f -- 'it'\''s;x' 'it'\''s;x-wal' 'it'\''s;x-shm' 'it'\''s;x.reserve' 'it'\''s;x'-leases-*"#),
+            ("-rf", "rm -f -- -rf -rf-wal -rf-shm -rf.reserve -rf-leases-*"),
             ("postgres://w@h:1/g", "psql postgres://w@h:1/g -c 'DROP SCHEMA refresh_worker CASCADE'"),
             ("postgres://h/g?sslmode=require", "psql 'postgres://h/g?sslmode=require' -c 'DROP SCHEMA"),
         ]

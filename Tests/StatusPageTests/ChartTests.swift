@@ -31,8 +31,8 @@ struct ChartTests {
     @Test("say their numbers in words")
     func words() {
         var contents = Example.quiet()
-        contents.activity[3] = RecentActivity.Minute(refreshed: 1200, failed: 0, latestBy: .milliseconds(350))
-        contents.activity[59] = RecentActivity.Minute(refreshed: 34, failed: 2, latestBy: .milliseconds(2450))
+        contents.activity[3] = RecentActivity.Minute(refreshed: 1200, failed: 0, longestLateness: .milliseconds(350))
+        contents.activity[59] = RecentActivity.Minute(refreshed: 34, failed: 2, longestLateness: .milliseconds(2450))
         let labels = Markup(StatusPage(contents).html).values(of: "aria-label")
         #expect(
             labels == [

@@ -41,7 +41,7 @@ struct SizeTests {
             RecentActivity.Minute(
                 refreshed: 100_000 + minute,
                 failed: 90_000 - minute,
-                latestBy: .seconds(100 + minute)
+                longestLateness: .seconds(100 + minute)
             )
         }
         contents.clients = (0..<1000).map { number in

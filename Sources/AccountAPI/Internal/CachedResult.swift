@@ -3,6 +3,8 @@ package import Clocks
 /// A result that is expensive to get, so it is got again at most every five seconds.
 package actor CachedResult<Value: Sendable> {
     private let lifetime: Duration = .seconds(5)
+    /// The time after which a result that does not come is not waited for.
+    private let longestRun: Duration = .seconds(30)
     /// The age up to which a person takes a result for the current one.
     private let recentAge: Duration = .seconds(30)
     /// The age above which an earlier result is worse than none.
@@ -10,7 +12,7 @@ package actor CachedResult<Value: Sendable> {
 
     private let time: any TimeSource
     private let compute: @Sendable () async throws -> Value
-    private var current: (task: Task<Value, any Error>, startedAt: BootInstant)?
+    private var current: (task: Task<Value, any Error>, startedAt: BootInstant, isRunning: Bool)?
     private var latest: (value: Value, at: BootInstant)?
 
     package init(time: any TimeSource, compute: @escaping @Sendable () async throws -> Value) {
@@ -45,13 +47,19 @@ package actor CachedResult<Value: Sendable> {
 
     private func currentTask() -> Task<Value, any Error> {
         let now = time.sinceBoot
-        if let current, now - current.startedAt < lifetime { return current.task }
+        // A result that takes longer than its lifetime is not computed by two tasks at once.
+        if let current, now - current.startedAt < (current.isRunning ? longestRun : lifetime) { return current.task }
         let task = Task {
+            defer { finish(now) }
             let value = try await compute()
-            latest = (value, now)
+            if latest.map({ $0.at < now }) ?? true { latest = (value, now) }
             return value
         }
-        current = (task, now)
+        current = (task, now, true)
         return task
+    }
+
+    private func finish(_ startedAt: BootInstant) {
+        if current?.startedAt == startedAt { current?.isRunning = false }
     }
 }

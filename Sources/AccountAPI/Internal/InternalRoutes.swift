@@ -1,7 +1,7 @@
 package import HTTPServer
 import JSON
 
-/// The routes of the internal listener: tokens for services, and the state of the process.
+/// The routes of the internal listener: tokens for services, the state of the process, and the status page.
 package struct InternalRoutes: Sendable {
     /// The machines that can reach the listener; they decide which routes need a credential.
     package enum Exposure: Hashable, Sendable {

@@ -11,6 +11,9 @@ package import Store
 ///
 /// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
+    /// The age of observations up to which the process is not observed again.
+    private static let recentAge: Duration = .seconds(30)
+
     private let database: DatabaseReadiness
     private let engine: RefreshEngine
     private let statistics: CachedResult<GrantStatistics>
@@ -173,17 +176,19 @@ package struct MonitoringHandler: Sendable {
         database.problem == nil ? await lastObservations.value(within: limit) : await lastObservations.latestValue()
     }
 
-    /// Returns the last judgement without waiting.
+    /// Returns the judgement of the last observations without waiting.
     ///
-    /// If the database cannot be used, or the process has a concern and no judgement is recent, it judges the process
-    /// alone.
+    /// If they are not recent, the process is observed again. If the database cannot be used, or there are none and the
+    /// process has a concern, it judges the process alone.
     func currentJudgement() async -> Judgement? {
-        let last = await lastObservations.latestValue().map { Judgement($0) }
-        if let last, database.problem == nil { return last }
+        let last = await lastObservations.latestValue()
+        if let last, database.problem == nil {
+            return Judgement(time.now - last.at < Self.recentAge ? last : last.with(await observations()))
+        }
         var observed = Observations(at: time.now)
         observed.process = await observations()
         let own = Judgement(observed)
-        return own.isWell ? last : own
+        return own.isWell ? last.map { Judgement($0) } : own
     }
 
     /// Returns the code of the database's problem; `nil` without one.
@@ -236,5 +241,17 @@ package struct MonitoringHandler: Sendable {
 
     private static func oldestOverdue(_ statistics: GrantStatistics, at now: Timestamp) -> Duration {
         statistics.oldestDueAt.map { max(.zero, now - $0) } ?? .zero
+    }
+}
+
+extension Observations {
+    /// Returns these observations with newer ones of the process, and with the alarms that only the database knows.
+    fileprivate func with(_ process: ProcessObservations) -> Observations {
+        var observed = self
+        observed.process = process
+        observed.process.alarms += self.process.alarms.filter { alarm in
+            !process.alarms.contains { $0.kind == alarm.kind && $0.client == alarm.client }
+        }
+        return observed
     }
 }

@@ -1,6 +1,6 @@
 import Store
 
-/// A service of the user's backend that may get access tokens.
+/// An entry of the services file: a service that gets tokens, or an operator who looks up users.
 package struct Service: Hashable, Sendable {
     /// The users or the scopes that a service may have.
     package enum Allowance: Hashable, Sendable {

@@ -5,7 +5,8 @@ private import Synchronization
 /// The current services by credential.
 ///
 /// Credentials are long and random, so a plain hash protects them against guessing. They are found by that hash, which
-/// a caller cannot choose, so the time of a look-up does not reveal existing ones.
+/// a caller cannot choose, so the time of a look-up does not reveal existing ones. With HTTP Basic a service is found
+/// by its name, which is not secret.
 package final class ServiceDirectory: Sendable {
     private let list: Mutex<ServiceList>
 

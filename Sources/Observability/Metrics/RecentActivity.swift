@@ -9,29 +9,29 @@ package final class RecentActivity: Sendable {
         /// The tries without a success, whatever the reason.
         package var failed = 0
         /// The longest time from a due time to its try.
-        package var latestBy: Duration = .zero
+        package var longestLateness: Duration = .zero
 
-        package init(refreshed: Int = 0, failed: Int = 0, latestBy: Duration = .zero) {
+        package init(refreshed: Int = 0, failed: Int = 0, longestLateness: Duration = .zero) {
             self.refreshed = refreshed
             self.failed = failed
-            self.latestBy = latestBy
+            self.longestLateness = longestLateness
         }
     }
 
     /// The number of minutes.
-    package static let length = 60
+    package static let minuteCount = 60
 
     private struct State {
-        /// A ring: the minute `n` since boot is at `n % length`.
-        var minutes = [Minute](repeating: Minute(), count: length)
+        /// A ring: the minute `n` since boot is at `n % minuteCount`.
+        var minutes = [Minute](repeating: Minute(), count: minuteCount)
         /// The latest minute since boot that the ring has.
         var latest: Int64
 
         /// Empties the minutes that have begun since the latest one: at most all, however long the machine slept.
         mutating func advance(to minute: Int64) {
             guard minute > latest else { return }
-            for next in max(latest + 1, minute - Int64(length) + 1)...minute {
-                minutes[Int(next % Int64(length))] = Minute()
+            for next in max(latest + 1, minute - Int64(minuteCount) + 1)...minute {
+                minutes[Int(next % Int64(minuteCount))] = Minute()
             }
             latest = minute
         }
@@ -51,15 +51,15 @@ package final class RecentActivity: Sendable {
         var batch = Minute()
         for index in refreshes.indices {
             if refreshes[index].outcome == .refreshed { batch.refreshed += 1 } else { batch.failed += 1 }
-            batch.latestBy = max(batch.latestBy, refreshes[index].lateness)
+            batch.longestLateness = max(batch.longestLateness, refreshes[index].lateness)
         }
         let now = Self.minute(time.sinceBoot)
         state.withLock { [batch] state in
             state.advance(to: now)
-            let index = Int(state.latest % Int64(Self.length))
+            let index = Int(state.latest % Int64(Self.minuteCount))
             state.minutes[index].refreshed += batch.refreshed
             state.minutes[index].failed += batch.failed
-            state.minutes[index].latestBy = max(state.minutes[index].latestBy, batch.latestBy)
+            state.minutes[index].longestLateness = max(state.minutes[index].longestLateness, batch.longestLateness)
         }
     }
 
@@ -68,7 +68,7 @@ package final class RecentActivity: Sendable {
         let now = Self.minute(time.sinceBoot)
         return state.withLock { state in
             state.advance(to: now)
-            let next = Int(state.latest % Int64(Self.length)) + 1
+            let next = Int(state.latest % Int64(Self.minuteCount)) + 1
             return Array(state.minutes[next...] + state.minutes[..<next])
         }
     }

@@ -108,7 +108,7 @@ extension CommandFailure {
     private static func emptying(_ target: DatabaseLocation) -> String {
         switch target {
         case .file(let path):
-            "rm -f -- \(["", "-wal", "-shm"].map { (path + $0).shellWord }.joined(separator: " ")) \(path.shellWord)-leases-*"
+            "rm -f -- \(["", "-wal", "-shm", ".reserve"].map { (path + $0).shellWord }.joined(separator: " ")) \(path.shellWord)-leases-*"
         case .server(let address): "psql \(address.url.shellWord) -c 'DROP SCHEMA refresh_worker CASCADE'"
         }
     }

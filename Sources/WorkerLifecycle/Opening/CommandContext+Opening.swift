@@ -58,7 +58,8 @@ extension CommandContext {
 
     /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
     ///
-    /// A missing file of which others are left is neither created nor taken for one that was never there.
+    /// It throws if the SQLite file is missing but other files of it exist: the database was lost, and an empty one
+    /// must not replace it.
     package func open(
         _ location: DatabaseLocation,
         time: any TimeSource,

@@ -60,6 +60,20 @@ package struct FileStatus: Equatable, Sendable {
         return unsafe String(cString: resolved)
     }
 
+    /// Returns the path that symbolic links lead to; nothing has to exist there.
+    package static func linkedPath(_ path: String) -> String {
+        var path = path
+        // As many as the kernel follows.
+        for _ in 0..<40 {
+            var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let length = unsafe readlink(path, &target, target.count)
+            guard length > 0 else { break }
+            let text = String(decoding: target[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            path = text.hasPrefix("/") ? text : "\(folder(of: path))/\(text)"
+        }
+        return path
+    }
+
     package static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
     package static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }

@@ -6,23 +6,29 @@ import WorkerConfiguration
 /// If the database itself is missing, they show that there was one: it was deleted or moved, or a file system is not
 /// mounted over this folder.
 package enum LeftoverFiles {
-    private static let endings = ["-wal", "-shm", ".reserve"]
-    private static let infixes = ["-leases-", ".unsaved-", ".writing-", ".set-aside-"]
+    /// The ends of names such as `grants.sqlite-wal`.
+    private static let suffixes = ["-wal", "-shm", ".reserve"]
+    /// The middles of names such as `grants.sqlite-leases-4fd…`.
+    private static let suffixBeginnings = ["-leases-", ".unsaved-", ".writing-", ".set-aside-"]
 
     /// Returns those of the names in a folder that belong to the database of this name.
     static func names(ofDatabase database: String, among names: [String]) -> [String] {
         names.filter { name in
             guard name.hasPrefix(database) else { return false }
             let rest = String(name.dropFirst(database.count))
-            return endings.contains(rest) || infixes.contains { rest.hasPrefix($0) }
+            return suffixes.contains(rest) || suffixBeginnings.contains { rest.hasPrefix($0) }
         }
     }
 
     /// Returns the names of the files beside a database that does not exist; none beside one that does.
     package static func besideMissing(_ path: String) throws(SystemCallError) -> [String] {
         guard try FileStatus.of(path) == nil else { return [] }
+        // SQLite keeps the other files beside the file that a link names.
+        let path = FileStatus.linkedPath(path)
         let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-        return names(ofDatabase: name, among: try SpillFile.names(in: FileStatus.folder(of: path)))
+        let found = names(ofDatabase: name, among: try SpillFile.names(in: FileStatus.folder(of: path)))
+        // Another process may have created the database since.
+        return try FileStatus.of(path) == nil ? found : []
     }
 
     /// The problem of a missing database with leftovers.

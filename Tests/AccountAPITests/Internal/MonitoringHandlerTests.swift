@@ -1,4 +1,3 @@
-import AccountAPI
 import Clocks
 import GoogleOAuth
 import HTTPServer
@@ -6,7 +5,10 @@ import JSON
 import Judgement
 import Observability
 import Store
+import TestSupport
 import Testing
+
+@testable import AccountAPI
 
 @Suite("Health, readiness, status and metrics", .timeLimit(.minutes(10)))
 struct MonitoringHandlerTests {
@@ -66,6 +68,21 @@ struct MonitoringHandlerTests {
         #expect(response.status == 200)
         let client = try #require(response["clients"]?.array?.first)
         #expect(client["client_id"]?.string == "client" && client["breaker"]?.string == "open")
+    }
+
+    @Test("An alarm of this process is a concern, even if the last observations are older")
+    func alarmAfterObservations() async throws {
+        let fixture = try VendingFixture()
+        try await fixture.add(accessToken: nil)
+        var observed = Observations.well
+        observed.at = fixture.time.now
+        let monitoring = await monitoring(fixture, observed: observed)
+        try await poll { await monitoring.currentJudgement()?.isWell == true }
+        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        _ = await fixture.send()
+        #expect(await monitoring.currentJudgement()?.concerns.map(\.kind) == [])
+        fixture.time.advance(by: .seconds(30))
+        #expect(await monitoring.currentJudgement()?.concerns.map(\.kind) == ["client_fault"])
     }
 
     @Test("Without its database it is not ready, and the metrics say that it is down")

@@ -6,6 +6,7 @@ import Observability
 import StatusPage
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import AccountAPI
@@ -56,7 +57,7 @@ struct StatusPageHandlerTests {
         #expect(contents.clients.map(\.id) == ["client"])
         #expect(contents.clients.first?.ceiling == 12.5)
         #expect(contents.clients.first?.breakerReason == "invalid_client")
-        #expect(contents.activity.count == RecentActivity.length)
+        #expect(contents.activity.count == RecentActivity.minuteCount)
         #expect(contents.lookup == nil)
     }
 
@@ -100,7 +101,7 @@ struct StatusPageHandlerTests {
         fixture.time.advance(by: .seconds(10))
         await database.check()
         #expect(await page.contents().grants?.grants == 0)
-        while asked.withLock({ $0 }) < 2 { await Task.yield() }
+        try await poll { asked.withLock { $0 } == 2 }
         fixture.time.advance(by: .seconds(40))
         await database.check()
         // After a longer time the page waits for new ones.

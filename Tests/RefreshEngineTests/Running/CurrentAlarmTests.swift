@@ -72,4 +72,16 @@ struct CurrentAlarmTests {
         }
         #expect(lines.of("alarm").count == 3, "five minutes have passed")
     }
+
+    @Test("A trouble that begins again within five minutes, and stays, is logged after them")
+    func renewedAndStaying() {
+        log.reportKeyRingProblem(.keyRingRefused, "first")
+        time.advance(by: .seconds(100))
+        log.end([.keyRingRefused])
+        for seconds in [100, 110, 90] {
+            time.advance(by: .seconds(seconds))
+            log.reportKeyRingProblem(.keyRingRefused, "after \(seconds)")
+        }
+        #expect(lines.of("alarm").count == 2, "once, at the first report after five minutes")
+    }
 }

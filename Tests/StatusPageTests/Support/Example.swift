@@ -21,7 +21,7 @@ enum Example {
         )
         contents.judgement = Judgement(Observations(at: now))
         contents.grants = statistics([:])
-        contents.activity = Array(repeating: RecentActivity.Minute(), count: RecentActivity.length)
+        contents.activity = Array(repeating: RecentActivity.Minute(), count: RecentActivity.minuteCount)
         contents.workers = []
         return contents
     }
@@ -31,7 +31,7 @@ enum Example {
         var contents = StatusPageContents(at: now, worker: text, version: text, startedAt: now, phase: text)
         contents.judgement = judgement(client: text, text: text)
         contents.grants = statistics([.active: 5, .retrying: 1])
-        contents.activity = [RecentActivity.Minute(refreshed: 1, failed: 2, latestBy: .seconds(3))]
+        contents.activity = [RecentActivity.Minute(refreshed: 1, failed: 2, longestLateness: .seconds(3))]
         contents.clients = [
             StatusPageContents.Client(
                 id: text,

@@ -5,7 +5,7 @@ package import Observability
 package import RefreshEngine
 import StatusPage
 
-/// Makes the status page from memory: a request never waits for a count.
+/// Makes the status page from the last counts; a request waits at most ``longestWait`` for newer ones.
 package struct StatusPageHandler: Sendable {
     /// The wait for counts if the last ones are not recent: the page must come soon when the database does not answer.
     static let longestWait: Duration = .milliseconds(50)

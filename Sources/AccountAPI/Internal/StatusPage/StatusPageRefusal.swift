@@ -5,7 +5,7 @@ enum StatusPageRefusal: Error, Hashable, Sendable {
     case unauthorized
     case notOperator
     /// The operator may not look up this user.
-    case user
+    case userNotAllowed
     case invalidUser(String)
     /// The worker has no services file.
     case noServices
@@ -18,7 +18,7 @@ enum StatusPageRefusal: Error, Hashable, Sendable {
         switch self {
         case .invalidUser: 400
         case .unauthorized: 401
-        case .notOperator, .user: 403
+        case .notOperator, .userNotAllowed: 403
         case .noServices, .storeUnavailable, .auditUnavailable: 503
         }
     }
@@ -26,7 +26,7 @@ enum StatusPageRefusal: Error, Hashable, Sendable {
     var code: String {
         switch self {
         case .unauthorized: "unauthorized"
-        case .notOperator, .user: "forbidden"
+        case .notOperator, .userNotAllowed: "forbidden"
         case .invalidUser: "invalid_request"
         case .noServices: "no_services"
         case .storeUnavailable: "store_unavailable"
@@ -38,7 +38,7 @@ enum StatusPageRefusal: Error, Hashable, Sendable {
         switch self {
         case .unauthorized: "the name and the credential of a service are needed"
         case .notOperator: #"this service may not look up users: its entry in the services file needs "operator": true"#
-        case .user: #"this service may not look up this user: see "users" of its entry in the services file"#
+        case .userNotAllowed: #"this service may not look up this user: see "users" of its entry in the services file"#
         case .invalidUser(let problem): problem
         case .noServices: "this worker cannot look up users: it has no --services-file, which lists the operators"
         case .storeUnavailable: "the database cannot be read now"

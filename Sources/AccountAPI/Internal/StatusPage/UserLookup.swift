@@ -41,7 +41,7 @@ package struct UserLookup: Sendable {
             guard service.isOperator else { throw .notOperator }
             let user = try Self.user(in: request.query)
             // Before the store is read, so that an operator does not learn anything about other users.
-            guard service.users.covers(user) else { throw .user }
+            guard service.users.covers(user) else { throw .userNotAllowed }
             return try await lookup(user, for: service)
         } catch {
             record(error.code, service, nil)
