@@ -196,7 +196,7 @@ struct LineWriterTests {
         let writer = try LineWriter(to: .descriptor(pipe.writer), time: time, diagnostics: diagnostics.log)
         writer.write(numbered(1))
         #expect(await writer.flush(within: .seconds(120)))
-        close(pipe.reader)
+        try await pipe.closeReader()
         for number in 0..<3 { writer.write(numbered(number)) }
         #expect(await writer.flush(within: .seconds(120)))
         #expect(writer.droppedLines == 3)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A pipe whose ends a test opens and closes itself.
 struct TestPipe {
@@ -24,6 +25,17 @@ struct TestPipe {
     /// 1031 is `F_SETPIPE_SZ` (https://man7.org/linux/man-pages/man2/F_GETPIPE_SZ.2const.html), which the Glibc module
     /// does not export.
     func shrink(toPages pages: Int32 = 1) -> Int { Int(fcntl(writer, 1031, pages * 4096)) }
+
+    /// Closes the reader and waits until no other process has a copy of it.
+    ///
+    /// A process that another test starts has all descriptors until it executes its program.
+    func closeReader() async throws {
+        close(reader)
+        try await poll(until: {
+            var writable = pollfd(fd: writer, events: Int16(POLLOUT), revents: 0)
+            return Glibc.poll(&writable, 1, 0) == 1 && writable.revents & Int16(POLLERR) != 0
+        })
+    }
 
     /// Reads the available bytes without waiting for more.
     func readAvailable() -> String {
