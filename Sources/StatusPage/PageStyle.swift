@@ -92,7 +92,7 @@ enum PageStyle {
         th, td { padding: .375rem .75rem .375rem 0; border-top: 1px solid var(--line); text-align: left;
           vertical-align: top; }
         th { font-weight: inherit; }
-        thead th { border-top: 0; color: var(--muted); font-size: .875rem; }
+        thead th { border-top: 0; overflow-wrap: normal; color: var(--muted); font-size: .875rem; }
         th code, td code { overflow-wrap: break-word; }
         .number { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
         dl { display: grid; grid-template-columns: 9rem 1fr; gap: .25rem 1rem; margin-bottom: 1rem; }

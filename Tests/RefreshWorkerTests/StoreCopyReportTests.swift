@@ -9,9 +9,9 @@ struct StoreCopyReportTests {
     @Test(
         "A command to copy quotes the target for a shell",
         arguments: [
-            ("/v/a.sqlite", "rm -f -- /v/a.sqlite /v/a.sqlite-wal /v/a.sqlite-shm /v/a.sqlite.reserve /v/a.sqlite-leases-*"),
+            ("/v/g.db", "rm -f -- /v/g.db /v/g.db-wal /v/g.db-shm /v/g.db.reserve /v/g.db-leases-*"),
             ("a b", "rm -f -- 'a b' 'a b-wal' 'a b-shm' 'a b.reserve' 'a b'-leases-*"),
-            ("it's;x", #"rm -f -- 'it'\''s;x' 'it'\''s;x-wal' 'it'\''s;x-shm' 'it'\''s;x.reserve' 'it'\''s;x'-leases-*"#),
+            ("i';x", #"rm -f -- 'i'\'';x' 'i'\'';x-wal' 'i'\'';x-shm' 'i'\'';x.reserve' 'i'\'';x'-leases-*"#),
             ("-rf", "rm -f -- -rf -rf-wal -rf-shm -rf.reserve -rf-leases-*"),
             ("postgres://w@h:1/g", "psql postgres://w@h:1/g -c 'DROP SCHEMA refresh_worker CASCADE'"),
             ("postgres://h/g?sslmode=require", "psql 'postgres://h/g?sslmode=require' -c 'DROP SCHEMA"),

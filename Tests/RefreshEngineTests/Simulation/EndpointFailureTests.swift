@@ -22,7 +22,7 @@ struct EndpointFailureTests {
         await fixture.run(engine, for: .seconds(15 * 60 - 60), grain: .seconds(4))
         #expect(try await fixture.states() == [.active: 100])
         #expect(fixture.google.accountsWithoutToken().isEmpty)
-        #expect(fixture.lines.of("alarm").isEmpty)
+        #expect(fixture.lines.of("alarm").map { $0["kind"] } == ["grants_in_doubt"], "no other alarm")
     }
 
     @Test("Revocations within a wave are confirmed after its end, each once")
