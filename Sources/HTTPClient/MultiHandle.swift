@@ -75,6 +75,15 @@ final class MultiHandle: @unchecked Sendable {
         try check(unsafe curl_multi_perform(multi, &running))
     }
 
+    /// Returns whether a socket of a transfer is ready, without waiting.
+    ///
+    /// `curl_multi_poll` would take a wake-up for which the next ``wait(milliseconds:for:)`` must return.
+    func hasReadySocket() throws(HTTPFailure) -> Bool {
+        var ready: Int32 = 0
+        try check(unsafe curl_multi_wait(multi, nil, 0, 0, &ready))
+        return ready > 0
+    }
+
     /// Waits for a socket of libcurl's or of the array, one of libcurl's timers, ``wakeUp()`` or the limit.
     func wait(milliseconds limit: Int32, for sockets: inout [curl_waitfd]) throws(HTTPFailure) {
         try check(unsafe curl_multi_poll(multi, &sockets, UInt32(sockets.count), limit, nil))

@@ -12,6 +12,9 @@ final class TransferLoop {
     /// It bounds the delay after the machine slept, and shows a watchdog that the loop runs.
     private static let longestWait = Duration.seconds(1)
 
+    /// The limit of reads before requests end: a server that floods the client must not keep it from the others.
+    private static let mostReads = 64
+
     private let commands: TransferCommands
     private let multi: MultiHandle
     private let configuration: HTTPClient.Configuration
@@ -152,6 +155,7 @@ final class TransferLoop {
         var failure: HTTPFailure?
         do throws(HTTPFailure) {
             try multi.perform()
+            if !cancelled.isEmpty || queue.hasExpired(at: now) { try readWaitingResponses() }
         } catch {
             failure = error
         }
@@ -174,6 +178,15 @@ final class TransferLoop {
         counters.rounds += 1
         completeEnded()
         wait(failure)
+    }
+
+    /// Lets libcurl read the responses that have arrived, before requests end: in each round it reads at most one TLS
+    /// record of a connection, and a response has several.
+    private func readWaitingResponses() throws(HTTPFailure) {
+        for _ in 0..<Self.mostReads {
+            guard try multi.hasReadySocket() else { return }
+            try multi.perform()
+        }
     }
 
     private func wait(_ failure: HTTPFailure?) {
