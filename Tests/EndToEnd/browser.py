@@ -39,7 +39,7 @@ def tab(browser, scheme="light", size=WIDE, may_complain=False, **options):
     page.on("console", lambda message: page.complaints.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: page.complaints.append(f"{error}"))
     page.on("dialog", lambda dialog: page.complaints.append(f"dialog: {dialog.message}"))
-    page.expose_function("complain", page.complaints.append)
+    page.expose_function("complain", lambda text: page.complaints.append(text))
     page.add_init_script(REPORT_VIOLATIONS)
     try:
         yield page
