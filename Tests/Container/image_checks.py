@@ -101,7 +101,7 @@ def stop(it):
 
 @check("a worker that waits for its database ends at the first SIGTERM")
 def stop_while_waiting(it):
-    with another(it, "--env", "REFRESH_WORKER_DATABASE=postgres://nobody@127.0.0.1:1/none", "--env",
+    with another(it, "--env", "REFRESH_WORKER_DATABASE=postgres://worker@127.0.0.1:1/none", "--env",
                  f"GOOGLE_CLIENT_ID={CLIENT}", "--volume", "refresh-worker-keys:/etc/refresh-worker") as name:
         wait_for(lambda: "waiting for the database" in it.engine.logs(name), 30,
                  lambda: "it waits for the database: " + it.engine.logs(name))

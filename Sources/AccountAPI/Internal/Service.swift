@@ -23,7 +23,7 @@ package struct Service: Hashable, Sendable {
     /// The SHA-256 of the service's credential.
     let credentialHash: [UInt8]
     package let scopes: Allowance
-    /// The users whose tokens it may have, and whom it may look up if it is an operator.
+    /// The users whose tokens it may have; an operator may look up the same users.
     package let users: Allowance
     /// `true` if it may look up users on the status page.
     package let isOperator: Bool
