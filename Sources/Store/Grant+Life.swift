@@ -135,6 +135,16 @@ extension Grant {
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
     }
 
+    /// Brings a grant from a restored backup to the version that a later request was sent with.
+    ///
+    /// The request shows that the user was connected then, so a revocation from before it is not wanted any more.
+    package mutating func advance(to generation: Int64, refreshToken: RefreshToken, clientID: String) {
+        self.generation = generation
+        self.refreshToken = refreshToken
+        self.clientID = clientID
+        revocationAskedAt = nil
+    }
+
     /// Records that the rotated refresh token of this claim's answer is stored.
     package mutating func recordRotation(by claim: Int64) {
         rotationClaims.insert(claim)

@@ -32,6 +32,15 @@ package struct DecisionContext: Sendable {
     /// `true` while the lease of the result's claim is stored: no other worker has claimed the grant since.
     var holdsLease: Bool { grant.lease?.claim == result.attempt.claim }
 
+    /// `true` if the request was sent with the current version of the refresh token.
+    ///
+    /// After a restore a user who signs in again can get a number that an earlier token had, so tokens are compared too.
+    var isCurrent: Bool {
+        let attempt = result.attempt
+        return grant.generation == attempt.generation
+            && (attempt.refreshToken == nil || !result.answer.containsTokens || grant.holds(attempt.refreshToken))
+    }
+
     /// Returns the health with one more answer that shows if the grant's token is alive.
     ///
     /// Grants that never worked do not count, so that dead tokens which strangers bring cannot look like a wave.

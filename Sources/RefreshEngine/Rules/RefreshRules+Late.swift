@@ -1,5 +1,44 @@
+import Clocks
 import Observability
 import Store
+
+extension StoreTransaction {
+    /// Returns the grant that a result is about, as the rules decide about it.
+    ///
+    /// A stored version below the one that was sent shows that the database is a restored backup. Its refresh token was
+    /// replaced by the one that was sent, so the result continues from there. Example: the backup has version 3. The
+    /// worker has sent version 6 and got version 7, which is now the only token that works.
+    ///
+    /// What happened after the answer is newer than it, in spite of the lower version: the user signed in again or
+    /// disconnected, or the stored token has worked.
+    func grant(for result: RefreshResult) throws -> Grant? {
+        let attempt = result.attempt
+        guard var grant = try grant(attempt.grant) else { return nil }
+        guard result.answer.containsTokens, let sent = attempt.refreshToken ?? result.rotated,
+            grant.generation < attempt.generation
+                || grant.generation == attempt.generation && attempt.refreshToken != nil && !grant.holds(sent),
+            grant.reason != .userDeleted, let answeredAt = result.answeredAt,
+            try [lastConnection(of: grant.id), grant.lastSuccessAt, grant.endedByUserAt]
+                .allSatisfy({ $0.map { $0 <= answeredAt } ?? true })
+        else { return grant }
+        grant.advance(to: attempt.generation, refreshToken: sent, clientID: attempt.clientID)
+        return grant
+    }
+}
+
+extension RefreshResult {
+    /// The time of an answer with tokens, or the last known time before it.
+    fileprivate var answeredAt: Timestamp? {
+        guard case .granted(let tokens) = answer else { return attempt.lastAttemptAt }
+        return tokens.accessToken.obtainedAt
+    }
+}
+
+extension Grant {
+    fileprivate var endedByUserAt: Timestamp? {
+        wasEndedByUser || revocationAskedAt != nil ? lastAttemptAt ?? since : nil
+    }
+}
 
 /// The rules about answers that arrive after their grant has changed.
 extension RefreshRules {

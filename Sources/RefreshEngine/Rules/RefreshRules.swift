@@ -40,7 +40,7 @@ package struct RefreshRules: Sendable {
         let effect = applyToClient(&context)
         let holdsLease = context.holdsLease
         if holdsLease { context.grant.setLease(nil) }
-        let isCurrent = context.grant.generation == context.result.attempt.generation
+        let isCurrent = context.isCurrent
         // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
         if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 

@@ -28,8 +28,14 @@ extension ResultCommitter {
         let claimed = entry.refresh.grant
         var decision = decide(claimed)
         if try !transaction.store(decision, replacing: claimed, at: now) {
-            guard let grant = try transaction.grant(claimed.id) else {
-                return CommittedResult(result: result, decision: RefreshDecision(.void, grant: nil, health: health))
+            guard let grant = try transaction.grant(for: result) else {
+                let decision = RefreshDecision(
+                    .void,
+                    grant: nil,
+                    health: health,
+                    alarm: result.answer.containsTokens ? Self.missingGrantAlarm(result.attempt) : nil
+                )
+                return CommittedResult(result: result, decision: decision)
             }
             decision = decide(grant)
             try transaction.store(decision, at: now)
@@ -40,6 +46,17 @@ extension ResultCommitter {
             ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
         if let effect = cache.takeEffect(of: client) { decision.add(effect) }
         return CommittedResult(result: result, decision: consume decision, recalled: recalled)
+    }
+
+    private static func missingGrantAlarm(_ attempt: RefreshAttempt) -> Alarm {
+        Alarm(
+            kind: .rotatedTokensDropped,
+            clientID: attempt.clientID,
+            text: """
+                grant \(attempt.grant) is not in the database any more, as after the restore of a backup: its new tokens \
+                are kept in a spill file (docs/spill-file.md)
+                """
+        )
     }
 
     /// Recalls the grants that the answers of a wave ended before the wave was recognised.

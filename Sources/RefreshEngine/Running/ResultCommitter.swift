@@ -151,21 +151,25 @@ actor ResultCommitter {
     }
 
     /// Writes answers with tokens to the spill file, and delivers all as not stored.
+    private func saveUnstored(_ batch: [ReadResult]) async {
+        await save(batch.map(\.report.result))
+        deliverInOrder(batch.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
+    }
+
+    /// Writes answers with tokens to the spill file.
     ///
     /// Google would give every other answer again to the next request.
-    private func saveUnstored(_ batch: [ReadResult]) async {
-        let results = batch.map(\.report.result).filter(\.answer.containsTokens)
+    private func save(_ results: [RefreshResult]) async {
+        let results = results.filter(\.answer.containsTokens)
         unstored.lost += results.count
-        if let spill, !results.isEmpty {
-            do {
-                try await spill.save(results)
-                unstored.lost -= results.count
-                unstored.spilled += results.count
-            } catch {
-                onFailure(error, results.count)
-            }
+        guard let spill, !results.isEmpty else { return }
+        do {
+            try await spill.save(results)
+            unstored.lost -= results.count
+            unstored.spilled += results.count
+        } catch {
+            onFailure(error, results.count)
         }
-        deliverInOrder(batch.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
     }
 
     private func writeAll() async {
@@ -242,6 +246,8 @@ actor ResultCommitter {
                 shared.withLock { $0.failingSince = nil }
                 if hasFailed.load(ordering: .relaxed) { hasFailed.store(false, ordering: .relaxed) }
                 guard endWriting(of: batch) else { return }
+                // The database is a restored backup that lacks these grants, and a later one might have them.
+                await save(committed.filter { $0.decision.grant == nil }.map(\.result))
                 deliverInOrder(
                     zip(batch, committed).map { entry, result in
                         FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: result)

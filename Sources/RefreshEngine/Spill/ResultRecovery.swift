@@ -56,7 +56,7 @@ package struct ResultRecovery: Sendable {
             try transaction.willRead(grants: results.map(\.attempt.grant), healthOf: [])
             var summary = Summary()
             for (result, unit) in zip(results, units) {
-                guard let grant = try transaction.grant(result.attempt.grant) else {
+                guard let grant = try transaction.grant(for: result) else {
                     summary.unknown += 1
                     continue
                 }

@@ -15,6 +15,10 @@ extension CommandContext {
         let progress = TerminalProgress(to: .error)
         let store = try await openFile(database, time: time)
         try await Self.using(store) {
+            // The results of a spill file hold tokens that are newer than those in the database.
+            if try await store.movedTo == nil {
+                try await recoverResults(into: store, of: .file(database), use: .changing)
+            }
             defer { progress.clear() }
             do {
                 try await store.backup(to: file) { step in

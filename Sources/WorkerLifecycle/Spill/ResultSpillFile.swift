@@ -23,6 +23,7 @@ package final class ResultSpillFile: ResultSpill {
     private struct Current {
         let file: SpillFile
         var end = 0
+        var count = 0
         /// `true` once the file durably has the name of a spill file.
         var isNamed = false
     }
@@ -40,7 +41,7 @@ package final class ResultSpillFile: ResultSpill {
         let sealed = try results.compactMap { result in try SpilledResult.seal(result, with: vault) }
         try await queue.run { [self] in
             do {
-                try write(SpillFormat.bytes(of: sealed))
+                try write(sealed)
             } catch {
                 throw SpillFileError(
                     """
@@ -56,13 +57,14 @@ package final class ResultSpillFile: ResultSpill {
     ///
     /// After a failure the file stays open: the worker tries once more for its next batch. A batch that was not written
     /// is overwritten. One that was written stays, though it counts as lost: only the file's name was missing.
-    private func write(_ bytes: [UInt8]) throws {
+    private func write(_ results: [SealedSecret]) throws {
         try current.withLock { current in
             var state = try current ?? Current(file: begin())
             defer { current = state }
-            let added = state.end == 0 ? SpillFormat.head + bytes : bytes
-            try state.file.write(added, at: state.end)
+            let added = (state.end == 0 ? SpillFormat.head : []) + SpillFormat.bytes(of: results)
+            try state.file.write(added + SpillFormat.end(after: state.count + results.count), at: state.end)
             state.end += added.count
+            state.count += results.count
             guard !state.isNamed else { return }
             try state.file.rename(to: location.unsaved(by: worker))
             state.isNamed = true

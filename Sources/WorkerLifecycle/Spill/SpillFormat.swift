@@ -1,11 +1,15 @@
 package import Secrets
 
-/// The format of a spill file: a first line, then sealed results, each after its length in four bytes.
+/// The format of a spill file: a first line, sealed results, each after its length in four bytes, and the end.
 ///
-/// A length of zero ends the file, so that it can be written into space that was reserved before.
+/// The end is a length of zero, the number of results and a last line. Without it, a part of the file is missing. What
+/// follows it does not count, so that the file can be written into space that was reserved before.
 package enum SpillFormat {
-    static let head = Array("refresh-worker results 1\n".utf8)
-    private static let longestResult = 1 << 20
+    static let head = Array("refresh-worker results 2\n".utf8)
+    /// The first line of earlier versions of this program, which wrote only the zero at the end.
+    private static let headWithoutEnd = Array("refresh-worker results 1\n".utf8)
+    private static let lastLine = Array("end\n".utf8)
+    private static let maximumResultLength = 1 << 20
 
     /// The content of a file.
     package struct Content: Equatable {
@@ -15,41 +19,40 @@ package enum SpillFormat {
     }
 
     static func bytes(of results: [SealedSecret]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for result in results {
-            let count = UInt32(result.bytes.count)
-            bytes += [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
-            bytes += result.bytes
-        }
-        return bytes
+        results.flatMap { number($0.bytes.count) + $0.bytes }
+    }
+
+    static func end(after count: Int) -> [UInt8] {
+        number(0) + number(count) + lastLine
+    }
+
+    private static func number(_ value: Int) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
     }
 
     package static func read(_ bytes: [UInt8]) -> Content {
         var content = Content()
-        guard bytes.starts(with: head) else {
+        let hasEnd = bytes.starts(with: head)
+        guard hasEnd || bytes.starts(with: headWithoutEnd) else {
             // Reserved space that is still empty.
             content.isDamaged = bytes.contains { $0 != 0 }
             return content
         }
         var rest = bytes.dropFirst(head.count)
-        while !rest.isEmpty {
+        var count = 0
+        while rest.count >= 4 {
             let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-            guard rest.count >= 4, length > 0 else {
-                content.isDamaged = content.isDamaged || rest.contains { $0 != 0 }
-                return content
-            }
-            rest = rest.dropFirst(4)
-            guard length <= longestResult, length <= rest.count else {
-                content.isDamaged = true
-                return content
-            }
+            guard length > 0, length <= min(maximumResultLength, rest.count - 4) else { break }
             do throws(SealError) {
-                content.results.append(try SealedSecret(bytes: Array(rest.prefix(length))))
+                content.results.append(try SealedSecret(bytes: Array(rest.dropFirst(4).prefix(length))))
             } catch {
                 content.isDamaged = true
             }
-            rest = rest.dropFirst(length)
+            rest = rest.dropFirst(4 + length)
+            count += 1
         }
+        let isComplete = hasEnd ? rest.starts(with: end(after: count)) : rest.allSatisfy { $0 == 0 }
+        content.isDamaged = content.isDamaged || !isComplete
         return content
     }
 }

@@ -92,7 +92,7 @@ package struct SpillRecovery: Sendable {
             )
         }
         var results: [RefreshResult] = []
-        var reason = content.isDamaged ? "it is damaged, or not a spill file" : nil
+        var reason = content.isDamaged ? "it is damaged or incomplete, or not a spill file" : nil
         for sealed in content.results {
             do {
                 results.append(try SpilledResult.open(sealed, with: vault))
@@ -107,8 +107,10 @@ package struct SpillRecovery: Sendable {
             random: context.random
         )
         let summary = try await recovery.recover(results)
-        if !results.isEmpty, summary.unknown == results.count {
-            reason = reason ?? "its grants are not in this database"
+        if summary.unknown > 0 {
+            reason =
+                reason
+                ?? "\(summary.unknown) of its \(results.count) grants are not in this database: it is another one, or an older backup"
         }
         return reason.map { .incomplete(summary, reason: $0) } ?? .recovered(summary)
     }

@@ -1,5 +1,6 @@
 import Clocks
 import GoogleOAuth
+import Observability
 import Secrets
 import Store
 import Synchronization
@@ -238,6 +239,41 @@ struct ResultCommitterTests {
         #expect(await fixture.nextFinished().committed == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
+    }
+
+    @Test("Tokens of a grant that a restored backup lacks go to the spill, and raise an alarm")
+    func missingGrant() async throws {
+        let spill = MemorySpill()
+        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time, spill: spill)
+        fixture.committer.add(try pending(1))
+        #expect(await fixture.nextFinished().committed?.decision.alarm == nil)
+        fixture.committer.add(try pending(2, answer: try Sample.granted()))
+        #expect(await fixture.nextFinished().committed?.decision.alarm?.kind == .rotatedTokensDropped)
+        #expect(spill.saved.map(\.attempt.grant.rawValue) == [2])
+        #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
+    }
+
+    @Test("A result that waited is stored in a restored backup, whose version of the token is lower")
+    func restoredBackup() async throws {
+        let memory = InMemoryStore(timeSource: time)
+        let (backup, events) = Grant.connected(
+            id: GrantID(rawValue: 1),
+            userID: "user 1",
+            incoming: IncomingTokens(clientID: "client", refreshToken: try Sample.refreshToken("of the backup")),
+            dueAt: start,
+            at: start
+        )
+        try await memory.transact { transaction in
+            try transaction.insert(backup)
+            for event in events { try transaction.record(event) }
+        }
+        let fixture = ResultCommitterFixture(memory, time: time)
+        // The claimed grant has version 3.
+        fixture.committer.add(try pending(1, answer: try Sample.granted(rotated: Sample.refreshToken("rotated"))))
+        #expect(await fixture.nextFinished().committed?.decision.outcome == .refreshed)
+        let stored = try #require(try await memory.grant(GrantID(rawValue: 1)))
+        let rotated = try Sample.refreshToken("rotated")
+        #expect(stored.generation == 4 && stored.refreshToken == rotated)
     }
 
     private func store(failing transactions: Int, with code: StoreError.Code) -> FailingStore {

@@ -104,6 +104,66 @@ struct ResultRecoveryTests {
         #expect(try await storedToken(0) == "refresh-0-9")
     }
 
+    /// What happens to a grant between the restore of a backup and the recovery.
+    enum AfterRestore: CaseIterable {
+        case nothing, answerWithoutRotation, refusal, oldEnd, signIn, signInToSameVersion, end, deletion, success
+    }
+
+    @Test("are stored in an older backup, unless something newer is known there", arguments: AfterRestore.allCases)
+    func olderBackup(event: AfterRestore) async throws {
+        try await fixture.add(0..<1)
+        if event == .oldEnd {
+            try await fixture.change(0) { $0.disconnectByRequest(revokes: true, at: start) }
+        }
+        fixture.time.advance(by: .seconds(60))
+        var late = try await result(0)
+        let id = late.attempt.grant
+        late.attempt.generation = event == .signInToSameVersion ? 2 : 6
+        late.attempt.refreshToken = try fixture.refreshToken(0, version: 7, for: id)
+        if case .granted(var tokens) = late.answer {
+            tokens.rotated =
+                event == .answerWithoutRotation ? nil : try fixture.refreshToken(0, version: 8, for: id)
+            late.answer = .granted(tokens)
+        }
+        let fresh = try fixture.refreshToken(0, version: 9, for: id)
+        fixture.time.advance(by: .seconds(60))
+        let now = fixture.time.now
+        let brought = RefreshedTokens(accessToken: try Sample.accessToken(obtainedAt: now), rotated: fresh)
+        try await fixture.change(0) { grant in
+            switch event {
+            case .nothing, .answerWithoutRotation, .oldEnd: return []
+            case .refusal: return grant.disconnect(reason: .invalidGrant, at: now)
+            case .signIn, .signInToSameVersion:
+                return grant.reconnect(
+                    IncomingTokens(clientID: EngineFixture.clientID, refreshToken: fresh),
+                    replacesRefreshToken: true,
+                    switchesAccount: false,
+                    dueAt: now,
+                    at: now
+                )
+            case .end: return grant.disconnectByRequest(revokes: true, at: now)
+            case .deletion: return grant.disconnectByRequest(revokes: true, reason: .userDeleted, at: now)
+            case .success: return grant.refreshed(brought, at: now) { _ in now + .seconds(3000) }
+            }
+        }
+        let summary = try await recovery.recover([late])
+        let grant = try await fixture.grant(0)
+        let token = try await storedToken(0)
+        switch event {
+        case .nothing, .refusal, .oldEnd:
+            #expect(summary.stored == 1 && token == "refresh-0-8")
+            #expect(grant.state == .active && grant.revocationAskedAt == nil && grant.generation == 7)
+            #expect(try await recovery.recover([late]).stored == 1)
+            #expect(try await fixture.grant(0) == grant)
+        case .answerWithoutRotation:
+            #expect(summary.stored == 1 && token == "refresh-0-7" && grant.generation == 6)
+        case .signIn, .signInToSameVersion, .success:
+            #expect(summary.outdated == 1 && token == "refresh-0-9")
+        case .end, .deletion:
+            #expect(summary.outdated == 1 && grant.state == .disconnected)
+        }
+    }
+
     @Test("of grants that are not stored are counted")
     func unknown() async throws {
         try await fixture.add(0..<1)

@@ -159,6 +159,69 @@ struct SpillFileTests {
         }
     }
 
+    @Test("is set aside if its end is missing", arguments: [true, false])
+    func incomplete(keepsSize: Bool) async throws {
+        try await withFindings { fixture, context, vault, findings in
+            let path = try await spill(findings, context, vault)
+            let file = try #require(try SpillFile.openIfThere(path))
+            let bytes = try #require(try file.read(limit: 1 << 20))
+            let content = SpillFormat.read(bytes)
+            #expect(content.results.count == 3 && !content.isDamaged)
+            let kept = SpillFormat.head + SpillFormat.bytes(of: Array(content.results.prefix(2)))
+            if keepsSize {
+                try file.write([UInt8](repeating: 0, count: bytes.count - kept.count), at: kept.count)
+            } else {
+                try file.truncate(to: kept.count)
+            }
+            _ = try await context.run(.showStatus(isJSON: true))
+            #expect(try FileStatus.of(SpillLocation.setAside(path)) != nil)
+            #expect(try await storedTokens(fixture, vault).count { $0?.hasPrefix("rotated") ?? false } == 2)
+        }
+    }
+
+    @Test("of an earlier version, which has no end, is recovered")
+    func earlierVersion() async throws {
+        try await withFindings { fixture, context, vault, findings in
+            let path = try await spill(findings, context, vault)
+            let file = try #require(try SpillFile.openIfThere(path))
+            let bytes = try #require(try file.read(limit: 1 << 20))
+            let head = Array("refresh-worker results 1\n".utf8)
+            try file.write(head + SpillFormat.bytes(of: SpillFormat.read(bytes).results), at: 0)
+            try file.truncate(to: bytes.count - SpillFormat.end(after: 3).count)
+            _ = try await context.run(.showStatus(isJSON: true))
+            #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
+            #expect(try fixture.names.filter { $0.contains("set-aside") } == [])
+        }
+    }
+
+    @Test("is set aside if one of its grants is missing, as in a backup from before that user signed up")
+    func missingGrant() async throws {
+        try await withFindings { fixture, context, vault, findings in
+            let newer = try finding(4, vault, at: fixture.time.now)
+            let path = try await spill(findings + [newer], context, vault)
+            _ = try await context.run(.showStatus(isJSON: true))
+            #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
+            #expect(try FileStatus.of(SpillLocation.setAside(path)) != nil)
+        }
+    }
+
+    @Test("is recovered before a backup, so that the backup has its tokens")
+    func backup() async throws {
+        try await withFindings { fixture, context, vault, findings in
+            _ = try await spill(findings, context, vault)
+            let copy = fixture.path("copy.sqlite")
+            #expect(try await context.backUp(to: copy) == .success)
+            let store = try SQLiteStore(path: copy, timeSource: fixture.time)
+            let grants = try await store.grants(after: nil, in: nil, atMost: 10)
+            await store.close()
+            #expect(
+                try grants.map { try vault.openRefreshToken(of: $0)?.reveal() } == [
+                    "rotated 1", "rotated 2", "rotated 3",
+                ]
+            )
+        }
+    }
+
     @Test("is set aside if it belongs to another database, and can be recovered there by hand")
     func foreign() async throws {
         try await withFindings { fixture, context, vault, findings in
