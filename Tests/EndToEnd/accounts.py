@@ -56,6 +56,11 @@ class Answer:
         return self
 
 
+def headers_of(response):
+    """The headers by their names in lower case; values of one name are on lines of their own."""
+    return {name.lower(): "\n".join(response.headers.get_all(name)) for name in response.headers}
+
+
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
         super().__init__("localhost", timeout=60)
@@ -89,7 +94,7 @@ class Listener:
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            return Answer(answer.status, dict((k.lower(), v) for k, v in answer.getheaders()), answer.read())
+            return Answer(answer.status, headers_of(answer), answer.read())
         finally:
             connection.close()
 

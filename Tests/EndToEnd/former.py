@@ -18,6 +18,7 @@ import urllib.parse
 import uuid
 
 from accounts import token
+from browser_page import cookies_of, permissions, set_cookies
 
 PAYPULSE_SECRET = "the secret of PayPulse's login, which is long enough"
 ENGINE_SECRET = "the SECRET_KEY of ComprehensionEngine, long enough"
@@ -177,6 +178,20 @@ class Engine:
         return 200, row if path == "/api/auth/me" else {"conversations": []}
 
 
+    def answer_page(self, method, url, cookies):
+        """As `answer`, for the web front end, whose tokens are in cookies; also returns the headers that set them."""
+        if url.path == "/api/auth/callback":
+            pair = self.pair(url.query.removeprefix("user="))
+            return 200, {}, set_cookies([pair["access_token"], pair["refresh_token"]])
+        if (method, url.path) == ("POST", "/api/auth/logout"):
+            return 200, {"message": "Successfully logged out"}, set_cookies(None)
+        body = json.dumps({"refresh_token": cookies.get("ce_refresh_token", "")})
+        status, answer = self.answer(method, url.path, cookies.get("ce_access_token", ""), body)
+        if (status, url.path) == (200, "/api/auth/refresh"):
+            return 200, {}, set_cookies([answer["access_token"], answer["refresh_token"]])
+        return status, answer, []
+
+
 class Former(http.server.ThreadingHTTPServer):
     """Both backends and AWS on one port."""
 
@@ -204,12 +219,20 @@ class FormerRequest(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         bearer = (self.headers["Authorization"] or "").removeprefix("Bearer ")
         url = urllib.parse.urlsplit(self.path)
-        self.server.counts[url.path] = self.server.counts.get(url.path, 0) + 1
+        headers = permissions(self.headers)
+        is_page = self.headers["Origin"] or self.headers["Cookie"] or url.path == "/api/auth/callback"
+        if not is_page:
+            self.server.counts[url.path] = self.server.counts.get(url.path, 0) + 1
         target = self.headers["X-Amz-Target"]
         if target:
             status, answer = self.server.paypulse.secrets_manager(target.split(".")[1], json.loads(body))
         elif url.path == "/scan":
             status, answer = 200, self.server.paypulse.scan(urllib.parse.parse_qs(url.query)["name"])
+        elif is_page and self.command == "OPTIONS":
+            status, answer = 200, {}
+        elif is_page:
+            status, answer, cookies = self.server.engine.answer_page(self.command, url, cookies_of(self.headers))
+            headers += cookies
         elif url.path.startswith("/v1/"):
             status, answer = self.server.paypulse.answer(self.command, url.path, bearer)
         else:
@@ -218,11 +241,13 @@ class FormerRequest(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
+        for header in headers:
+            self.send_header(*header)
         self.end_headers()
         with contextlib.suppress(BrokenPipeError):
             self.wfile.write(text)
 
-    do_GET = do_POST = do_DELETE = answer
+    do_GET = do_POST = do_DELETE = do_OPTIONS = answer
 
     def log_message(self, *arguments):
         pass

@@ -42,16 +42,21 @@ class Nginx:
             text = text.replace(old, str(new).format(port=port))
         return cls(fixture.folder, text, port)
 
+    def write(self, text):
+        """Replaces the site, which nginx serves after a reload."""
+        self.site.write_text(text)
+
     def __init__(self, folder, text, port):
         if PROGRAM is None:
             raise Skipped("nginx is not installed")
         self.folder = folder
         self.port = port
-        site, main = self.folder / "site.conf", self.folder / "nginx.conf"
-        site.write_text(text)
+        self.text = text
+        self.site, main = self.folder / "site.conf", self.folder / "nginx.conf"
+        self.write(text)
         # As root, nginx would serve as a user that cannot read the scenario's folder.
         root = subprocess.run(["id", "-u"], capture_output=True, text=True).stdout.strip() == "0"
-        main.write_text(MAIN.format(folder=self.folder, site=site, user="user root;" if root else ""))
+        main.write_text(MAIN.format(folder=self.folder, site=self.site, user="user root;" if root else ""))
         command = [PROGRAM, "-c", main, "-e", self.folder / "nginx-error.log", "-p", self.folder]
         tried = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=60)
         assert tried.returncode == 0, f"nginx accepts its configuration; it wrote: {tried.stderr}"

@@ -7,7 +7,8 @@ import json
 import random
 import threading
 
-from accounts import Answer
+from accounts import Answer, headers_of
+from browser_page import Page
 from expectations import wait_for
 
 
@@ -22,8 +23,10 @@ class Phone:
         # `False` until the worker must have complete data about the user.
         self.is_copied = True
 
-    def call(self, method, path, bearer=None, body=None):
-        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+    def call(self, method, path, bearer=None, body=None, headers=None):
+        headers = dict(headers or {})
+        if bearer:
+            headers["Authorization"] = f"Bearer {bearer}"
         if body is not None:
             body = json.dumps(body)
             headers["Content-Type"] = "application/json"
@@ -31,7 +34,7 @@ class Phone:
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            return Answer(answer.status, dict((k.lower(), v) for k, v in answer.getheaders()), answer.read())
+            return Answer(answer.status, headers_of(answer), answer.read())
         finally:
             connection.close()
 
@@ -118,6 +121,31 @@ class EnginePhone(Phone):
         # The answer that comes last is kept.
         self.pair = answer.json
         self.refreshes += 1
+
+
+class WebUser(Phone):
+    """A browser with ComprehensionEngine's web front end, which shows the profile, and whose user logs out and in."""
+
+    def __init__(self, number, port, user):
+        super().__init__(number, port)
+        self.user = user
+        self.page = Page(self)
+
+    def step(self):
+        if not self.page.cookies:
+            self.page.visit(f"/api/auth/callback?user={self.user['id']}")
+        answer = self.page.fetch("GET", "/api/auth/me")
+        if answer.status == 401:
+            self.expect(self.page.fetch("POST", "/api/auth/refresh"), "the page's refresh")
+            answer = self.page.fetch("GET", "/api/auth/me")
+        self.expect(answer, "the page's profile", self.user)
+        if self.random.randrange(4) == 0:
+            self.expect(self.page.fetch("POST", "/api/auth/logout"), "the page's log-out")
+            if self.page.cookies:
+                raise Refused(f"the log-out leaves cookies: {set(self.page.cookies)}")
+            answer = self.page.fetch("GET", "/api/auth/me")
+            if answer.status != 401:
+                raise Refused(f"after the log-out, the page gets {answer.status}")
 
 
 class Crowd:

@@ -1,28 +1,26 @@
 """A thousand signed-in users of two former backends move to the worker, by the commands of docs/moving.md, and back.
 
-Their phones call continuously. No phone is signed out, no call is refused, and no grant is refreshed late.
+Their phones call continuously, and so do the browsers of web users. Nobody is signed out, no call is refused, and no
+grant is refreshed late.
 """
 
 import os
-import pathlib
 import re
 import shlex
-import shutil
 import subprocess
 import time
 
-from accounts import Accounts, free_port
+from accounts import Accounts
 from expectations import wait_for
 from former import ENGINE_SECRET, PAYPULSE_SECRET, Engine, Former, PayPulse, claims_of
-from harness import CLIENT, ROOT, WORKER, Server, Skipped
+from harness import CLIENT, ROOT, WORKER, Server
+from nginx import PROGRAM, Nginx
 from observer import Observer
-from phones import Crowd, EnginePhone, PayPulsePhone
+from phones import Crowd, EnginePhone, PayPulsePhone, WebUser
 
 EACH = 500
 LATE = 10
-
-PAYPULSE_PATHS = ["= /v1/auth/gmail-tokens", "= /v1/auth/gmail/store-tokens", "= /v1/user/me"]
-ENGINE_PATHS = [f"= /api/auth/{name}" for name in ["mobile/google", "refresh", "me", "logout", "status"]]
+WEB = 20
 
 PRELUDE = """
 set -euo pipefail
@@ -93,58 +91,20 @@ class Shell:
         self.process.wait(timeout=30)
 
 
-class Proxy:
-    """nginx in front of the former backends and of the worker."""
-
-    def __init__(self, fixture, former, worker):
-        self.program = pathlib.Path(shutil.which("nginx") or "/usr/sbin/nginx")
-        if not self.program.exists():
-            raise Skipped("nginx is not installed: scripts/ensure-packages check installs it")
-        self.folder = fixture.folder
-        self.port = free_port()
-        self.former, self.worker = former, worker
-        self.write([])
-        arguments = [
-            self.program,
-            "-p",
-            str(self.folder),
-            "-c",
-            str(self.folder / "nginx.conf"),
-            "-e",
-            str(self.folder / "nginx.log"),
-        ]
-        self.process = subprocess.Popen([*arguments, "-g", "daemon off;"])
-
-    def write(self, moved):
-        """Sends these locations to the worker after the next reload of nginx."""
-        passing = """
-            proxy_http_version 1.1;
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-        """
-        locations = "".join(
-            f"location {fixture} {{ proxy_pass http://127.0.0.1:{port}; {passing} }}\n"
-            for fixture, port in [("/", self.former), *((fixture, self.worker) for fixture in moved)]
-        )
-        owner = "user root;" if os.geteuid() == 0 else ""
-        folders = "".join(
-            f"{name}_temp_path {self.folder}/nginx-{name};\n"
-            for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        )
-        (self.folder / "nginx.conf").write_text(f"""
-            {owner}
-            pid {self.folder}/nginx.pid;
-            worker_processes 2;
-            events {{ worker_connections 4096; }}
-            http {{
-                access_log off;
-                {folders}
-                server {{ listen 127.0.0.1:{self.port} backlog=4096; {locations} }}
-            }}
-        """)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=30)
+def proxy_before_the_move(fixture, former, worker):
+    """The proxy of the document, without TLS; every line of its table says `former`."""
+    return Nginx.deployed(
+        fixture, "refresh-worker-app.conf",
+        {
+            "listen 443 ssl;": "listen 127.0.0.1:{port};",
+            "    listen [::]:443 ssl;\n": "",
+            "    ssl_certificate /etc/letsencrypt/live/api.example.com/fullchain.pem;\n": "",
+            "    ssl_certificate_key /etc/letsencrypt/live/api.example.com/privkey.pem;\n": "",
+            "https://former-backend.example.com": f"http://127.0.0.1:{former}",
+            "http://127.0.0.1:8080": f"http://127.0.0.1:{worker}",
+            " worker;": " former;",
+        },
+    )
 
 
 def scenario(fixture):
@@ -170,7 +130,7 @@ def move(fixture, database, crowd, closing):
         start=False,
     )
     accounts.write("jwt", f"{ENGINE_SECRET}\n{PAYPULSE_SECRET}")
-    proxy = Proxy(fixture, former.port, accounts.port)
+    proxy = proxy_before_the_move(fixture, former.port, accounts.port)
     closing.append(proxy.stop)
 
     # The former backends with all their signed-in users.
@@ -187,13 +147,15 @@ def move(fixture, database, crowd, closing):
         crowd.add(payer(number, proxy.port, paypulse, user))
     for number, user in enumerate(readers):
         crowd.add(reader(EACH + number, proxy.port, engine, user))
+    for number, user in enumerate(readers[:WEB]):
+        crowd.add(WebUser(3 * EACH + number, proxy.port, profile_of(engine, user)))
     # These users have no phone any more, and delete their accounts later.
     leaving = [paypulse.sign_up(10_000 + number) for number in range(3)]
     crowd.start()
     crowd.wait("the former backends serve it")
 
     environment = {
-        "WORKER": str(WORKER), "NGINX": proxy.program, "FOLDER": str(fixture.folder), "FORMER": former.url,
+        "WORKER": str(WORKER), "NGINX": PROGRAM, "FOLDER": str(fixture.folder), "FORMER": former.url,
         "FORMER_DATABASE_URL": database.url, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y",
     }
     settings = [*fixture.arguments()[1:], *map(str, accounts.extra)]
@@ -254,7 +216,7 @@ def move(fixture, database, crowd, closing):
     crowd.wait("the former backends serve it, late users too")
 
     # The switch.
-    proxy.write([*PAYPULSE_PATHS, *ENGINE_PATHS])
+    proxy.write(re.sub(r'(" +)former;', r"\1worker;", proxy.text))
     server.follow("switch")
     output = server.follow("again")
     assert f"{EACH + LATE} read: " in output and ", 0 bad" in output, (
@@ -293,7 +255,7 @@ def move(fixture, database, crowd, closing):
     # And back.
     amazon.follow("back")
     assert len(paypulse.secrets) == EACH + LATE + 1, "PayPulse has each user's secret"
-    proxy.write([])
+    proxy.write(proxy.text)
     server.follow("switch")
     crowd.wait("the former backends serve it again", rounds=2)
     assert former.counts["/api/auth/me"] > counts["/api/auth/me"], (
@@ -315,9 +277,11 @@ def payer(number, port, paypulse, user):
 
 
 def reader(number, port, engine, user):
-    row = engine.rows[user]
-    expected = {name: row[name] for name in ["id", "email", "name", "avatar_url", "is_active"]}
-    return EnginePhone(number, port, engine.pair(user, number % 40 - 10), expected)
+    return EnginePhone(number, port, engine.pair(user, number % 40 - 10), profile_of(engine, user))
+
+
+def profile_of(engine, user):
+    return {name: engine.rows[user][name] for name in ["id", "email", "name", "avatar_url", "is_active"]}
 
 
 def has_session_of_worker(phone):

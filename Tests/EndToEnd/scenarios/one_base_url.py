@@ -8,6 +8,7 @@ import ssl
 import threading
 
 from accounts import Accounts, user_token
+from browser_page import COOKIES, ORIGIN, Page, permissions, set_cookies
 from harness import ROOT
 from nginx import Nginx
 from tls import Authority, TLSListener
@@ -39,6 +40,13 @@ class FormerRequest(http.server.BaseHTTPRequestHandler):
         body = json.dumps({"former": True, "path": self.path, "headers": dict(self.headers)}).encode()
         self.send_response(299)
         self.send_header("Content-Length", str(len(body)))
+        headers = permissions(self.headers)
+        if self.path == "/api/auth/callback":
+            headers += set_cookies(["access", "refresh"])
+        elif self.path == "/api/auth/logout":
+            headers += set_cookies(None)
+        for header in headers:
+            self.send_header(*header)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -97,6 +105,7 @@ def scenario(fixture):
     try:
         documented()
         routes(authority, nginx)
+        browsers(authority, nginx)
         user_flows(fixture, accounts, authority, nginx)
         budgets(authority, nginx)
     finally:
@@ -107,11 +116,11 @@ def scenario(fixture):
 
 
 def documented():
-    """docs/serving.md quotes the table unchanged."""
-    pattern = r'map "\$request_method \$uri".*?\n *\}'
-    quoted = re.search(pattern, (ROOT / "docs" / "serving.md").read_text(), re.DOTALL)[0]
-    used = re.search(pattern, (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.DOTALL)[0]
-    assert quoted.split() == used.split(), "docs/serving.md shows the table of deploy/nginx"
+    """docs/serving.md quotes the table and the maps of browsers unchanged."""
+    document = (ROOT / "docs" / "serving.md").read_text().split()
+    maps = re.findall(r"^map .*?^\}", (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.M | re.S)
+    for quoted in maps[:3]:
+        assert f" {' '.join(quoted.split())} " in " ".join(document), "docs/serving.md shows the maps of deploy/nginx"
 
 
 def came_from_former(answer):
@@ -147,6 +156,29 @@ def routes(authority, nginx):
         assert seen["path"] == path, "the path reaches the former backend unchanged"
         assert seen["headers"]["Host"] == "former-backend.example.com", "the former backend sees its own name"
         assert seen["headers"]["X-Forwarded-For"] == "127.0.0.1", "the former backend sees the client's address"
+
+
+def browsers(authority, nginx):
+    """Requests of browsers reach the former backend, which alone reads its cookies and permits their origin."""
+    client = Phone(nginx.port, authority, "127.0.0.4")
+    for operation in public_operations():
+        method, path = operation.split()
+        for headers in ({"Origin": ORIGIN}, *({"Cookie": f"a=b; {name}=c"} for name in COOKIES)):
+            answer = client.call(method, path, headers=headers)
+            assert came_from_former(answer), f"{operation} with {headers} reaches the former backend"
+            answer = client.call(method, path, bearer="x", headers=headers)
+            assert not came_from_former(answer), f"{operation} with {headers} and a token reaches the worker"
+        answer = client.call(method, path, headers={"Cookie": "theme=dark"})
+        assert not came_from_former(answer), f"{operation} with another cookie reaches the worker"
+    page = Page(client)
+    page.visit("/api/auth/callback")
+    assert set(page.cookies) == set(COOKIES), "the sign-in sets both cookies"
+    answer = page.fetch("GET", "/api/auth/me")
+    assert answer.json["headers"]["Cookie"] == "ce_access_token=access; ce_refresh_token=refresh", (
+        "the former backend gets both cookies"
+    )
+    page.fetch("POST", "/api/auth/logout")
+    assert not page.cookies, "the log-out deletes the cookies"
 
 
 def user_flows(fixture, accounts, authority, nginx):
