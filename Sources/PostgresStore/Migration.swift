@@ -9,7 +9,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema, uncountedSuccesses]
+    static let all: [Migration] = [firstSchema, uncountedSuccesses, tokensOfUsers]
 
     /// The first schema; a grant has a row in two tables.
     ///
@@ -180,5 +180,10 @@ extension Migration {
                 client_secret bigint NOT NULL
             ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
             """
+    )
+
+    /// How long the backend's tokens that were accepted for a user live.
+    private static let tokensOfUsers = Migration(
+        statements: "ALTER TABLE refresh_worker.users ADD COLUMN tokens_until bigint;"
     )
 }

@@ -16,6 +16,7 @@ enum UserRow {
         Column("last_login_at", .integer { $0.lastLoginAt?.milliseconds }),
         Column("is_active", .flag { $0.isActive }),
         Column("deleted_until", .integer { $0.deletedUntil?.milliseconds }),
+        Column("tokens_until", .integer { $0.tokensUntil?.milliseconds }),
     ]
     static let columns = all.map(\.name).joined(separator: ", ")
     private static let insert = Table.insert("insert user", into: "refresh_worker.users", all)
@@ -52,7 +53,8 @@ enum UserRow {
             googleUserID: row.optionalText(),
             lastLoginAt: row.timestamp(),
             isActive: row.flag(),
-            deletedUntil: row.timestamp()
+            deletedUntil: row.timestamp(),
+            tokensUntil: row.timestamp()
         )
     }
 }

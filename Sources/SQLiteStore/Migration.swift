@@ -9,7 +9,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema, revisions]
+    static let all: [Migration] = [firstSchema, revisions, tokensOfUsers]
 
     /// The first schema.
     ///
@@ -25,6 +25,9 @@ extension Migration {
     private static let revisions = Migration(
         statements: "ALTER TABLE grants ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"
     )
+
+    /// How long the backend's tokens that were accepted for a user live.
+    private static let tokensOfUsers = Migration(statements: "ALTER TABLE users ADD COLUMN tokens_until INTEGER;")
 
     private static let users = """
         CREATE TABLE users (

@@ -5,7 +5,7 @@ import Store
 enum UserRow {
     private static let changing = [
         "created_at", "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active",
-        "deleted_until",
+        "deleted_until", "tokens_until",
     ]
     static let columns = (["user_id"] + changing).joined(separator: ", ")
 
@@ -29,7 +29,8 @@ enum UserRow {
             googleUserID: row.optionalText(),
             lastLoginAt: row.timestamp(),
             isActive: row.integer() != 0,
-            deletedUntil: row.timestamp()
+            deletedUntil: row.timestamp(),
+            tokensUntil: row.timestamp()
         )
     }
 
@@ -53,5 +54,6 @@ enum UserRow {
         statement.bind(user.lastLoginAt)
         statement.bind(user.isActive)
         statement.bind(user.deletedUntil)
+        statement.bind(user.tokensUntil)
     }
 }

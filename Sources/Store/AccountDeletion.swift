@@ -14,8 +14,8 @@ package enum AccountDeletion {
     /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
     package static let shortestTombstone: Duration = .seconds(86_400)
 
-    /// Deletes the user within the caller's transaction; `end` is the time at which the last token that names the id
-    /// has expired.
+    /// Deletes the user within the caller's transaction; the id is refused until `end`, or for as long as an accepted
+    /// token names it.
     ///
     /// Returns `nil` if the user does not exist, or was deleted before.
     package static func delete(

@@ -14,8 +14,17 @@ extension User {
         lastLoginAt = now
     }
 
-    /// Deletes everything about the user but the id, which is refused until `end`, because tokens that name it may live
-    /// until then.
+    /// Remembers a token of the backend that outlives the shortest tombstone.
+    ///
+    /// Without this, a device that still holds the token would bring a deleted user back. A token that a tombstone
+    /// outlives anyway needs no write.
+    package mutating func accept(tokenUntil end: Timestamp, at now: Timestamp) {
+        guard end > now + AccountDeletion.shortestTombstone else { return }
+        tokensUntil = tokensUntil.map { max($0, end) } ?? end
+    }
+
+    /// Deletes everything about the user but the id, which is refused until `end`, or for as long as an accepted token
+    /// names it.
     mutating func delete(until end: Timestamp) {
         email = nil
         emailIsVerified = nil
@@ -24,6 +33,7 @@ extension User {
         googleUserID = nil
         lastLoginAt = nil
         isActive = false
-        deletedUntil = max(end, deletedUntil ?? end)
+        deletedUntil = max(end, tokensUntil ?? end)
+        tokensUntil = nil
     }
 }

@@ -4,7 +4,7 @@ package import Clocks
 package struct User: Hashable, Sendable {
     /// The backend's name for the user.
     package let id: String
-    package let createdAt: Timestamp
+    package var createdAt: Timestamp
     package var email: String?
     package var emailIsVerified: Bool?
     package var name: String?
@@ -16,6 +16,9 @@ package struct User: Hashable, Sendable {
     /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this
     /// time.
     package internal(set) var deletedUntil: Timestamp?
+    /// The latest expiry of the backend's tokens that were accepted for the user; `nil` if the shortest tombstone
+    /// outlives them all.
+    package internal(set) var tokensUntil: Timestamp?
 
     package init(
         id: String,
@@ -27,7 +30,8 @@ package struct User: Hashable, Sendable {
         googleUserID: String? = nil,
         lastLoginAt: Timestamp? = nil,
         isActive: Bool = true,
-        deletedUntil: Timestamp? = nil
+        deletedUntil: Timestamp? = nil,
+        tokensUntil: Timestamp? = nil
     ) {
         self.id = id
         self.createdAt = createdAt
@@ -39,6 +43,7 @@ package struct User: Hashable, Sendable {
         self.lastLoginAt = lastLoginAt
         self.isActive = isActive
         self.deletedUntil = deletedUntil
+        self.tokensUntil = tokensUntil
     }
 
     /// `true` if only the id of the user is known, as after a grant was brought before the user.

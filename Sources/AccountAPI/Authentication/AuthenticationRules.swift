@@ -25,26 +25,25 @@ enum AuthenticationRules {
                 throw .invalid
             }
         }
-        guard let user else {
-            // A correct store never keeps a session longer than its user.
-            guard claims.sessionID == nil else { throw .invalid }
-            return .new(
-                User(
-                    id: claims.userID,
-                    createdAt: now,
-                    email: claims.email,
-                    emailIsVerified: claims.email == nil ? nil : claims.emailIsVerified
-                )
-            )
-        }
-        guard user.isActive else { throw .inactive }
-        guard claims.sessionID == nil, let email = claims.email else { return .stored(user) }
-        // The backend's current token may contain more than the one that the user was created from.
+        // A correct store never keeps a session longer than its user.
+        if user == nil, claims.sessionID != nil { throw .invalid }
+        if user?.isActive == false { throw .inactive }
+        let former = user ?? User(id: claims.userID, createdAt: now)
+        guard claims.sessionID == nil else { return .stored(former) }
+        let completed = complete(former, by: claims, at: now)
+        guard user != nil else { return .new(completed) }
+        return completed == former ? .stored(former) : .completed(completed)
+    }
+
+    /// Adds what the backend's token says: it may contain more than the one that the user was created from.
+    private static func complete(_ user: User, by claims: AccessClaims, at now: Timestamp) -> User {
+        var user = user
+        user.accept(tokenUntil: claims.expiresAt, at: now)
+        guard let email = claims.email else { return user }
         let isNewlyVerified = user.email == email && user.emailIsVerified != true && claims.emailIsVerified == true
-        guard user.email == nil || isNewlyVerified else { return .stored(user) }
-        var completed = user
-        completed.email = email
-        completed.emailIsVerified = claims.emailIsVerified
-        return .completed(completed)
+        guard user.email == nil || isNewlyVerified else { return user }
+        user.email = email
+        user.emailIsVerified = claims.emailIsVerified
+        return user
     }
 }

@@ -91,7 +91,7 @@ struct PayPulseRoutes: Sendable {
     private func delete(_ request: ServerRequest) async throws {
         let caller = try await dependencies.authenticator.caller(of: request)
         let now = dependencies.time.now
-        let end = max(now + AccountDeletion.shortestTombstone, caller.claims.expiresAt)
+        let end = now + AccountDeletion.shortestTombstone
         let deleted = try await dependencies.store.transact { transaction -> (former: Grant?, grant: Grant?) in
             let user = try caller.storeUser(in: transaction, at: now)
             let former = try transaction.grant(ofUser: user.id)

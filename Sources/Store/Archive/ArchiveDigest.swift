@@ -58,6 +58,7 @@ private struct CanonicalBytes: ColumnWriter {
         write(user.lastLoginAt)
         write(user.isActive)
         write(user.deletedUntil)
+        write(user.tokensUntil)
     }
 
     private mutating func add(_ grant: Grant) {

@@ -61,19 +61,18 @@ struct ImportedUser: Equatable, Sendable {
 
     /// Returns the user with the record's fields, and the stored ones where the record has none.
     func user(over stored: User?, at now: Timestamp) -> User {
-        let isSameAddress = email == nil || email == stored?.email
-        return User(
-            id: id,
-            createdAt: createdAt ?? stored?.createdAt ?? now,
-            email: email ?? stored?.email,
-            emailIsVerified: emailIsVerified ?? (isSameAddress ? stored?.emailIsVerified : nil),
-            name: name ?? stored?.name,
-            picture: picture ?? stored?.picture,
-            googleUserID: googleUserID ?? stored?.googleUserID,
-            // A sign-in here is later than any in the record.
-            lastLoginAt: [lastLoginAt, stored?.lastLoginAt].compactMap(\.self).max(),
-            isActive: isActive ?? stored?.isActive ?? true
-        )
+        var user = stored ?? User(id: id, createdAt: now)
+        let isSameAddress = email == nil || email == user.email
+        user.createdAt = createdAt ?? user.createdAt
+        user.email = email ?? user.email
+        user.emailIsVerified = emailIsVerified ?? (isSameAddress ? user.emailIsVerified : nil)
+        user.name = name ?? user.name
+        user.picture = picture ?? user.picture
+        user.googleUserID = googleUserID ?? user.googleUserID
+        // A sign-in here is later than any in the record.
+        user.lastLoginAt = [lastLoginAt, user.lastLoginAt].compactMap(\.self).max()
+        user.isActive = isActive ?? user.isActive
+        return user
     }
 
     /// Returns the stored user with missing fields filled in, such as those of a user that only a token has named so
@@ -81,18 +80,17 @@ struct ImportedUser: Equatable, Sendable {
     ///
     /// The earlier creation is the true one, and a user who was deactivated elsewhere is not active here.
     func completing(_ stored: User) -> User {
-        let isSameAddress = stored.email == nil || stored.email == email
-        return User(
-            id: id,
-            createdAt: earlierCreation(than: stored.createdAt) ?? stored.createdAt,
-            email: stored.email ?? email,
-            emailIsVerified: stored.emailIsVerified ?? (isSameAddress ? emailIsVerified : nil),
-            name: stored.name.flatMap { $0.isEmpty ? nil : $0 } ?? name ?? stored.name,
-            picture: stored.picture ?? picture,
-            googleUserID: stored.googleUserID ?? googleUserID,
-            lastLoginAt: [lastLoginAt, stored.lastLoginAt].compactMap(\.self).max(),
-            isActive: stored.isActive && isActive != false
-        )
+        var user = stored
+        let isSameAddress = user.email == nil || user.email == email
+        user.createdAt = earlierCreation(than: user.createdAt) ?? user.createdAt
+        user.email = user.email ?? email
+        user.emailIsVerified = user.emailIsVerified ?? (isSameAddress ? emailIsVerified : nil)
+        user.name = user.name.flatMap { $0.isEmpty ? nil : $0 } ?? name ?? user.name
+        user.picture = user.picture ?? picture
+        user.googleUserID = user.googleUserID ?? googleUserID
+        user.lastLoginAt = [lastLoginAt, user.lastLoginAt].compactMap(\.self).max()
+        user.isActive = user.isActive && isActive != false
+        return user
     }
 
     /// Returns the record's time of creation if it is earlier; a date without a time is not earlier on its own day.
