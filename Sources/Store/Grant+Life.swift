@@ -72,7 +72,7 @@ extension Grant {
         } else if let expiresAt = incoming.refreshToken?.expiresAt {
             refreshToken?.expiresAt = expiresAt
         }
-        scope = incoming.scope ?? scope
+        scope = incoming.scope ?? (switchesAccount ? "" : scope)
         revocationAskedAt = nil
         endFailures()
         enter(.active, reason: .none, at: now)

@@ -20,8 +20,11 @@ package struct ScopeName: Hashable, Sendable {
     }
 
     /// Returns the requested scopes that are not in the granted ones, which are separated by spaces.
+    ///
+    /// An empty list is not known yet, and nothing counts as missing: Google grants no empty one, and its first answer
+    /// to a refresh names the scopes.
     package static func missing(_ requested: [ScopeName], in granted: String) -> [String] {
-        guard !requested.isEmpty else { return [] }
+        guard !requested.isEmpty, !granted.isEmpty else { return [] }
         let names = Set(granted.split(separator: " ").map { longNames[String($0)] ?? String($0) })
         return requested.filter { !names.contains($0.canonical) }.map(\.text)
     }

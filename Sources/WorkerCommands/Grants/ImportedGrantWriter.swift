@@ -253,6 +253,8 @@ package struct ImportedGrantWriter: Sendable {
 
     private func firstDueTime(of imported: ImportedGrant) -> FirstDueTime {
         if imported.recordedState?.state == .suspended { return .withinProbeInterval }
-        return firstRefresh == .atOnce ? .now : .byToken
+        // The answer to a refresh names the scopes that the input does not.
+        let lacksScopes = imported.scope == nil && imported.refreshToken != nil
+        return firstRefresh == .atOnce || lacksScopes ? .now : .byToken
     }
 }

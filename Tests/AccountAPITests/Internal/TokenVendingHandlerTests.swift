@@ -165,6 +165,16 @@ struct TokenVendingHandlerTests {
         #expect(response.token == nil)
     }
 
+    @Test("A grant whose scopes are unknown is served until a refresh names them")
+    func unknownScopes() async throws {
+        let fixture = try VendingFixture()
+        try await fixture.add(scope: "")
+        #expect(await fixture.send([("scope", VendingFixture.gmail)]).token == "stored")
+        fixture.endpoint.narrow(to: "openid")
+        fixture.time.advance(by: .seconds(3600))
+        #expect(await fixture.send([("scope", VendingFixture.gmail)]).error == "403 missing_scopes")
+    }
+
     @Test("A scope that the refresh itself has lost is missing too")
     func narrowed() async throws {
         let fixture = try VendingFixture()
