@@ -50,7 +50,8 @@ struct OpenAPITests {
     ]
     private static let neededBody: [any Error] = body + [RequestBodyError.undeclared]
     private static let limited: [any Error] = [TooManyRequests(retryAfter: .seconds(1))]
-    private static let refresh: [any Error] = neededBody + limited + [ComprehensionError.invalidRefreshToken]
+    private static let refresh: [any Error] =
+        neededBody + limited + [ComprehensionError.invalidRefreshToken, ComprehensionError.notMovedYet]
     private static let logout: [any Error] = authentication + body + limited
     private static let google: [any Error] = [
         IdentityFailure.refused, IdentityFailure.unavailable(code: "timeout"),

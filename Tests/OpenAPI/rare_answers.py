@@ -72,6 +72,8 @@ class RareAnswers:
             self.request_public(401, method, path, bearer="no.token.this")
         self.request_public(401, "POST", "/api/auth/refresh", {"refresh_token": "never made here"})
         self.request_public(401, "POST", "/api/auth/logout", {"refresh_token": "never made here"})
+        former = accounts.token({"sub": "not imported yet", "type": "refresh", "exp": now + 3600})
+        self.request_public(503, "POST", "/api/auth/refresh", {"refresh_token": former})
 
     def deletion(self):
         grant, bearer = self.connected("deleted"), accounts.user_token("deleted")

@@ -86,14 +86,10 @@ struct AppSessions: Sendable {
     private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
         let (issuer, grace) = (issuer, dependencies.sessionSettings.grace)
         return try await dependencies.store.transact { [dependencies] transaction -> Rotation in
-            guard let user = try transaction.user(claims.userID), user.isActive, !user.isDeleted else {
-                return .refused
-            }
             let stored = try transaction.session(claims.sessionID)
-            guard
+            guard let user = try transaction.user(stored?.userID ?? claims.userID), user.isActive, !user.isDeleted,
                 var session = try stored
-                    ?? firstSession(of: claims, settings: dependencies.sessionSettings, in: transaction, at: now),
-                session.userID == claims.userID
+                    ?? firstSession(of: claims, settings: dependencies.sessionSettings, in: transaction, at: now)
             else { return .refused }
             let pair = issuer.pair(for: user, session: session.id, at: now)
             let outcome = session.rotate(
@@ -128,20 +124,20 @@ struct AppSessions: Sendable {
 
     /// Handles a request that does not need a write, so that it never waits for the store's writer.
     ///
-    /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does.
+    /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does. The user
+    /// is that of the session: an import may have joined the user that the token names with another one.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
-        guard let user = try await dependencies.store.user(claims.userID), user.isActive, !user.isDeleted else {
-            throw ComprehensionError.invalidRefreshToken
+        let stored = try await dependencies.store.session(claims.sessionID)
+        let mayBegin = stored == nil && claims.mayBegin(at: now, dependencies.sessionSettings)
+        guard let user = try await dependencies.store.user(stored?.userID ?? claims.userID) else {
+            throw mayBegin ? ComprehensionError.notMovedYet : .invalidRefreshToken
         }
-        guard let session = try await dependencies.store.session(claims.sessionID) else {
-            guard claims.mayBegin(at: now, dependencies.sessionSettings) else {
-                throw ComprehensionError.invalidRefreshToken
-            }
+        guard user.isActive, !user.isDeleted else { throw ComprehensionError.invalidRefreshToken }
+        guard let session = stored else {
+            guard mayBegin else { throw ComprehensionError.invalidRefreshToken }
             return nil
         }
-        guard session.userID == claims.userID, session.isLive(at: now) else {
-            throw ComprehensionError.invalidRefreshToken
-        }
+        guard session.isLive(at: now) else { throw ComprehensionError.invalidRefreshToken }
         let leaseTime = try await dependencies.store.leaseTime()
         let decision = session.decide(
             presented: claims.hash,
@@ -161,7 +157,7 @@ struct AppSessions: Sendable {
             if claims.mayBegin(at: dependencies.time.now, dependencies.sessionSettings) {
                 return try await end(former: claims)
             }
-            return try await end(claims.sessionID, ofUser: claims.userID)
+            return try await end(claims.sessionID)
         }
         let presented = try dependencies.authenticator.claims(of: token)
         let claims = try AccessClaims(presented)
@@ -169,12 +165,11 @@ struct AppSessions: Sendable {
             _ = try await dependencies.authenticator.caller(with: presented)
             return
         }
-        try await end(id, ofUser: claims.userID)
+        try await end(id)
     }
 
-    private func end(_ id: SessionID, ofUser userID: String) async throws {
-        guard let session = try await dependencies.store.session(id) else { return }
-        guard session.userID == userID else { throw AuthenticationRefusal.invalid }
+    private func end(_ id: SessionID) async throws {
+        guard try await dependencies.store.session(id) != nil else { return }
         try await dependencies.store.transact { try $0.endSession(id) }
     }
 

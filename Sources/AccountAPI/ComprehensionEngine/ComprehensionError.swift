@@ -33,10 +33,17 @@ struct ComprehensionError: Error, Hashable, Sendable, RouteFamilyError {
     static let invalidRefreshToken = ComprehensionError(401, "Invalid refresh token")
     static let unknownPath = ComprehensionError(404, "Not Found")
     static let wrongMethod = ComprehensionError(405, "Method Not Allowed")
+    /// The former backend has signed the user in, and no import has brought the user yet.
+    static let notMovedYet = ComprehensionError(503, "The user is not moved yet; try again")
     static let internalError = ComprehensionError(500, "Internal Server Error")
 
     func response(headers: [ServerRequest.Field] = []) -> ServerResponse {
-        let challenge: [ServerRequest.Field] = status == 401 ? [("WWW-Authenticate", "Bearer")] : []
-        return .object(status: status, headers: challenge + headers) { $0.field("detail", detail) }
+        let own: [ServerRequest.Field] =
+            switch status {
+            case 401: [("WWW-Authenticate", "Bearer")]
+            case 503: [Duration.seconds(60).retryAfter]
+            default: []
+            }
+        return .object(status: status, headers: own + headers) { $0.field("detail", detail) }
     }
 }

@@ -63,12 +63,27 @@ struct FormerRefreshTokenTests {
         let fixture = try await Self.fixture()
         let foreignSigner = try TokenSigner(secrets: [Secret("another issuer's secret of thirty-two bytes")])
         let tokens = [
-            Self.token(fixture, user: "unknown"), Self.token(fixture, user: "43"), Self.token(fixture, type: "access"),
-            Self.token(fixture, days: -1), Self.token(fixture, by: foreignSigner),
+            Self.token(fixture, user: "43"), Self.token(fixture, type: "access"), Self.token(fixture, days: -1),
+            Self.token(fixture, user: "unknown", days: -1), Self.token(fixture, by: foreignSigner),
         ]
         for token in tokens { #expect(try await fixture.refresh(token).comprehension == Self.refusal) }
         let late = Self.token(fixture, days: 90)
         fixture.time.advance(by: .seconds(30 * 86_400))
+        #expect(try await fixture.refresh(late).comprehension == Self.refusal)
+    }
+
+    @Test("a user who is not imported yet is asked to wait, and not signed out")
+    func notImportedYet() async throws {
+        let fixture = try await Self.fixture()
+        let token = Self.token(fixture, user: "late")
+        let response = try await fixture.refresh(token)
+        #expect(response.comprehension == "503 The user is not moved yet; try again")
+        #expect(response.header("Retry-After") == "60")
+        let user = User(id: "late", createdAt: fixture.time.now)
+        try await fixture.store.transact { try $0.insert(user) }
+        #expect(try await fixture.refresh(token).status == 200)
+        fixture.time.advance(by: .seconds(30 * 86_400))
+        let late = Self.token(fixture, user: "too late")
         #expect(try await fixture.refresh(late).comprehension == Self.refusal)
     }
 
