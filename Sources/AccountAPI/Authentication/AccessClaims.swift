@@ -8,6 +8,7 @@ struct AccessClaims: Hashable, Sendable {
     /// The session family; `nil` for tokens that another program issued.
     let sessionID: SessionID?
     let email: String?
+    let name: String?
     /// The backend's statement about the address, if the token has one.
     let emailIsVerified: Bool?
     let expiresAt: Timestamp
@@ -23,7 +24,8 @@ struct AccessClaims: Hashable, Sendable {
             sessionID = id
         default: throw .invalid
         }
-        email = claims["email"]?.string.flatMap { (1...1024).contains($0.utf8.count) ? $0 : nil }
+        email = Self.text(claims["email"])
+        name = Self.text(claims["name"])
         // An address that the user has only claimed must not be linked to the Google account that owns it.
         switch claims["email_verified"] {
         case nil, .null: emailIsVerified = nil
@@ -31,6 +33,10 @@ struct AccessClaims: Hashable, Sendable {
         }
         guard let expiresAt = claims["exp"]?.timestamp else { throw .invalid }
         self.expiresAt = expiresAt
+    }
+
+    private static func text(_ value: JSONValue?) -> String? {
+        value?.string.flatMap { (1...1024).contains($0.utf8.count) ? $0 : nil }
     }
 }
 

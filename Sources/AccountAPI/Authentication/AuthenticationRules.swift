@@ -39,6 +39,7 @@ enum AuthenticationRules {
     private static func complete(_ user: User, by claims: AccessClaims, at now: Timestamp) -> User {
         var user = user
         user.accept(tokenUntil: claims.expiresAt, at: now)
+        if user.name?.isEmpty ?? true { user.name = claims.name ?? user.name }
         guard let email = claims.email else { return user }
         let isNewlyVerified = user.email == email && user.emailIsVerified != true && claims.emailIsVerified == true
         guard user.email == nil || isNewlyVerified else { return user }

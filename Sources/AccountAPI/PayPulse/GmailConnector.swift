@@ -181,11 +181,7 @@ struct GmailConnector: Sendable {
             default:
                 return .changed
             }
-            var user = try caller.storeUser(in: transaction, at: now)
-            if user.name?.isEmpty ?? true, let name = identity.name {
-                user.name = name
-                try transaction.update(user)
-            }
+            _ = try caller.storeUser(in: transaction, at: now)
             if change.isNew { try transaction.insert(change.grant) } else { try transaction.update(change.grant) }
             for event in change.events { try transaction.record(event) }
             return .stored(change.grant, change.events)

@@ -29,7 +29,8 @@ enum PayPulseResponse {
     /// Returns the user's profile with the state of the stored grant.
     static func profile(of user: User, grant: Grant?) -> ServerResponse {
         success("User profile retrieved successfully") { data in
-            data.field("name", user.name ?? "")
+            // The backend's own name wins over Google's.
+            data.field("name", user.name.flatMap { $0.isEmpty ? nil : $0 } ?? grant?.owner.name ?? "")
             data.field("email", user.email ?? "")
             // PayPulse's own function returned the date alone, and the app shows it unchanged.
             data.field("created_on", user.createdAt.iso8601Date)

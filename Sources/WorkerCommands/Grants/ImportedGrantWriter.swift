@@ -119,15 +119,13 @@ package struct ImportedGrantWriter: Sendable {
         let writes = !isDryRun
         return try await store.transact { transaction in
             try prepared.map { item in
-                let user = try transaction.user(item.userID)
-                if user?.isDeleted == true { return .done(.refused) }
+                if try transaction.user(item.userID)?.isDeleted == true { return .done(.refused) }
                 let stored = try transaction.grant(ofUser: item.userID)
                 switch (item.content, stored) {
                 case (.nothing(let outcome), _):
                     return .done(outcome)
                 case (.new(let grant, let events), nil):
                     if writes {
-                        try setName(of: user, from: grant, in: transaction)
                         try transaction.insert(grant)
                         for event in events { try transaction.record(event) }
                     }
@@ -137,7 +135,6 @@ package struct ImportedGrantWriter: Sendable {
                 case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
                     let events = replacement.apply(to: &grant, at: now)
                     if writes {
-                        try setName(of: user, from: grant, in: transaction)
                         try transaction.update(grant)
                         for event in events { try transaction.record(event) }
                     }
@@ -147,16 +144,6 @@ package struct ImportedGrantWriter: Sendable {
                 }
             }
         }
-    }
-
-    /// Gives a user without a name that of the Google account, as a connection by the app does.
-    private func setName(of user: User?, from grant: Grant, in transaction: any StoreTransaction) throws {
-        guard let name = grant.owner.name, user?.name?.isEmpty ?? true else { return }
-        guard var user else {
-            return try transaction.insert(User(id: grant.userID, createdAt: grant.createdAt, name: name))
-        }
-        user.name = name
-        try transaction.update(user)
     }
 
     private func prepare(_ item: PendingGrant, at now: Timestamp) async throws -> Preparation {

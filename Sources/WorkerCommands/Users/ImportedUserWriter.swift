@@ -26,7 +26,7 @@ struct ImportedUserWriter: Sendable {
     func store(in transaction: any StoreTransaction, writes: Bool) throws -> Outcome {
         let stored = try transaction.user(imported.id)
         if stored?.isDeleted == true { return .deleted }
-        let (user, outcome) = try decide(over: stored, in: transaction)
+        let (user, outcome) = decide(over: stored)
         guard let user else { return outcome }
         if let account = user.googleUserID, account != stored?.googleUserID,
             let holder = try transaction.user(withGoogleUserID: account), holder.id != user.id
@@ -39,22 +39,13 @@ struct ImportedUserWriter: Sendable {
     }
 
     /// Returns the user to store, if any, and the outcome of the record.
-    private func decide(over stored: User?, in transaction: any StoreTransaction) throws -> (User?, Outcome) {
+    private func decide(over stored: User?) -> (User?, Outcome) {
         let user = imported.user(over: stored, at: now)
         guard let stored else { return (user, .stored) }
         guard user != stored else { return (nil, .unchanged) }
-        if try isPlaceholder(stored, in: transaction) { return (user, .stored) }
+        if stored.isPlaceholder { return (user, .stored) }
         if replaces { return (user, .replaced) }
         let completed = imported.completing(stored)
         return completed == stored ? (nil, .kept) : (completed, .completed)
-    }
-
-    /// `true` if only the id of the user is known, or also the name that came with an imported grant.
-    private func isPlaceholder(_ user: User, in transaction: any StoreTransaction) throws -> Bool {
-        if user.isPlaceholder { return true }
-        var unnamed = user
-        unnamed.name = nil
-        guard unnamed.isPlaceholder else { return false }
-        return try transaction.grant(ofUser: user.id)?.owner.name == user.name
     }
 }

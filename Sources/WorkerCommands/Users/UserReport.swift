@@ -16,7 +16,7 @@ enum UserReport {
                 user.deletedUntil.map { "deleted; the id is refused until \(FactList.time($0, now))" } ?? user.status
             ),
             ("e-mail", email ?? "-"),
-            ("name", user.name.map { TerminalText.escaped($0) } ?? "-"),
+            ("name", (user.name ?? grant?.owner.name).map { TerminalText.escaped($0) } ?? "-"),
             ("google account", user.googleUserID.map { "id \(TerminalText.escaped($0))" } ?? "id unknown"),
             ("last sign-in", FactList.time(user.lastLoginAt, now)),
             ("created", FactList.time(user.createdAt, now)),

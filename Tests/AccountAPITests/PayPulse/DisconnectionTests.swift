@@ -51,6 +51,26 @@ struct DisconnectionTests {
         #expect(reconnected.data?["gmail_account_connected"] == .bool(true))
     }
 
+    @Test("the name of the backend's token is shown, and wins over Google's")
+    func name() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        func name(_ token: String) async throws -> String? {
+            try await fixture.send("GET", "/v1/user/me", token: token).data?["name"]?.string
+        }
+        let named = fixture.sign { claims in
+            claims.field("user_id", "42")
+            claims.field("name", "Jane at the backend")
+        }
+        #expect(try await name(fixture.token(ofUser: "42")) == "")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        #expect(try await name(fixture.token(ofUser: "42")) == "Jane Smith")
+        #expect(try await name(named) == "Jane at the backend")
+        #expect(try await name(fixture.token(ofUser: "42")) == "Jane at the backend")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane again")
+        #expect(try await name(fixture.token(ofUser: "42")) == "Jane at the backend")
+    }
+
     @Test("a new connection is due at its time")
     func scheduling() async throws {
         let fixture = try AccountFixture()
@@ -146,6 +166,24 @@ struct DisconnectionTests {
         _ = try await fixture.store.removeExpired(at: fixture.time.now)
         let returned = try await fixture.connect("ya29.jane")
         #expect(returned.data?["message"] == .string("First Gmail connection"))
+    }
+
+    @Test("a deleted user is refused for as long as an earlier token of another device lives")
+    func otherDevice() async throws {
+        let fixture = try AccountFixture()
+        let tablet = fixture.sign(lifetime: .seconds(30 * 86_400)) { $0.field("user_id", "42") }
+        #expect(try await fixture.send("GET", "/v1/user/me", token: tablet).status == 200)
+        let phone = fixture.token(ofUser: "42")
+        #expect(try await fixture.send("DELETE", "/v1/user/me", token: phone).status == 200)
+        for day in 1..<30 {
+            fixture.time.advance(by: .seconds(86_400))
+            _ = try await fixture.store.removeExpired(at: fixture.time.now)
+            let response = try await fixture.send("GET", "/v1/user/me", token: tablet)
+            #expect(response.payPulse == "404 USER_NOT_FOUND", "day \(day)")
+        }
+        fixture.time.advance(by: .seconds(86_400))
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
+        #expect(try await fixture.store.user("42") == nil)
     }
 
     @Test("deleting again with the same token gets the first response, without a write")
