@@ -9,7 +9,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema, uncountedSuccesses, tokensOfUsers]
+    static let all: [Migration] = [firstSchema, uncountedSuccesses, usersOfMoves]
 
     /// The first schema; a grant has a row in two tables.
     ///
@@ -182,8 +182,11 @@ extension Migration {
             """
     )
 
-    /// How long the backend's tokens that were accepted for a user live.
-    private static let tokensOfUsers = Migration(
-        statements: "ALTER TABLE refresh_worker.users ADD COLUMN tokens_until bigint;"
+    /// The end of the backend's tokens that were accepted for a user, and if the user is known only from a sign-in.
+    private static let usersOfMoves = Migration(
+        statements: """
+            ALTER TABLE refresh_worker.users ADD COLUMN tokens_until bigint;
+            ALTER TABLE refresh_worker.users ADD COLUMN is_from_sign_in boolean NOT NULL DEFAULT false;
+            """
     )
 }

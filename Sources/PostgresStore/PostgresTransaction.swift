@@ -26,6 +26,12 @@ final class PostgresTransaction: StoreTransaction {
                 AND g.refresh_token IS NOT NULL AND ($1::text IS NULL OR g.google_user_id IS NULL)
             """
     )
+    /// In an order that violates no foreign key.
+    private static let moveUser = [
+        Query("move sessions", "UPDATE refresh_worker.sessions SET user_id = $2 WHERE user_id = $1"),
+        Query("move grant", "UPDATE refresh_worker.grants SET user_id = $2 WHERE user_id = $1"),
+        Query("remove moved user", "DELETE FROM refresh_worker.users WHERE user_id = $1 AND user_id <> $2"),
+    ]
     private let store: PostgresStore
     private let connection: PostgresConnection
     private let deadline: CallDeadline
@@ -211,6 +217,21 @@ final class PostgresTransaction: StoreTransaction {
         }
         stored[grant.id] = grant
         writes.count(grant.state, by: 1)
+    }
+
+    func move(user id: String, to other: String) throws {
+        _ = try roundTrip { (batch: inout StatementBatch) in
+            flushWrites(in: &batch)
+            var last = 0
+            for query in Self.moveUser {
+                last = batch.add(query) {
+                    $0.bind(id)
+                    $0.bind(other)
+                }
+            }
+            return last
+        }
+        stored = [:]
     }
 
     func update(_ grant: Grant) throws {

@@ -17,6 +17,7 @@ enum UserRow {
         Column("is_active", .flag { $0.isActive }),
         Column("deleted_until", .integer { $0.deletedUntil?.milliseconds }),
         Column("tokens_until", .integer { $0.tokensUntil?.milliseconds }),
+        Column("is_from_sign_in", .flag { $0.isFromSignIn }),
     ]
     static let columns = all.map(\.name).joined(separator: ", ")
     private static let insert = Table.insert("insert user", into: "refresh_worker.users", all)
@@ -54,7 +55,8 @@ enum UserRow {
             lastLoginAt: row.timestamp(),
             isActive: row.flag(),
             deletedUntil: row.timestamp(),
-            tokensUntil: row.timestamp()
+            tokensUntil: row.timestamp(),
+            isFromSignIn: row.flag()
         )
     }
 }

@@ -9,7 +9,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema, revisions, tokensOfUsers]
+    static let all: [Migration] = [firstSchema, revisions, usersOfMoves]
 
     /// The first schema.
     ///
@@ -26,8 +26,13 @@ extension Migration {
         statements: "ALTER TABLE grants ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"
     )
 
-    /// How long the backend's tokens that were accepted for a user live.
-    private static let tokensOfUsers = Migration(statements: "ALTER TABLE users ADD COLUMN tokens_until INTEGER;")
+    /// The end of the backend's tokens that were accepted for a user, and if the user is known only from a sign-in.
+    private static let usersOfMoves = Migration(
+        statements: """
+            ALTER TABLE users ADD COLUMN tokens_until INTEGER;
+            ALTER TABLE users ADD COLUMN is_from_sign_in INTEGER NOT NULL DEFAULT 0 CHECK (is_from_sign_in IN (0, 1));
+            """
+    )
 
     private static let users = """
         CREATE TABLE users (

@@ -47,6 +47,11 @@ extension Query {
         "users by e-mail",
         "SELECT \(UserRow.columns) FROM users WHERE email IS NOT NULL AND lower(email) = lower(?) ORDER BY user_id"
     )
+    /// In an order that violates no foreign key.
+    static let moveUser = [
+        Query("move sessions", "UPDATE sessions SET user_id = ?2 WHERE user_id = ?1"),
+        Query("move grant", "UPDATE grants SET user_id = ?2, \(GrantRow.increment) WHERE user_id = ?1"),
+    ]
     static let sessionByID = Query("session by id", "SELECT \(SessionRow.columns) FROM sessions WHERE id = ?")
     static let endSession = Query("end session", "DELETE FROM sessions WHERE id = ? RETURNING successor IS NOT NULL")
     static let endSessionsOfUser = Query(
@@ -141,6 +146,19 @@ extension SQLiteTransaction {
         }
         // The deleted user's data must leave the log too.
         if user.isDeleted { wipes = true }
+    }
+
+    func move(user id: String, to other: String) throws {
+        try perform { () throws(StoreError) in
+            for query in Query.moveUser {
+                try connection.run(query) {
+                    $0.bind(id)
+                    $0.bind(other)
+                }
+            }
+            try connection.run(.removeUser) { $0.bind(id) }
+        }
+        forgetGrants()
     }
 
     // MARK: Sessions

@@ -260,6 +260,9 @@ final class SQLiteTransaction: StoreTransaction {
         return present
     }
 
+    /// Makes later reads see a change that was not made grant by grant.
+    func forgetGrants() { grants = [:] }
+
     /// Returns a grant that was read from the file with the lease that this transaction gives it.
     func withPresentLease(_ grant: Grant) -> Grant { leaseChanges.applied(to: grant) }
 

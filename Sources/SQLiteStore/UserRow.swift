@@ -5,7 +5,7 @@ import Store
 enum UserRow {
     private static let changing = [
         "created_at", "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active",
-        "deleted_until", "tokens_until",
+        "deleted_until", "tokens_until", "is_from_sign_in",
     ]
     static let columns = (["user_id"] + changing).joined(separator: ", ")
 
@@ -30,7 +30,8 @@ enum UserRow {
             lastLoginAt: row.timestamp(),
             isActive: row.integer() != 0,
             deletedUntil: row.timestamp(),
-            tokensUntil: row.timestamp()
+            tokensUntil: row.timestamp(),
+            isFromSignIn: row.integer() != 0
         )
     }
 
@@ -55,5 +56,6 @@ enum UserRow {
         statement.bind(user.isActive)
         statement.bind(user.deletedUntil)
         statement.bind(user.tokensUntil)
+        statement.bind(user.isFromSignIn)
     }
 }

@@ -56,7 +56,7 @@ package struct Grant: Hashable, Sendable {
     }
 
     package let id: GrantID
-    package let userID: String
+    package internal(set) var userID: String
     package let createdAt: Timestamp
 
     package var clientID: String

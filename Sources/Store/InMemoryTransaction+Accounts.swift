@@ -51,6 +51,15 @@ extension InMemoryTransaction {
         state.users[user.id] = user
     }
 
+    func move(user id: String, to other: String) {
+        for session in state.sessions.values where session.userID == id { state.sessions[session.id]?.userID = other }
+        if let grant = state.idOfUser.removeValue(forKey: id) {
+            state.grants[grant]?.userID = other
+            state.idOfUser[other] = grant
+        }
+        state.users[id] = nil
+    }
+
     func session(_ id: SessionID) -> Session? { state.sessions[id] }
 
     func insert(_ session: Session) throws {

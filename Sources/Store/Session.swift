@@ -6,7 +6,7 @@ package import Secrets
 /// A refresh token is kept as its SHA-256 hash. It changes only in `Session+Life.swift`.
 package struct Session: Hashable, Sendable {
     package let id: SessionID
-    package let userID: String
+    package internal(set) var userID: String
     package let createdAt: Timestamp
     package internal(set) var expiresAt: Timestamp
     package internal(set) var family: TokenFamily

@@ -70,6 +70,8 @@ package protocol StoreTransaction {
     /// Adds a user; throws if another user has the id, or the account at Google.
     func insert(_ user: User) throws
     func update(_ user: User) throws
+    /// Moves the sessions of a user, and the grant, to another stored user without a grant, and removes the user.
+    func move(user id: String, to other: String) throws
 
     func session(_ id: SessionID) throws -> Session?
     /// Adds a session of a stored user.

@@ -14,6 +14,17 @@ extension User {
         lastLoginAt = now
     }
 
+    /// Takes over what the sign-ins of another user with the same account at Google have told.
+    package mutating func join(_ other: User) {
+        if email == nil || email == other.email {
+            email = other.email
+            emailIsVerified = other.emailIsVerified ?? emailIsVerified
+        }
+        name = name ?? other.name
+        picture = picture ?? other.picture
+        lastLoginAt = [lastLoginAt, other.lastLoginAt].compactMap(\.self).max()
+    }
+
     /// Remembers a token of the backend that outlives the shortest tombstone.
     ///
     /// Without this, a device that still holds the token would bring a deleted user back. A token that a tombstone
@@ -33,6 +44,7 @@ extension User {
         googleUserID = nil
         lastLoginAt = nil
         isActive = false
+        isFromSignIn = false
         deletedUntil = max(end, tokensUntil ?? end)
         tokensUntil = nil
     }

@@ -13,6 +13,9 @@ package struct User: Hashable, Sendable {
     package var googleUserID: String?
     package var lastLoginAt: Timestamp?
     package var isActive: Bool
+    /// `true` if a sign-in here created the user, and no import has brought the user since: the backend might know the
+    /// account by another id.
+    package var isFromSignIn: Bool
     /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this
     /// time.
     package internal(set) var deletedUntil: Timestamp?
@@ -31,7 +34,8 @@ package struct User: Hashable, Sendable {
         lastLoginAt: Timestamp? = nil,
         isActive: Bool = true,
         deletedUntil: Timestamp? = nil,
-        tokensUntil: Timestamp? = nil
+        tokensUntil: Timestamp? = nil,
+        isFromSignIn: Bool = false
     ) {
         self.id = id
         self.createdAt = createdAt
@@ -42,6 +46,7 @@ package struct User: Hashable, Sendable {
         self.googleUserID = googleUserID
         self.lastLoginAt = lastLoginAt
         self.isActive = isActive
+        self.isFromSignIn = isFromSignIn
         self.deletedUntil = deletedUntil
         self.tokensUntil = tokensUntil
     }

@@ -17,7 +17,9 @@ struct AccountConformanceTests {
                 picture: "https://example.com/p",
                 googleUserID: "123",
                 lastLoginAt: start + .seconds(1),
-                isActive: false
+                isActive: false,
+                tokensUntil: start + .seconds(2),
+                isFromSignIn: true
             )
             let bare = User(id: "bare", createdAt: start)
             let stored = [full, bare]
@@ -53,6 +55,40 @@ struct AccountConformanceTests {
                 #expect(try transaction.users(withEmail: "MAIL@example.COM").map(\.id) == ["a", "b"])
                 #expect(try transaction.users(withEmail: "other@example.com").isEmpty)
             }
+        }
+    }
+
+    @Test("A user's sessions and grant move to another user", arguments: StoreKind.allCases)
+    func moving(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let grant = try Sample.grant(1)
+            try await store.transact { transaction in
+                try transaction.insert(User(id: grant.userID, createdAt: start))
+                try transaction.insert(grant)
+                try transaction.insert(User(id: "other", createdAt: start))
+                try transaction.insert(User(id: "third", createdAt: start))
+            }
+            try await store.startSessions([
+                Sample.session(1, user: grant.userID), Sample.session(2, user: "other"),
+                Sample.session(3, user: "third"),
+            ])
+            try await store.transact { transaction in
+                #expect(try transaction.grant(ofUser: grant.userID)?.id == grant.id)
+                try transaction.move(user: grant.userID, to: "other")
+                #expect(try transaction.grant(grant.id)?.userID == "other")
+                #expect(try transaction.grant(ofUser: grant.userID) == nil)
+                #expect(try transaction.user(grant.userID) == nil)
+            }
+            #expect(try await store.grant(ofUser: "other")?.id == grant.id)
+            #expect(try await store.user(grant.userID) == nil)
+            for (number, user) in [(1, "other"), (2, "other"), (3, "third")] {
+                #expect(try await store.session(Sample.sessionID(UInt8(number)))?.userID == user)
+            }
+            try await store.transact { try $0.move(user: "third", to: "other") }
+            #expect(try await store.session(Sample.sessionID(3))?.userID == "other")
+            // A result that was in flight is compared with the moved grant.
+            let isReplaced = try await store.transact { try $0.replace(grant, by: grant) }
+            #expect(!isReplaced)
         }
     }
 

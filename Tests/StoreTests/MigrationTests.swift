@@ -128,6 +128,7 @@ struct MigrationTests {
             checksums == [
                 "0a4add75aeb287d7cddcd53366dcd75ed02704e46641bba4dba6cef28b10101b",
                 "9bce0db26a4b1de84cb84759fd883ea229fbd1ebfe3715d047720fd832a8f36e",
+                "6c380058d2cdb5054af3d9b475aedd5f7c66ee88411c0a0d526619a64fce59a5",
             ]
         )
     }

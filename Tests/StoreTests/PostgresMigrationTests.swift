@@ -74,6 +74,7 @@ struct PostgresMigrationTests {
             checksums == [
                 "f60143b8a03b4449e03bf5330256de913214771351b8880f2a844c92373789f1",
                 "73decb58ef60d1c4b41bef5757efbdb12758566ccd2e48f1213417d29339770d",
+                "f32b2032c892b58b4e8a35bd5a86d1fcda9387fb2449af6163f563a064064b14",
             ]
         )
     }

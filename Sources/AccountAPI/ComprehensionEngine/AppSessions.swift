@@ -26,7 +26,7 @@ struct AppSessions: Sendable {
                 linking: linking
             )
             if let stored { try ProofOfIdentity.check(googleToken, ofUser: stored.id, in: transaction) }
-            var user = stored ?? User(id: newUserID, createdAt: now)
+            var user = stored ?? User(id: newUserID, createdAt: now, isFromSignIn: true)
             guard user.isActive else { throw AuthenticationRefusal.inactive }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
             if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
@@ -144,6 +144,8 @@ struct AppSessions: Sendable {
             leaseTime: leaseTime,
             grace: dependencies.sessionSettings.grace
         )
+        // A token that names another user belongs to the session only if its hash does.
+        if decision == .reuse, session.userID != claims.userID { throw ComprehensionError.invalidRefreshToken }
         guard case .repeatCurrent(mustRecord: false) = decision, let sealed = session.successor else { return nil }
         return try dependencies.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
     }
@@ -157,7 +159,7 @@ struct AppSessions: Sendable {
             if claims.mayBegin(at: dependencies.time.now, dependencies.sessionSettings) {
                 return try await end(former: claims)
             }
-            return try await end(claims.sessionID)
+            return try await end(claims.sessionID, ofUser: claims.userID)
         }
         let presented = try dependencies.authenticator.claims(of: token)
         let claims = try AccessClaims(presented)
@@ -165,11 +167,15 @@ struct AppSessions: Sendable {
             _ = try await dependencies.authenticator.caller(with: presented)
             return
         }
-        try await end(id)
+        try await end(id, ofUser: claims.userID)
     }
 
-    private func end(_ id: SessionID) async throws {
-        guard try await dependencies.store.session(id) != nil else { return }
+    private func end(_ id: SessionID, ofUser userID: String) async throws {
+        guard let session = try await dependencies.store.session(id) else { return }
+        if session.userID != userID {
+            // A user who is gone was joined with the session's user.
+            guard try await dependencies.store.user(userID) == nil else { throw AuthenticationRefusal.invalid }
+        }
         try await dependencies.store.transact { try $0.endSession(id) }
     }
 

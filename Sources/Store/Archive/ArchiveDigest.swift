@@ -57,6 +57,7 @@ private struct CanonicalBytes: ColumnWriter {
         write(user.googleUserID)
         write(user.lastLoginAt)
         write(user.isActive)
+        write(user.isFromSignIn)
         write(user.deletedUntil)
         write(user.tokensUntil)
     }

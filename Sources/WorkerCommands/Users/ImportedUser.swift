@@ -72,6 +72,7 @@ struct ImportedUser: Equatable, Sendable {
         // A sign-in here is later than any in the record.
         user.lastLoginAt = [lastLoginAt, user.lastLoginAt].compactMap(\.self).max()
         user.isActive = isActive ?? user.isActive
+        user.isFromSignIn = false
         return user
     }
 
@@ -90,6 +91,7 @@ struct ImportedUser: Equatable, Sendable {
         user.googleUserID = user.googleUserID ?? googleUserID
         user.lastLoginAt = [lastLoginAt, user.lastLoginAt].compactMap(\.self).max()
         user.isActive = user.isActive && isActive != false
+        user.isFromSignIn = false
         return user
     }
 

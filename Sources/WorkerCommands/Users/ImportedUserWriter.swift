@@ -14,6 +14,8 @@ struct ImportedUserWriter: Sendable {
         case kept
         /// The user was deleted, and the tombstone is still stored.
         case deleted
+        /// A user with this id had signed in here with the same Google account, and is this user now.
+        case joined(String)
         /// Another user, with this id, has the same Google account.
         case conflict(String)
     }
@@ -26,16 +28,33 @@ struct ImportedUserWriter: Sendable {
     func store(in transaction: any StoreTransaction, writes: Bool) throws -> Outcome {
         let stored = try transaction.user(imported.id)
         if stored?.isDeleted == true { return .deleted }
-        let (user, outcome) = decide(over: stored)
-        guard let user else { return outcome }
-        if let account = user.googleUserID, account != stored?.googleUserID,
-            let holder = try transaction.user(withGoogleUserID: account), holder.id != user.id
-        {
-            return .conflict(holder.id)
+        let (decided, outcome) = decide(over: stored)
+        guard var user = decided else { return outcome }
+        var joined: User?
+        if let account = user.googleUserID, account != stored?.googleUserID {
+            joined = try transaction.user(withGoogleUserID: account)
         }
-        guard writes else { return outcome }
+        if let joined {
+            guard try mayJoin(joined, in: transaction) else { return .conflict(joined.id) }
+            user.join(joined)
+        }
+        guard writes else { return joined.map { .joined($0.id) } ?? outcome }
+        if var joined {
+            // No two users may have the account, even for a moment.
+            joined.googleUserID = nil
+            try transaction.update(joined)
+        }
         if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
-        return outcome
+        guard let joined else { return outcome }
+        try transaction.move(user: joined.id, to: user.id)
+        return .joined(joined.id)
+    }
+
+    /// `true` if the other user is known only from a sign-in here: the user signed up at the backend and then signed in
+    /// here before the import.
+    private func mayJoin(_ other: User, in transaction: any StoreTransaction) throws -> Bool {
+        guard other.isFromSignIn else { return false }
+        return try transaction.grant(ofUser: imported.id) == nil || transaction.grant(ofUser: other.id) == nil
     }
 
     /// Returns the user to store, if any, and the outcome of the record.

@@ -74,6 +74,9 @@ struct UserImport: RecordImport {
         case .deleted:
             tally.countBad("the user was deleted")
             report("line \(line): \(name) was deleted: not stored while tokens may live")
+        case .joined(let other):
+            tally.completed += 1
+            report("line \(line): \(name) is also user \(DisplayedText(other)), who signed in here: joined")
         case .conflict(let other):
             let label = RecordFields([:], names: map.names).label("google_user_id")
             tally.countBad("another user has the same \(label)")

@@ -208,6 +208,30 @@ struct AppSessionsTests {
         #expect(try await fixture.refresh(tokens.refresh).status == 200)
     }
 
+    @Test("a user who is joined with another one stays signed in, as that user")
+    func joined() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        let (phone, tablet) = (try await fixture.signIn(), try await fixture.signIn())
+        let claims = try fixture.signer.claims(of: phone.refresh, at: fixture.time.now)
+        let id = try #require(claims["sub"]?.string)
+        #expect(try await fixture.store.user(id)?.isFromSignIn == true)
+        let now = fixture.time.now
+        try await fixture.store.transact { transaction in
+            try transaction.insert(User(id: "backend", createdAt: now))
+            try transaction.move(user: id, to: "backend")
+        }
+        #expect(try await fixture.send("GET", "/api/auth/me", token: phone.access).status == 401)
+        let renewed = try await fixture.refresh(phone.refresh)
+        let access = try #require(renewed["access_token"]?.string)
+        #expect(try await fixture.send("GET", "/api/auth/me", token: access)["id"] == .string("backend"))
+        #expect(try await fixture.refresh(phone.refresh).body == renewed.body)
+        for token in [tablet.access, access] {
+            #expect(try await fixture.send("POST", "/api/auth/logout", token: token).status == 200)
+        }
+        #expect(try await fixture.refresh(tablet.refresh).comprehension == Self.refusal)
+    }
+
     @Test("a correctly signed token that was never issued ends the family")
     func unknownToken() async throws {
         let fixture = try AccountFixture()

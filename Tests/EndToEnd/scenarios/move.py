@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import time
 
-from accounts import Accounts
+from accounts import Accounts, Listener
 from expectations import wait_for
 from former import ENGINE_SECRET, PAYPULSE_SECRET, Engine, Former, PayPulse, claims_of
 from harness import CLIENT, ROOT, WORKER, Server
@@ -215,16 +215,40 @@ def move(fixture, database, crowd, closing):
         crowd.add(phone)
     crowd.wait("the former backends serve it, late users too")
 
-    # The switch.
+    # The switch. Between the steps, users start an app, sign up on the web, or connect another account.
     proxy.write(re.sub(r'(" +)former;', r"\1worker;", proxy.text))
     server.follow("switch")
+    starting, web = engine.sign_up(20_000, 20_001)
+    restart = {"refresh_token": engine.pair(starting)["refresh_token"]}
+    answer = accounts.public.post("/api/auth/refresh", restart).expect(503)
+    assert answer.headers["retry-after"] == "60", "a user who is not copied yet is asked to wait"
+    web_phone = sign_in(accounts, engine, web)
+    split = web_phone.call("GET", "/api/auth/me", web_phone.pair["access_token"]).json["id"]
+    assert split != web, "before the import, the worker does not know the id of the backend"
+    backend = Listener(former.port)
+    backend.get("/api/conversations", web_phone.pair["access_token"]).expect(200)
+    other = fixture.sandbox.call("/control/grants", {"count": 1, "prefix": "other"})[0]
+    answer = accounts.connect(other, paypulse.login(payers[0])).expect(201)
+    assert answer.json["data"]["account_switch"], "the user connects another account here"
+    paypulse.connect(payers[0], grants[0])
     output = server.follow("again")
-    assert f"{EACH + LATE} read: " in output and ", 0 bad" in output, (
+    assert f"user '{web}' is also user '{split}', who signed in here: joined" in output, "both are one user"
+    accounts.public.post("/api/auth/refresh", restart).expect(200)
+    web_phone.fetch("/api/auth/me")
+    backend.get("/api/conversations", web_phone.pair["access_token"]).expect(200)
+    later = engine.sign_up(20_002)[0]
+    server.follow("again")
+    sign_in(accounts, engine, later).fetch("/api/auth/me")
+    output = server.follow("again")
+    assert f"{EACH + LATE + 3} read: " in output and ", 0 bad" in output, (
         "the later import reads all users of the former backend"
     )
     output = amazon.follow("again")
     assert f"{EACH + LATE} read: " in output and ", 0 bad" in output, "the later import reads all users of PayPulse"
-    assert f"{EACH + LATE} secrets: {LATE} stored" in output, "the later import stores the late secrets"
+    assert f"{EACH + LATE} secrets: {LATE} stored, 0 replaced" in output, "the later import stores the late secrets"
+    assert fixture.rows("SELECT email FROM grants WHERE user_id = ?", payers[0]) == [{"email": other["email"]}], (
+        "what the user did here wins over the secret that a function has refreshed"
+    )
     for phone in late:
         phone.is_copied = phone.may_restart = True
     amazon.follow("deleted")
@@ -245,7 +269,7 @@ def move(fixture, database, crowd, closing):
         "a repeated import changes no secret"
     )
     output = server.follow("check")
-    assert f"{EACH + LATE} read: 0 to store, 0 to complete, " in output and ", 0 bad" in output, (
+    assert f"{EACH + LATE + 3} read: 0 to store, 0 to complete, " in output and ", 0 bad" in output, (
         "a repeated import changes no user of PayPulse"
     )
     assert fixture.states() == {"active": EACH + LATE}, "every grant is active"
@@ -282,6 +306,14 @@ def reader(number, port, engine, user):
 
 def profile_of(engine, user):
     return {name: engine.rows[user][name] for name in ["id", "email", "name", "avatar_url", "is_active"]}
+
+
+def sign_in(accounts, engine, user):
+    """A phone on which the user has just signed in at the worker with Google."""
+    row = engine.rows[user]
+    grant = accounts.sandbox.create(email=row["email"], sub=row["google_id"], name=row["name"])[0]
+    expected = {name: row[name] for name in ["id", "email", "name"]}
+    return EnginePhone(3 * EACH, accounts.port, accounts.sign_in(grant), expected)
 
 
 def has_session_of_worker(phone):

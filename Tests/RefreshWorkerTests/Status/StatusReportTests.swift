@@ -203,7 +203,7 @@ struct StatusReportTests {
             #expect(report.workers.map(\.id) == ["daemon"])
             #expect(report.keysInUse == [key: 6])
             #expect(report.keyRing == KeyRingSummary(sealing: key))
-            #expect(report.database.schema == 2)
+            #expect(report.database.schema == 3)
             #expect(report.database.bytes > 0)
         }
     }

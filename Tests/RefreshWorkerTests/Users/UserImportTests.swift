@@ -156,6 +156,84 @@ struct UserImportTests {
         #expect(try await store.user("a") == expected)
     }
 
+    @Test("A user who signed up at the backend and signed in here first is one user after the import")
+    func joined() async throws {
+        let store = InMemoryStore(timeSource: time)
+        let (start, login) = (time.now, time.now + .seconds(60))
+        try await store.transact { transaction in
+            try transaction.insert(
+                User(
+                    id: "here",
+                    createdAt: start,
+                    email: "a@gmail.com",
+                    emailIsVerified: true,
+                    name: "Google's",
+                    picture: "p",
+                    googleUserID: "1",
+                    lastLoginAt: login,
+                    isFromSignIn: true
+                )
+            )
+            try transaction.insert(User(id: "imported", createdAt: start, googleUserID: "2"))
+        }
+        let text = """
+            {"user_id":"backend","email":"a@gmail.com","name":"A","google_user_id":"1","created_on":86400}
+            {"user_id":"other","google_user_id":"2"}
+            """
+        let dry = try await run(text, into: store, isDryRun: true)
+        #expect(dry.tally.completed == 1 && dry.tally.bad == 1)
+        #expect(try await store.user("here") != nil)
+        let result = try await run(text, into: store)
+        #expect(result.tally.completed == 1 && result.tally.bad == 1)
+        #expect(result.reports[0] == "line 1: user 'backend' is also user 'here', who signed in here: joined")
+        #expect(try await store.user("here") == nil)
+        #expect(
+            try await store.user("backend")
+                == User(
+                    id: "backend",
+                    createdAt: Timestamp(secondsSince1970: 86_400),
+                    email: "a@gmail.com",
+                    emailIsVerified: true,
+                    name: "A",
+                    picture: "p",
+                    googleUserID: "1",
+                    lastLoginAt: login
+                )
+        )
+        let again = try await run(text, into: store)
+        #expect(again.tally.unchanged == 1 && again.tally.bad == 1)
+    }
+
+    @Test("A user whom the backend knows by this id, or who has a second grant, is not joined")
+    func notJoined() async throws {
+        let store = InMemoryStore(timeSource: time)
+        let now = time.now
+        try await store.transact { transaction in
+            for (id, account) in [("here 1", "1"), ("here 2", "2")] {
+                try transaction.insert(User(id: id, createdAt: now, googleUserID: account, isFromSignIn: true))
+            }
+            for (number, id) in ["here 2", "backend 2"].enumerated() {
+                let (grant, _) = Grant.connected(
+                    id: GrantID(rawValue: Int64(number)),
+                    userID: id,
+                    incoming: IncomingTokens(clientID: "client"),
+                    dueAt: nil,
+                    at: now
+                )
+                try transaction.insert(grant)
+            }
+        }
+        let text = """
+            {"user_id":"here 1"}
+            {"user_id":"backend 1","google_user_id":"1"}
+            {"user_id":"backend 2","google_user_id":"2"}
+            """
+        let result = try await run(text, into: store)
+        #expect(result.tally.bad == 2)
+        #expect(try await store.user("here 1")?.googleUserID == "1")
+        #expect(try await store.user("here 2")?.googleUserID == "2")
+    }
+
     @Test("A deleted user is not restored", arguments: [false, true])
     func deleted(replacing: Bool) async throws {
         let store = InMemoryStore(timeSource: time)
