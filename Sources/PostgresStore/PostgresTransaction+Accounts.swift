@@ -59,6 +59,10 @@ extension Query {
         "record security event",
         "INSERT INTO refresh_worker.security_events (jti, at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
     )
+    fileprivate static let securityEvent = Query(
+        "security event",
+        "SELECT at FROM refresh_worker.security_events WHERE jti = $1"
+    )
 }
 
 extension PostgresTransaction {
@@ -167,5 +171,12 @@ extension PostgresTransaction {
             $0.bind(now)
         }
         return result.changedRows == 1
+    }
+
+    func hasRecorded(securityEvent identifier: String) throws -> Bool {
+        let result = try run(.securityEvent) { $0.bind(identifier) }
+        return try read { () throws(StatementFailure) in
+            try result.first { (row: inout Row) throws(StatementFailure) in row.integer() } != nil
+        }
     }
 }

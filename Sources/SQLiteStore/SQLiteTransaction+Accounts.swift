@@ -62,6 +62,7 @@ extension Query {
         "record security event",
         "INSERT INTO security_events (jti, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
     )
+    static let securityEvent = Query("security event", "SELECT at FROM security_events WHERE jti = ?")
 }
 
 extension SQLiteTransaction {
@@ -209,6 +210,14 @@ extension SQLiteTransaction {
                 $0.bind(now)
             }
             return connection.changedRows == 1
+        }
+    }
+
+    func hasRecorded(securityEvent identifier: String) throws -> Bool {
+        try perform { () throws(StoreError) in
+            try connection.first(.securityEvent, bind: { $0.bind(identifier) }) {
+                (row: inout Row) throws(StoreError) in row.integer()
+            } != nil
         }
     }
 }

@@ -92,6 +92,8 @@ extension InMemoryTransaction {
         return true
     }
 
+    func hasRecorded(securityEvent identifier: String) -> Bool { state.securityEvents[identifier] != nil }
+
     /// `true` if no other user has this account at Google.
     private func isFree(_ googleUserID: String?, for id: String) -> Bool {
         guard let googleUserID else { return true }

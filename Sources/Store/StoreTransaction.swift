@@ -84,6 +84,8 @@ package protocol StoreTransaction {
 
     /// Stores the identifier of a security event; returns `false` if it is stored already.
     func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool
+    /// `true` if the identifier of a security event is stored.
+    func hasRecorded(securityEvent identifier: String) throws -> Bool
 }
 
 extension StoreTransaction {

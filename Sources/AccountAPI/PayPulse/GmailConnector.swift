@@ -176,6 +176,9 @@ struct GmailConnector: Sendable {
             case (.new(let grant, let events), nil):
                 change = (grant, events, true)
             case (.replacement(let reconnection), var grant?) where reconnection.isBased(on: grant):
+                if reconnection.replacesRefreshToken || reconnection.switchesAccount {
+                    try transaction.rememberRefreshToken(of: grant, at: now)
+                }
                 let events = reconnection.apply(to: &grant, at: now) { DueTimes.due($0, at: now) }
                 change = (grant, events, false)
             default:

@@ -4,7 +4,8 @@ import WorkerConfiguration
 /// Imports grants from a stream of bytes.
 package struct GrantImport: RecordImport {
     /// The end of a report about a user whose grant stays ended.
-    package static let endedGrant = "ended the stored grant: kept, because the input does not have a new refresh token"
+    package static let endedGrant =
+        "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
 
     let reader: GrantReader
     let writer: ImportedGrantWriter

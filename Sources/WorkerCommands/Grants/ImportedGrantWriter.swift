@@ -11,7 +11,7 @@ package struct ImportedGrantWriter: Sendable {
         case replaced
         /// The user already has a grant, which is unchanged.
         case kept
-        /// The user ended the stored grant, and the input does not have a new refresh token.
+        /// The user ended the stored grant, or replaced its refresh token, and the input does not have a newer one.
         case keptEnded
         /// The user was deleted, and the tombstone is still stored.
         case refused
@@ -132,6 +132,10 @@ package struct ImportedGrantWriter: Sendable {
                     return .done(.stored)
                 case (.new, _?):
                     return existing == .keep ? .done(.kept) : .changed(stored)
+                case (.replacement(let replacement), let grant?)
+                where try replacement.reconnection.replacesRefreshToken
+                    && transaction.hasLeft(replacement.reconnection.incoming.refreshToken, of: grant):
+                    return .done(.keptEnded)
                 case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
                     let events = replacement.apply(to: &grant, at: now)
                     if writes {
@@ -200,16 +204,20 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
-        let incoming = try incomingTokens(of: imported, for: stored.id)
+        var incoming = try incomingTokens(of: imported, for: stored.id)
+        let replacesRefreshToken = vault.isOther(
+            refreshToken: imported.refreshToken,
+            ofClient: imported.clientID,
+            than: stored
+        )
+        let switchesAccount = stored.owner.isOtherAccount(than: incoming.owner)
+        // The stored scopes of the same token are those of a later answer, or of a later consent.
+        if !replacesRefreshToken, !switchesAccount, !stored.scope.isEmpty { incoming.scope = nil }
         let reconnection = Reconnection(
             stored: stored,
             incoming: incoming,
-            replacesRefreshToken: vault.isOther(
-                refreshToken: imported.refreshToken,
-                ofClient: imported.clientID,
-                than: stored
-            ),
-            switchesAccount: stored.owner.isOtherAccount(than: incoming.owner)
+            replacesRefreshToken: replacesRefreshToken,
+            switchesAccount: switchesAccount
         )
         return GrantReplacement(
             reconnection: reconnection,

@@ -42,7 +42,6 @@ struct GmailConnectorTests {
         #expect(grant.accessToken?.expiresAt == fixture.time.now + .seconds(1800))
         #expect(try await fixture.refreshToken() == "1//jane")
         #expect(try await fixture.accessToken() == "ya29.jane")
-        #expect(try await fixture.store.user("42")?.name == "Jane Smith")
     }
 
     @Test("the body's values are used if Google has none")
@@ -118,7 +117,10 @@ struct GmailConnectorTests {
         fixture.google.setAccount("ya29.jane", .init(lifetime: 3599))
         fixture.google.setAccount("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
         _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let former = try #require(try await fixture.grant())
         let response = try await fixture.connect("ya29.john")
+        let hasLeft = try await fixture.store.transact { try $0.hasLeft(former.refreshToken, of: former) }
+        #expect(hasLeft, "an import must not bring the former token back")
         #expect(response.data?["account_switch"] == .bool(true))
         #expect(response.data?["message"] == .string("Switching from jane@gmail.com to john@gmail.com"))
         #expect(try await fixture.refreshToken() == nil)

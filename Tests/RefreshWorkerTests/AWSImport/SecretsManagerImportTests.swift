@@ -1,6 +1,7 @@
 import Clocks
 import JSON
 import SQLiteStore
+import Secrets
 import Store
 import TestSupport
 import Testing
@@ -183,6 +184,76 @@ struct SecretsManagerReplacementTests {
         #expect(tally.grants.replaced == (one.isReplaced ? 1 : 0))
         #expect(try await fixture.imports.refreshToken("a") == (one.isReplaced ? "1//other" : "1//refresh-a"))
         #expect(try await fixture.runImport().grants.kept == 1)
+    }
+
+    enum UserChange: CaseIterable { case switched, ended }
+
+    @Test("does not bring back what the user has left here, however new the secret", arguments: UserChange.allCases)
+    func left(change: UserChange) async throws {
+        let fixture = try SecretsManagerFixture()
+        for user in ["a", "b"] { fixture.service.put("gmail/user/\(user)", try secretText("a")) }
+        try await fixture.runImport()
+        let stored = try await fixture.imports.grant("a")
+        let (vault, now) = (fixture.imports.vault, fixture.imports.time.now + .seconds(10))
+        fixture.imports.time.advance(by: .seconds(10))
+        let owner = Grant.Owner(email: "other@example.com")
+        let token = try vault.seal(refreshToken: Secret("1//other"), for: stored.id)
+        try await fixture.imports.store.transact { transaction in
+            guard change == .switched else {
+                _ = try GrantEnding.end(stored, reason: .userRequest, in: transaction, at: now)
+                return
+            }
+            try transaction.rememberRefreshToken(of: stored, at: now)
+            var grant = stored
+            let events = grant.reconnect(
+                IncomingTokens(clientID: stored.clientID, owner: owner, refreshToken: token),
+                replacesRefreshToken: true,
+                switchesAccount: true,
+                dueAt: now,
+                at: now
+            )
+            try transaction.update(grant)
+            for event in events { try transaction.record(event) }
+        }
+        let changed = try await fixture.imports.grant("a")
+        fixture.imports.time.advance(by: .seconds(10))
+        // The former function has refreshed its copy of the first token.
+        let date = Double(fixture.imports.time.now.milliseconds) / 1000
+        for user in ["a", "b"] {
+            fixture.service.put("gmail/user/\(user)", try secretText("a", ["created_at": date]), storedAt: date)
+        }
+        fixture.imports.time.advance(by: .seconds(1))
+        let tally = try await fixture.runImport(.replaceOlder)
+        #expect(tally.grants == ImportTally(replaced: 1, kept: 1))
+        #expect(try await fixture.imports.grant("a") == changed)
+        #expect(try await fixture.imports.refreshToken("b") == "1//refresh-a")
+        // A token that the user gave the former backend since is new.
+        let text = try secretText("a", ["created_at": date + 1, "refresh_token": "1//newest"])
+        fixture.service.put("gmail/user/a", text, storedAt: date + 1)
+        fixture.imports.time.advance(by: .seconds(1))
+        #expect(try await fixture.runImport(.replaceOlder).grants.replaced >= 1)
+        #expect(try await fixture.imports.refreshToken("a") == "1//newest")
+    }
+
+    @Test("keeps the scopes that were learned here for the same refresh token")
+    func scopes() async throws {
+        let fixture = try SecretsManagerFixture()
+        fixture.service.put("gmail/user/a", try secretText("a", ["scope": nil]))
+        try await fixture.runImport()
+        func replace(_ scope: String, after seconds: Int) async throws -> String {
+            fixture.imports.time.advance(by: .seconds(seconds))
+            let now = Double(fixture.imports.time.now.milliseconds) / 1000
+            fixture.service.put(
+                "gmail/user/a",
+                try secretText("a", ["scope": scope, "created_at": now]),
+                storedAt: now
+            )
+            fixture.imports.time.advance(by: .seconds(1))
+            #expect(try await fixture.runImport(.replaceOlder).grants.replaced == 1)
+            return try await fixture.imports.grant("a").scope
+        }
+        #expect(try await replace("openid gmail", after: 10) == "openid gmail")
+        #expect(try await replace("openid", after: 10) == "openid gmail")
     }
 
     enum Change: CaseIterable { case rotation, disconnection, refresh }
