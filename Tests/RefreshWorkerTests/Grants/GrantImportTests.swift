@@ -105,6 +105,20 @@ struct GrantImportTests {
         #expect(try await fixture.refreshToken("three") == "1//refresh-three")
     }
 
+    @Test("refreshes a grant without scopes at once, because the answer names them")
+    func unknownScopes() async throws {
+        let lines = [
+            try line("unknown", ["scope": nil]), try line("known"),
+            try line("lasting", ["scope": nil, "refresh_token": nil]),
+        ]
+        try await fixture.importText(lines.joined(separator: "\n"))
+        #expect(try await fixture.grant("unknown").dueAt == fixture.time.now)
+        for user in ["known", "lasting"] {
+            let dueAt = try #require(try await fixture.grant(user).dueAt)
+            #expect(dueAt > fixture.time.now)
+        }
+    }
+
     @Test("leaves the names of users to the backend")
     func names() async throws {
         let now = fixture.time.now
