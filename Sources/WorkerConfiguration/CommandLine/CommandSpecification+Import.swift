@@ -19,8 +19,9 @@ extension CommandSpecification {
             """
             Invalid lines are reported with their number and skipped; valid ones are stored. An existing grant is \
             kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
-            only by a line with a new refresh token. An interrupted import can be started again. The profile shows the \
-            name in google_name while the user has none.
+            only by a line with a new refresh token. A refresh token that its user replaced or ended here does not \
+            come back. An interrupted import can be started again. The profile shows the name in google_name while the \
+            user has none.
             """,
             """
             With --from aws-secrets-manager each secret whose name begins with the prefix is a grant, and the rest of \

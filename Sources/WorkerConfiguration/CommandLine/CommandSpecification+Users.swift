@@ -34,8 +34,9 @@ extension CommandSpecification {
             """
             Invalid lines are reported with their number and skipped; valid ones are stored. A line about a stored \
             user adds missing fields, and takes the earlier creation; stored fields that differ are kept and reported, \
-            unless --replace is given. Fields that a line does not have are always kept. An interrupted import can be \
-            started again.
+            unless --replace is given. Fields that a line does not have are always kept. A user who signed in here with \
+            the google_user_id of a line before that line was imported gets the line's user_id, and stays signed in. An \
+            interrupted import can be started again.
             """,
             """
             At the end a line counts the users that were read, stored, completed, replaced, kept with other content \
