@@ -73,10 +73,13 @@ extension Grant {
             refreshToken?.expiresAt = expiresAt
         }
         scope = incoming.scope ?? (switchesAccount ? "" : scope)
+        // A revocation that is in flight, or only just over, ends the new tokens too. So they are refreshed as soon as
+        // its lease is over.
+        let mayBeRevoked = reason == .userRequest && refreshToken != nil
         revocationAskedAt = nil
         endFailures()
         enter(.active, reason: .none, at: now)
-        self.dueAt = dueAt
+        self.dueAt = mayBeRevoked ? now : dueAt
         return [GrantEvent(of: self, kind: .connected, from: former, at: now)]
     }
 

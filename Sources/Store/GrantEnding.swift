@@ -30,12 +30,39 @@ package enum GrantEnding {
         return Outcome(grant: grant, isShared: isShared)
     }
 
-    /// `true` if a revocation would also end another stored grant that is not to be revoked.
+    /// Returns `true` if a claimed revocation can be sent: the grant has not been connected again, and no other grant
+    /// would end with it.
     ///
-    /// It is checked again before each attempt to revoke: since the first one the account may have been connected
-    /// again.
-    package static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
-        try transaction.grants(sharingAccountWith: grant).contains { other in
+    /// It is checked before each attempt, because the account can have been connected since the first one. A revocation
+    /// that would end another grant is over.
+    package static func mayRevoke(_ id: GrantID, in transaction: any StoreTransaction) throws -> Bool {
+        guard var grant = try transaction.grant(id), grant.revocationAskedAt != nil else { return false }
+        guard try isShared(grant, in: transaction) else { return true }
+        grant.finishRevocation()
+        try transaction.update(grant)
+        return false
+    }
+
+    /// Makes the grants due that a revocation of this one has ended at Google: those of the same account that were
+    /// connected while it was in flight.
+    package static func probeGrants(
+        endedWith grant: Grant,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws {
+        for var other in try grants(endedWith: grant, in: transaction) {
+            other.probeNow(at: now)
+            try transaction.update(other)
+        }
+    }
+
+    private static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
+        try !grants(endedWith: grant, in: transaction).isEmpty
+    }
+
+    /// Returns the other grants that a revocation would end although they are not to be revoked.
+    private static func grants(endedWith grant: Grant, in transaction: any StoreTransaction) throws -> [Grant] {
+        try transaction.grants(sharingAccountWith: grant).filter { other in
             other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount
                 && ClientProject.same(other.clientID, grant.clientID)
         }

@@ -19,6 +19,8 @@ package struct RefreshDecision: Sendable {
     package var endsOutage = false
     /// The grants to recall, which this client's wave ended before it was recognised.
     package var recalls: [GrantID] = []
+    /// `true` if a revocation was sent, which has ended every grant of the account.
+    package var endsAccount = false
     /// The scopes that the grant had before this answer and has lost with it.
     package var lostScopes: [String] = []
     package var alarm: Alarm?

@@ -88,7 +88,9 @@ extension RefreshRules {
     /// Deletes the tokens after a revocation, and tries a failed one again for a day.
     func finishRevocation(_ failure: AccountLookupFailure?, _ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
-        let askedAt = grant.revocationAskedAt ?? context.now
+        guard let askedAt = grant.revocationAskedAt else {
+            return RefreshDecision(.void, grant: grant, health: context.health)
+        }
         if failure == nil || context.now - askedAt >= Self.longestRevocation {
             grant.finishRevocation()
         } else {

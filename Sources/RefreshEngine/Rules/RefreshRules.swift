@@ -48,6 +48,7 @@ package struct RefreshRules: Sendable {
         decision.breakerChange = decision.breakerChange ?? effect.breakerChange
         decision.limitsChanged = effect.limitsChanged
         decision.endsOutage = effect.endsOutage
+        if case .revocation = context.result.answer { decision.endsAccount = true }
         if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
             decision.grant?.recordRotation(by: context.result.attempt.claim)
         }

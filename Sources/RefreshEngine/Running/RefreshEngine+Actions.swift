@@ -52,20 +52,18 @@ extension RefreshEngine {
 
     /// Revokes at Google, unless the revocation would also end a grant that was brought after the disconnect.
     private func revoke(_ refresh: InFlightRefresh) async -> RefreshDispatcher.Report {
-        let failure: AccountLookupFailure?
+        let answer: RefreshResult.Answer
         do {
-            let grant = refresh.grant
-            guard try await store.transact({ try GrantEnding.isShared(grant, in: $0) }) else {
+            let id = refresh.grant.id
+            if try await store.transact({ try GrantEnding.mayRevoke(id, in: $0) }) {
                 return await dispatcher.revoke(refresh)
             }
-            failure = nil
+            answer = .failed(.notSent(code: "connected_again"), retryAfter: nil)
         } catch {
             reportStoreFailure(error, waiting: 1)
-            failure = .unavailable(code: "store")
+            answer = .revocation(failure: .unavailable(code: "store"))
         }
-        return RefreshDispatcher.Report(
-            result: RefreshResult(attempt: refresh.attempt, answer: .revocation(failure: failure))
-        )
+        return RefreshDispatcher.Report(result: RefreshResult(attempt: refresh.attempt, answer: answer))
     }
 
     /// Releases leases unused: the grants are due for any worker.

@@ -40,6 +40,7 @@ extension ResultCommitter {
             decision = decide(grant)
             try transaction.store(decision, at: now)
         }
+        if decision.endsAccount { try GrantEnding.probeGrants(endedWith: claimed, in: transaction, at: now) }
         cache.set(decision.health, of: client)
         let recalled =
             decision.recalls.isEmpty

@@ -55,6 +55,7 @@ final class FakeGoogle: AnsweringEndpoint {
         var holdWaiters: [(count: Int, caller: CheckedContinuation<Void, Never>)] = []
         var revoked: [String] = []
         var revocationFailure: AccountLookupFailure?
+        var duringRevocation: @Sendable () async -> Void = {}
         var issued = 0
     }
 
@@ -80,6 +81,11 @@ final class FakeGoogle: AnsweringEndpoint {
 
     func failRevocations(with failure: AccountLookupFailure?) {
         state.withLock { $0.revocationFailure = failure }
+    }
+
+    /// Runs `action` while each revocation is in flight.
+    func duringRevocation(_ action: @escaping @Sendable () async -> Void) {
+        state.withLock { $0.duringRevocation = action }
     }
 
     /// Returns the accounts that have no good access token now.
@@ -160,10 +166,12 @@ final class FakeGoogle: AnsweringEndpoint {
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {
         guard mayStillSend() else { return .notSent(code: "withheld") }
-        return state.withLock { state in
+        let action = state.withLock { state in
             state.revoked.append(token.reveal())
-            return state.revocationFailure.map { .failed($0) } ?? .done
+            return state.duringRevocation
         }
+        await action()
+        return state.withLock(\.revocationFailure).map { .failed($0) } ?? .done
     }
 
     private func begin(_ request: Request) {
