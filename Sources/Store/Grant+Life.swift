@@ -148,6 +148,13 @@ extension Grant {
         revocationAskedAt = nil
     }
 
+    /// Stores the successor of the refresh token that was to be revoked: the token that was sent is spent.
+    package mutating func revoke(rotated token: RefreshToken, at now: Timestamp) -> [GrantEvent] {
+        revocationAskedAt = revocationAskedAt ?? now
+        dueAt = now
+        return rotate(to: token, at: now)
+    }
+
     /// Records that the rotated refresh token of this claim's answer is stored.
     package mutating func recordRotation(by claim: Int64) {
         rotationClaims.insert(claim)
@@ -403,6 +410,12 @@ extension Grant {
     var mayBeExpedited: Bool {
         state == .retrying && !GrantReason.awaitingConfirmation.contains(reason)
     }
+    /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has
+    /// changed its tokens since.
+    package func wasEndedByRequest(during generation: Int64) -> Bool {
+        state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
+    }
+
 }
 
 extension Grant.AccessToken {

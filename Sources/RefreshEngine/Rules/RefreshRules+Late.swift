@@ -70,6 +70,8 @@ extension RefreshRules {
     /// sent the same token, got the answer that it is spent, and ended the grant; the grant may have been recalled
     /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
     /// stored as long as the stored token is the one that A sent.
+    ///
+    /// If the user has disconnected since A sent it, the successor is the token to revoke.
     func decideLate(_ context: inout DecisionContext) -> RefreshDecision {
         guard let rotated = context.result.rotated else {
             return RefreshDecision(.void, grant: context.grant, health: context.health)
@@ -85,6 +87,9 @@ extension RefreshRules {
         case .flawed where isWanted:
             let events = grant.rotate(to: rotated, at: context.now)
             return RefreshDecision(.lostLease, grant: grant, events: events, health: health)
+        case _ where grant.wasEndedByRequest(during: attempt.generation):
+            let events = grant.revoke(rotated: rotated, at: context.now)
+            return RefreshDecision(.void, grant: grant, events: events, health: health)
         default:
             let dropped = health.rate.recordDroppedToken(at: context.now)
             var decision = RefreshDecision(.void, grant: grant, health: health)

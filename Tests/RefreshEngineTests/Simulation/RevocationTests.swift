@@ -96,4 +96,28 @@ struct RevocationTests {
         #expect(try await fixture.grant(0).state == .active)
         #expect(fixture.google.account(0).requestTimes.count == 1)
     }
+
+    @Test("A disconnect during a refresh revokes the token that the server rotated to", arguments: [true, false])
+    func disconnectDuringRotation(isLate: Bool) async throws {
+        let fixture = try EngineFixture(rotates: true)
+        try await fixture.add(0..<1)
+        let engine = fixture.engine()
+        fixture.google.answer { _ in .hold }
+        _ = await engine.runLoopIteration()
+        await fixture.google.waitUntilHolding(1)
+        try await Self.disconnect(0, in: fixture)
+        if isLate {
+            // The lease runs out, and another worker revokes the token that it finds.
+            fixture.time.advance(by: .seconds(31))
+            await fixture.run(fixture.engine("other"), for: .seconds(5))
+            #expect(try await fixture.grant(0).refreshToken == nil)
+        }
+        fixture.google.release()
+        await engine.waitUntilIdle()
+        await fixture.run(engine, for: .seconds(65))
+        #expect(fixture.google.revoked.last == "refresh-0-1")
+        let grant = try await fixture.grant(0)
+        #expect(grant.state == .disconnected && grant.reason == .userRequest)
+        #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
+    }
 }

@@ -86,6 +86,7 @@ struct UnansweredRequestTests {
         try await fixture.change(0) { $0.disconnectByRequest(revokes: false, at: now) }
         fixture.google.release()
         await engine.waitUntilIdle()
+        await fixture.run(engine, for: .seconds(65))
         let grant = try await fixture.grant(0)
         #expect(grant.state == .disconnected && grant.reason == .userRequest)
         #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
