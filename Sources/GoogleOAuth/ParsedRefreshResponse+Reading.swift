@@ -51,7 +51,11 @@ extension ParsedRefreshResponse {
                 verdict: failure.outcomeUnknown
                     ? .givenUp(code: failure.shortCode) : .notSent(code: failure.shortCode)
             )
-        default: ParsedRefreshResponse(verdict: .noAnswer(code: failure.shortCode), text: failure.description)
+        default:
+            ParsedRefreshResponse(
+                verdict: .noAnswer(code: failure.shortCode, outcomeUnknown: failure.outcomeUnknown),
+                text: failure.description
+            )
         }
     }
 

@@ -26,14 +26,25 @@ package enum RefreshVerdict: Sendable {
     case throttled(code: String)
     /// A temporary fault of the endpoint.
     case endpointFault(code: String)
-    /// No answer came, for a temporary reason. The request may have been processed.
-    case noAnswer(code: String)
+    /// No answer came, for a temporary reason.
+    ///
+    /// `outcomeUnknown` is `true` if the request may have been processed, or may still be.
+    case noAnswer(code: String, outcomeUnknown: Bool = true)
     /// The worker did not send the request.
     case notSent(code: String)
     /// The worker sent the request and stopped waiting. The request may have been processed.
     case givenUp(code: String)
     /// An answer with an unknown meaning.
     case unknown(code: String)
+
+    /// `true` if the server may have processed the request, or may still be working on it.
+    package var isOutcomeUnknown: Bool {
+        switch self {
+        case .noAnswer(_, let outcomeUnknown): outcomeUnknown
+        case .givenUp: true
+        default: false
+        }
+    }
 
     /// A short code, for logs and for the grant's reason.
     package var code: String {
@@ -42,7 +53,7 @@ package enum RefreshVerdict: Sendable {
         case .notJSON: "not_json"
         case .invalidGrant: "invalid_grant"
         case .flawed(let code, _), .signInRequired(let code), .blocked(let code), .clientFault(let code),
-            .clientOrForeignToken(let code), .throttled(let code), .endpointFault(let code), .noAnswer(let code),
+            .clientOrForeignToken(let code), .throttled(let code), .endpointFault(let code), .noAnswer(let code, _),
             .notSent(let code), .givenUp(let code), .unknown(let code):
             code
         }

@@ -16,14 +16,14 @@ extension Query {
             name,
             """
             WITH free AS MATERIALIZED (
-                SELECT s.grant_id, s.lease_owner IS NOT NULL AS was_leased FROM \(source) WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
+                SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished FROM \(source) WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
                 ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
             )
             UPDATE refresh_worker.grant_schedule AS s
             SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = \(now(unless: 7)) + $3
             FROM free JOIN unnest($4::bigint[], $5::bigint[]) AS wanted (id, claim) ON wanted.id = free.grant_id
             WHERE s.grant_id = free.grant_id
-            RETURNING s.grant_id, free.was_leased
+            RETURNING s.grant_id, free.is_unfinished
             """
         )
     }

@@ -80,7 +80,7 @@ extension SQLiteStore {
                             claim: Int64(random.nextBits() >> 1),
                             epoch: time.epoch,
                             until: until,
-                            followsUnfinishedClaim: grant.lease != nil
+                            followsUnfinishedClaim: grant.lease.map { !$0.isOfEndedRequest } ?? false
                         )
                         lease.rowVersion = RowVersion(row.integer())
                         grant.setLease(lease)

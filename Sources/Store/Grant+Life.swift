@@ -198,6 +198,20 @@ extension Grant {
     /// Suspends the grant, because an administrator or a policy blocks it.
     package mutating func suspend(reason: GrantReason, probeAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         let former = (state, self.reason)
+    /// Keeps the lease of a request with an unknown outcome for a while, so that no one repeats the request: no worker,
+    /// no caller and no operator.
+    package mutating func leaveAlone(
+        under lease: Lease,
+        for span: Duration,
+        at now: Timestamp,
+        _ instant: BootInstant
+    ) {
+        self.lease = lease
+        self.lease?.owner = Lease.noOwner
+        self.lease?.until = instant + span
+        if let dueAt { reschedule(to: max(dueAt, now + span)) }
+    }
+
         lastAttemptAt = now
         endFailures()
         enter(.suspended, reason: reason, at: now)

@@ -98,11 +98,11 @@ package final class InMemoryStore: AccountStore {
             for id in ids {
                 guard var grant = state.grants[id], grant.mayBeClaimed(dueBy: dueBy, at: time) else { continue }
                 let claim = Int64(random.nextBits() >> 1)
-                let hadLease = grant.lease != nil
+                let isUnfinished = grant.lease.map { !$0.isOfEndedRequest } ?? false
                 var lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
                 grant.setLease(lease)
                 state.grants[id] = grant
-                lease.followsUnfinishedClaim = hadLease
+                lease.followsUnfinishedClaim = isUnfinished
                 grant.setLease(lease)
                 claimed.append(grant)
             }

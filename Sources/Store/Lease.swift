@@ -31,6 +31,12 @@ package struct Lease: Hashable, Sendable {
         self.followsUnfinishedClaim = followsUnfinishedClaim
     }
 
+    /// The owner of a lease that outlives its request.
+    static let noOwner = ""
+
+    /// `true` if the lease outlives a request that ended without an answer: the server may still be working on it.
+    package var isOfEndedRequest: Bool { owner == Self.noOwner }
+
     package func isLive(at time: LeaseTime) -> Bool {
         remaining(at: time) > .zero
     }

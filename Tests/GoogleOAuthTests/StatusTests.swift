@@ -96,16 +96,16 @@ struct StatusTests {
         let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: failure, message: "why"))
         #expect(answer.verdict.kind == kind)
         #expect(answer.verdict.code == code)
-        #expect(answer.status == nil)
+        #expect(answer.status == nil && !answer.verdict.isOutcomeUnknown)
     }
 
     @Test(
-        "A request that was sent and then cancelled may have been processed",
-        arguments: [HTTPFailure.Kind.cancelled, .shutDown]
+        "A request that was sent, and then cancelled or not answered, may have been processed",
+        arguments: [(HTTPFailure.Kind.cancelled, VerdictKind.givenUp), (.shutDown, .givenUp), (.timeout, .noAnswer)]
     )
-    func givenUp(kind: HTTPFailure.Kind) {
-        let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: kind, outcomeUnknown: true, message: "why"))
-        #expect(answer.verdict.kind == .givenUp)
+    func unknownOutcome(failure: HTTPFailure.Kind, kind: VerdictKind) {
+        let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: failure, outcomeUnknown: true, message: "why"))
+        #expect(answer.verdict.kind == kind && answer.verdict.isOutcomeUnknown)
     }
 
     @Test(

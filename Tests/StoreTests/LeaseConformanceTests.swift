@@ -58,6 +58,27 @@ struct LeaseConformanceTests {
         }
     }
 
+    @Test("The lease of a request with an unknown outcome excludes claims until its end", arguments: StoreKind.allCases)
+    func unknownOutcome(kind: StoreKind) async throws {
+        try await kind.withStore { store, time in
+            let id = GrantID(rawValue: 1)
+            try await store.add([try Sample.grant(1)])
+            let claimed = try #require(try await store.claim([id], dueBy: nil, owner: "a", for: span).first)
+            time.advance(by: .seconds(15))
+            try await store.transact { transaction in
+                var grant = claimed
+                let lease = try #require(claimed.lease)
+                grant.leaveAlone(under: lease, for: span, at: start, transaction.leaseTime.instant)
+                #expect(try transaction.replace(claimed, by: grant))
+            }
+            time.advance(by: span - .milliseconds(1))
+            #expect(try await store.claim([id], dueBy: nil, owner: "b", for: span).isEmpty)
+            time.advance(by: .milliseconds(1))
+            let next = try await store.claim([id], dueBy: nil, owner: "b", for: span)
+            #expect(next.first?.lease?.followsUnfinishedClaim == false, "its result is stored")
+        }
+    }
+
     @Test("A lease of another boot has ended", arguments: StoreKind.allCases)
     func otherEpoch(kind: StoreKind) async throws {
         try await kind.withStore { store, time in

@@ -39,6 +39,12 @@ package struct RefreshResult: Sendable {
             }
         }
 
+        /// `true` if the server may have processed the request, or may still be working on it.
+        var isOutcomeUnknown: Bool {
+            guard case .failed(let verdict, _) = self else { return false }
+            return verdict.isOutcomeUnknown
+        }
+
         /// `true` if the worker did not send the request, so there is nothing to store.
         var isNotSent: Bool {
             guard case .failed(.notSent, _) = self else { return false }

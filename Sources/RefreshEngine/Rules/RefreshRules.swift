@@ -20,6 +20,11 @@ package struct RefreshRules: Sendable {
     /// The time during which a revocation is retried; after it the tokens are deleted anyway.
     package static let longestRevocation: Duration = .seconds(86_400)
 
+    /// The time for which a server may go on working on a request that the worker does not wait for any more.
+    ///
+    /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
+    package static let longestUnansweredWork: Duration = .seconds(30)
+
     let backOff = BackOff()
     /// The highest number of requests per second of one client.
     let maxRate: Double
@@ -39,6 +44,7 @@ package struct RefreshRules: Sendable {
         let formerScope = context.grant.scope
         let effect = applyToClient(&context)
         let holdsLease = context.holdsLease
+        let lease = context.grant.lease
         if holdsLease { context.grant.setLease(nil) }
         let isCurrent = context.isCurrent
         // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
@@ -49,6 +55,9 @@ package struct RefreshRules: Sendable {
         decision.limitsChanged = effect.limitsChanged
         decision.endsOutage = effect.endsOutage
         if case .revocation = context.result.answer { decision.endsAccount = true }
+        if isCurrent, holdsLease, let lease, context.result.answer.isOutcomeUnknown {
+            decision.grant?.leaveAlone(under: lease, for: Self.longestUnansweredWork, at: context.now, context.instant)
+        }
         if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
             decision.grant?.recordRotation(by: context.result.attempt.claim)
         }
@@ -162,7 +171,7 @@ package struct RefreshRules: Sendable {
                 text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
             return decision
-        case .throttled(let code), .endpointFault(let code), .noAnswer(let code), .givenUp(let code),
+        case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code),
             .flawed(let code, _):
             return retry(GrantReason(rawValue: code), notBefore: retryAfter, context)
         case .notJSON:

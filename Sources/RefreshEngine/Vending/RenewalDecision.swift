@@ -45,7 +45,10 @@ package enum RenewalDecision: Hashable, Sendable {
 
     /// Returns the pause, which grows with the number of quick refreshes: a caller that rejects every token must not
     /// cause six calls a minute.
+    ///
+    /// After a request with an unknown outcome it lasts as long as the lease.
     private static func pause(of grant: Grant) -> Duration {
+        if grant.lease?.isOfEndedRequest ?? false { return RefreshRules.longestUnansweredWork }
         let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
         return excess > 0 ? max(BackOff().cap(failures: excess + 1), pause) : pause
     }

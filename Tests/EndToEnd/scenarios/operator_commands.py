@@ -138,7 +138,7 @@ def corrects_the_client(fixture, accounts):
     wait_for(lambda: sum(is_active(fixture, user) for user in users) == 4, 20, "the moved grants are refreshed")
     sandbox.call("/control/release", {})
     held = grants[4]["email"]
-    wait_for(lambda: fixture.grants()[held]["reason"] == "client_mismatch_unconfirmed", 20, "the last one is refused")
+    wait_for(lambda: fixture.grants()[held]["reason"] == "client_mismatch_unconfirmed", 60, "the last one is refused")
     assert "1 grant was moved" in fixture.run(*words).stdout, "the command can be repeated"
     wait_for(lambda: is_active(fixture, held), 20, "the last grant is refreshed")
     assert "0 grants were moved" in fixture.run(*words).stdout, "no grant of the wrong client id is left"

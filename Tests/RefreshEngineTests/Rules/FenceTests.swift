@@ -80,6 +80,18 @@ struct FenceTests {
         }
     }
 
+    @Test("The lease outlives a request whose outcome is unknown, and no other", arguments: [true, false])
+    func unknownOutcome(isUnknown: Bool) throws {
+        var grant = try Sample.grant()
+        var fixture = RulesFixture()
+        let timeout = RefreshVerdict.noAnswer(code: "timeout", outcomeUnknown: isUnknown)
+        #expect(fixture.refuse(timeout, on: &grant).outcome == .retrying)
+        let span = RefreshRules.longestUnansweredWork
+        #expect(grant.lease?.until == (isUnknown ? fixture.instant + span : nil))
+        #expect(try #require(grant.dueAt) >= fixture.now + (isUnknown ? span : .seconds(1)))
+        #expect(try #require(grant.dueAt) <= fixture.now + (isUnknown ? span : .seconds(10)))
+    }
+
     @Test("A success under an expired claim counts", arguments: [nil, 78] as [Int64?])
     func successUnderExpiredClaim(lease: Int64?) throws {
         var grant = try Sample.grant(state: .retrying)

@@ -106,7 +106,7 @@ private struct RuleModel {
     private static func problem(after decision: RefreshDecision, _ grant: Grant, _ before: Grant, at now: Timestamp)
         -> String?
     {
-        if grant.lease != nil { return "the lease was kept" }
+        if let lease = grant.lease, !lease.isOfEndedRequest { return "the lease was kept" }
         if grant.generation < before.generation { return "the generation went back" }
         if let dueAt = grant.dueAt, dueAt <= now { return "due in the past after \(decision.outcome)" }
         if grant.state.endsRefreshes != (grant.dueAt == nil) { return "due time and state \(grant.state) disagree" }

@@ -81,7 +81,7 @@ struct EndpointFailureTests {
         let engine = fixture.engine()
         await fixture.run(engine, for: .seconds(2 * lifetime), grain: .seconds(lifetime / 60))
         #expect(fixture.google.accountsWithoutToken().isEmpty)
-        fixture.google.answer { _ in .answer(.noAnswer(code: "connect")) }
+        fixture.google.answer { _ in .answer(.noAnswer(code: "connect", outcomeUnknown: false)) }
         await fixture.run(engine, for: .seconds(outage), grain: .milliseconds(500))
         fixture.google.answer { _ in .grant }
         await fixture.run(engine, for: .seconds(30))

@@ -62,8 +62,8 @@ struct RenewalTests {
         let provider = provider(fixture)
         let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
         fixture.time.advance(by: .seconds(60))
-        fixture.google.answer { _ in .answer(.noAnswer(code: "timeout")) }
-        await #expect(throws: VendingFailure.unavailable(reason: "timeout")) {
+        fixture.google.answer { _ in .answer(.noAnswer(code: "connect", outcomeUnknown: false)) }
+        await #expect(throws: VendingFailure.unavailable(reason: "connect")) {
             try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         }
         await #expect(throws: VendingFailure.tooSoon(wait: .seconds(10))) {

@@ -92,6 +92,33 @@ struct UnansweredRequestTests {
         #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
     }
 
+    @Test(
+        "A request with an unknown outcome is repeated once the server has had the time to end it",
+        arguments: [RefreshVerdict.noAnswer(code: "timeout"), .givenUp(code: "shut_down")]
+    )
+    func unknownOutcome(verdict: RefreshVerdict) async throws {
+        let (fixture, engine, _) = try await holding(rotates: true)
+        fixture.google.answer { _ in .grant }
+        fixture.google.release(verdict)
+        await engine.waitUntilIdle()
+        let other = fixture.engine("other", scanInterval: .seconds(2))
+        let failedAt = fixture.time.sinceBoot
+        #expect(try await fixture.grant(0).state == .retrying)
+        await fixture.run(other, for: .seconds(11))
+        // Nor does a caller, or an operator, cause another request before.
+        let caller = Task { try await other.freshToken(of: "user 0", minimumLife: .seconds(4000)) }
+        try await fixture.change(0) { grant in
+            grant.reschedule(to: start)
+            return []
+        }
+        await fixture.run(other, for: .seconds(60))
+        _ = try? await caller.value
+        let times = fixture.google.account(0).requestTimes
+        try #require(times.count == 3)
+        #expect(times[2] - failedAt >= .seconds(29) && times[2] - failedAt <= .seconds(33))
+        #expect(try await fixture.grant(0).state == .active)
+    }
+
     @Test("A lease is renewed while its answer is awaited, and no other worker takes the grant")
     func renewal() async throws {
         let (fixture, engine, _) = try await holding(rotates: false)
