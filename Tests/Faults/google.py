@@ -33,13 +33,17 @@ class Google:
     """The server, on its own thread.
 
     `latency` is the maximum delay of an answer; each takes a random part of it, so that some are always in flight.
+    `http2` is the protocol of a connection that speaks HTTP/2, in place of HTTP/1.1.
     """
 
-    def __init__(self, names, chance, lifetime=3, latency=0.03, certificate=None):
+    def __init__(self, names, chance, lifetime=3, latency=0.03, certificate=None, http2=None):
         self.accounts = {name: Account(name) for name in names}
         self.chance = chance
         self.lifetime = lifetime
         self.latency = latency
+        self.exchange = http2 or Exchange
+        self.habits = {}  # the faults of the server, with the chance of each at a request
+        self.faults = 0
         self.grace = False  # with it, the token before the newest still works
         self.overlaps = []  # accounts with two requests at once
         self.pipelined = 0  # requests on a connection before its previous answer was sent
@@ -51,6 +55,8 @@ class Google:
         if certificate:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.tls.load_cert_chain(certificate)
+            if http2:
+                self.tls.set_alpn_protocols(["h2"])
         began = threading.Event()
         self.thread = threading.Thread(target=self.run, args=(began,), daemon=True)
         self.thread.start()
@@ -61,7 +67,7 @@ class Google:
         # A connection that breaks with the worker's death is expected.
         self.loop.set_exception_handler(lambda loop, context: None)
         server = self.loop.run_until_complete(
-            self.loop.create_server(lambda: Exchange(self), "127.0.0.1", 0, ssl=self.tls, backlog=1024)
+            self.loop.create_server(lambda: self.exchange(self), "127.0.0.1", 0, ssl=self.tls, backlog=1024)
         )
         self.port = server.sockets[0].getsockname()[1]
         began.set()

@@ -119,7 +119,8 @@ class Trial:
     """The folder and processes of one trial. Use it as a context: at its end all is stopped, and removed unless the
     trial failed."""
 
-    def __init__(self, part, seed, index, base, template, lifetime=3, latency=0.03, certificate=None, database=None):
+    def __init__(self, part, seed, index, base, template, lifetime=3, latency=0.03, certificate=None, database=None,
+                 http2=None):
         self.name = f"{part}-{index}"
         self.chance = chance_for(part, seed, index)
         self.folder = base / self.name
@@ -132,7 +133,8 @@ class Trial:
         self.journal = self.folder / "journal"
         self.boot = self.folder / "boot_id"
         self.new_boot()
-        self.google = Google(template.names, chance_for("server", part, seed, index), lifetime, latency, certificate)
+        self.google = Google(template.names, chance_for("server", part, seed, index), lifetime, latency, certificate,
+                             http2)
         self.certificate = certificate
         self.lives = []  # (start, end) of each process that could refresh
         self.workers = []
