@@ -184,6 +184,9 @@ extension Grant {
         attempts = min(attempts + 1, 1_000_000)
         failingSince = failingSince ?? now
         lastAttemptAt = now
+        // Another failure ends a doubt about an invalid_grant. Left alone, its time would count as that of the first
+        // refusal of a foreign token.
+        if self.reason == .invalidGrantUnconfirmed { suspectedSince = nil }
         enter(.retrying, reason: reason, at: now)
         self.dueAt = dueAt
         return former == state ? [] : [GrantEvent(of: self, kind: .state, from: former, at: now)]
@@ -195,9 +198,6 @@ extension Grant {
         self.dueAt = dueAt
     }
 
-    /// Suspends the grant, because an administrator or a policy blocks it.
-    package mutating func suspend(reason: GrantReason, probeAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
-        let former = (state, self.reason)
     /// Keeps the lease of a request with an unknown outcome for a while, so that no one repeats the request: no worker,
     /// no caller and no operator.
     package mutating func leaveAlone(
@@ -212,6 +212,9 @@ extension Grant {
         if let dueAt { reschedule(to: max(dueAt, now + span)) }
     }
 
+    /// Suspends the grant, because an administrator or a policy blocks it.
+    package mutating func suspend(reason: GrantReason, probeAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
+        let former = (state, self.reason)
         lastAttemptAt = now
         endFailures()
         enter(.suspended, reason: reason, at: now)
@@ -407,6 +410,12 @@ extension Grant {
         state == .disconnected && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked].contains(reason)
     }
 
+    /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has
+    /// changed its tokens since.
+    package func wasEndedByRequest(during generation: Int64) -> Bool {
+        state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
+    }
+
     /// `true` if storing `next` in place of this grant would bring back deleted data.
     package func forbids(_ next: Grant) -> Bool {
         reason == .userDeleted && next.reason != .userDeleted
@@ -424,12 +433,6 @@ extension Grant {
     var mayBeExpedited: Bool {
         state == .retrying && !GrantReason.awaitingConfirmation.contains(reason)
     }
-    /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has
-    /// changed its tokens since.
-    package func wasEndedByRequest(during generation: Int64) -> Bool {
-        state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
-    }
-
 }
 
 extension Grant.AccessToken {

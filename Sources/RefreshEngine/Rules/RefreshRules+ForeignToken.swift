@@ -14,7 +14,9 @@ extension RefreshRules {
     /// While other grants of the client are refreshed, the fault is with this grant. The suspicion is stored with the
     /// grant, so any number of foreign tokens can be distinguished from a client fault.
     func decideClientOrForeignToken(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
-        let since = stored.grant.reason == .invalidGrantUnconfirmed ? nil : stored.grant.suspectedSince
+        // The only suspicion of a suspended grant is a doubt about an invalid_grant.
+        let isOtherDoubt = stored.grant.reason == .invalidGrantUnconfirmed || stored.grant.state == .suspended
+        let since = isOtherDoubt ? nil : stored.grant.suspectedSince
         // A worker with a wrong secret would otherwise end grants that the other workers refresh.
         if let alarm = clientSecretsAlarm(code, stored) {
             var decision = decideFirstRefusal(code, stored)
@@ -63,8 +65,7 @@ extension RefreshRules {
     private func decideFirstRefusal(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
         var context = stored
         guard context.grant.isProven else {
-            context.grant.suspect(since: context.now)
-            var decision = retry(.clientMismatchUnconfirmed, context)
+            var decision = suspect(context, isUnderstood: true)
             guard context.health.provenSuccessAt == nil else { return decision }
             decision.alarm = Alarm(
                 kind: .clientUnproven,
@@ -78,8 +79,16 @@ extension RefreshRules {
         }
         let isClientAtFault = context.health.refusals.add(context.grant.id, at: context.instant)
         if isClientAtFault || context.health.breaker.isOpenForClientFault { return decideClientFault(code, context) }
-        context.grant.suspect(since: context.now)
-        return retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
+        return suspect(context, isUnderstood: false)
+    }
+
+    /// Tries the grant again, and records the time of this refusal.
+    ///
+    /// A suspended grant stays suspended, whatever other grants do: it shows as disconnected already.
+    private func suspect(_ stored: DecisionContext, isUnderstood: Bool) -> RefreshDecision {
+        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: isUnderstood, stored)
+        if stored.grant.state != .suspended { decision.grant?.suspect(since: stored.now) }
+        return decision
     }
 }
 

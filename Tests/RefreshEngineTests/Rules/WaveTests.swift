@@ -186,6 +186,45 @@ struct WaveTests {
         #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 
+    @Test(
+        "A suspicion of another kind does not confirm an invalid_grant in a wave",
+        arguments: [GrantState.suspended, .active]
+    )
+    func otherSuspicion(state: GrantState) throws {
+        var fixture = RulesFixture()
+        var grant = try Sample.grant(state: state)
+        _ = fixture.refuse(.clientOrForeignToken(code: "unauthorized_client"), on: &grant)
+        fixture.advance(by: .seconds(2 * 86_400))
+        _ = fixture.refuse(.endpointFault(code: "http_503"), on: &grant)
+        fixture.advance(by: .seconds(3600))
+        #expect(
+            GrantRetry.outcome(
+                for: grant,
+                includesDisabledAccounts: true,
+                at: LeaseTime(epoch: "boot", instant: fixture.instant)
+            ) == .due
+        )
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        #expect(grant.suspectedSince == fixture.now)
+    }
+
+    @Test("An invalid_grant in doubt is not the first refusal of a foreign token", arguments: [true, false])
+    func suspicionOfForeignToken(isSuspended: Bool) throws {
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
+        var grant = try Sample.grant(state: isSuspended ? .suspended : .active, isProven: false)
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        fixture.advance(by: .seconds(300))
+        _ = fixture.refuse(.endpointFault(code: "http_503"), on: &grant)
+        var other = try Sample.grant(2)
+        _ = fixture.decide(try Sample.granted(at: fixture.now), on: &other)
+        fixture.advance(by: .seconds(3600))
+        let decision = fixture.refuse(.clientOrForeignToken(code: "unauthorized_client"), on: &grant)
+        #expect(decision.outcome == .retrying)
+        #expect(grant.state == (isSuspended ? .suspended : .retrying))
+    }
+
     @Test("A suspended grant is held without ever showing as connected")
     func suspendedInWave() throws {
         var fixture = RulesFixture()
