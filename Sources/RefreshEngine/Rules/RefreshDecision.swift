@@ -21,6 +21,8 @@ package struct RefreshDecision: Sendable {
     package var recalls: [GrantID] = []
     /// `true` if a revocation was sent, which has ended every grant of the account.
     package var endsAccount = false
+    /// `true` if only the success of another grant can show if this grant is at fault, or its client.
+    package var needsWitness = false
     /// The scopes that the grant had before this answer and has lost with it.
     package var lostScopes: [String] = []
     package var alarm: Alarm?

@@ -26,7 +26,9 @@ extension RefreshRules {
         guard let since, stored.othersSucceeded(after: since) else {
             // The suspicion starts again and needs later successes of other grants: until then the client itself may be
             // at fault.
-            return decideFirstRefusal(code, stored)
+            var decision = decideFirstRefusal(code, stored)
+            decision.needsWitness = since != nil && stored.health.provenSuccessAt != nil
+            return decision
         }
         var context = stored
         context.health.breaker.probeWasInconclusive(at: context.instant)

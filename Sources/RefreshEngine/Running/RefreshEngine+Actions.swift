@@ -24,6 +24,7 @@ extension RefreshEngine {
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
         case .expediteRetries(let client): expediteRetries(of: client)
+        case .askWitness(let client): askWitness(of: client)
         case .expectResults(let inFlight): committer.expect(inFlight: inFlight)
         case .reportIdle:
             for waiter in idleWaiters { waiter.resume() }

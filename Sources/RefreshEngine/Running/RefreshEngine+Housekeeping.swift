@@ -58,6 +58,31 @@ extension RefreshEngine {
         }
     }
 
+    /// Makes a healthy grant of a client due: its success shows that grants which are refused are at fault themselves.
+    ///
+    /// Without it, a client with few grants would not know for most of an hour. One quick refresh does no harm to a
+    /// grant (``DuePolicy/quickRefreshesAllowed``).
+    func askWitness(of client: String) {
+        let (store, now) = (store, time.now)
+        witnessSearch = Task {
+            do {
+                let witness = try await store.grants(after: nil, in: .active, atMost: Self.retryBatchSize)
+                    .filter { $0.clientID == client && $0.isProven && $0.quickRefreshes == 0 && $0.dueAt != nil }
+                    .min { ($0.dueAt ?? now) < ($1.dueAt ?? now) }
+                guard let id = witness?.id else { return }
+                try await store.transact { transaction in
+                    guard var grant = try transaction.grant(id), grant.state == .active else { return }
+                    grant.probeNow(at: now)
+                    try transaction.update(grant)
+                }
+            } catch {
+                // The next refusal asks again.
+                return
+            }
+            storeChanged()
+        }
+    }
+
     /// Detects a step of the wall clock, and repairs the times that a clock ahead of time stored.
     ///
     /// The first call of a process compares with the reading that the last process stored, so a step between two runs

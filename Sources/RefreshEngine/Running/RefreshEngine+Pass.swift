@@ -20,6 +20,7 @@ extension RefreshEngine {
             for try await part in group { summary.add(part) }
         }
         await outageRetries?.value
+        await witnessSearch?.value
         return summary
     }
 

@@ -13,6 +13,8 @@ struct ClientGate: Sendable {
     /// The position up to which this client's part of the due index has been read; `nil` once all of it
     /// that falls due soon was read.
     var cursor: DueEntry?
+    /// The instant at which a healthy grant was last refreshed early because of others that are refused.
+    private var witnessAskedAt: BootInstant?
 
     init(maxRate: Double, workerCount: Int, health: ClientHealth) {
         pacer = Pacer(maxRate: maxRate)
@@ -23,6 +25,13 @@ struct ClientGate: Sendable {
 
     /// `true` if the breaker is closed and the endpoint's last answer was not a failure, as far as this worker knows.
     var isBreakerIdle: Bool { !health.breaker.isOpen && !health.breaker.hasEndpointFailures }
+
+    /// Returns `true`, once a minute, if a healthy grant may be refreshed early.
+    mutating func mayAskWitness(at instant: BootInstant) -> Bool {
+        guard witnessAskedAt.map({ instant - $0 >= .seconds(60) }) ?? true else { return false }
+        witnessAskedAt = instant
+        return true
+    }
 
     mutating func update(_ health: ClientHealth) {
         self.health = health

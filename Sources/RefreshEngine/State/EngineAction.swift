@@ -19,6 +19,8 @@ enum EngineAction: Sendable {
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
     /// Makes the grants of a client due that an outage left in back-off.
     case expediteRetries(client: String)
+    /// Refreshes a healthy grant of a client early, to see if the client is at fault.
+    case askWitness(client: String)
     /// Updates the committer's number of refreshes in flight.
     case expectResults(inFlight: Int)
     /// Continues the tasks that wait until nothing is in flight, such as a stop.

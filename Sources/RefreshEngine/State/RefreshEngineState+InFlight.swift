@@ -100,6 +100,9 @@ extension RefreshEngineState {
         }
         if let grant = committed.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
         if !committed.recalled.isEmpty { nextScan = conditions.instant }
+        if decision.needsWitness, !isStopping, gates[client]?.mayAskWitness(at: conditions.instant) ?? false {
+            actions.append(.askWitness(client: client))
+        }
         if decision.endsOutage { actions.append(.expediteRetries(client: client)) }
     }
 

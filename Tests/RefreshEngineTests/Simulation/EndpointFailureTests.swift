@@ -132,6 +132,32 @@ struct EndpointFailureTests {
         #expect(fixture.lines.of("breaker").isEmpty)
     }
 
+    @Test("A foreign token among few healthy grants is recognised within a minute")
+    func foreignTokenAmongFew() async throws {
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<2)
+        let engine = fixture.engine(scanInterval: .seconds(2))
+        await fixture.run(engine, for: .seconds(60))
+        fixture.google.answer { $0.account == 2 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
+        try await fixture.add(2..<3)
+        await fixture.run(engine, for: .seconds(60))
+        let grant = try await fixture.grant(2)
+        #expect(grant.state == .reauthRequired && grant.reason == .clientMismatch)
+        #expect(fixture.google.calls - fixture.google.account(2).requestTimes.count <= 3, "one healthy grant is asked")
+    }
+
+    @Test("While the client itself is refused, no healthy grant ends")
+    func refusedClient() async throws {
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<3)
+        let engine = fixture.engine(scanInterval: .seconds(2))
+        await fixture.run(engine, for: .seconds(60))
+        fixture.google.answer { _ in .answer(.clientOrForeignToken(code: "unauthorized_client")) }
+        try await fixture.add(3..<4)
+        await fixture.run(engine, for: .seconds(2 * 3600))
+        #expect(try await fixture.states()[.reauthRequired] == nil)
+    }
+
     @Test("A proven grant whose token turns foreign does not stop others for long")
     func provenTurnsForeign() async throws {
         let fixture = try EngineFixture(seed: 35)

@@ -205,6 +205,7 @@ extension RefreshEngine {
             _ = await slot.completion.value
         }
         await outageRetries?.value
+        await witnessSearch?.value
         return wasBusy
     }
 }
