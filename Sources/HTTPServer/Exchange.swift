@@ -102,10 +102,15 @@ final class Exchange: Sendable {
     /// Returns the address of the sender, from the forwarding headers if the peer is a trusted proxy.
     func clientAddress(trusting proxies: TrustedProxies) -> String {
         guard client.isTrustedProxy, let network = client.network else { return client.address }
-        let forwardedFor = state.withLock { state in
-            state.headers.filter { $0.name.isSameHeaderName(as: "X-Forwarded-For") }.map(\.value)
+        let headers = state.withLock { $0.headers }
+        func values(_ name: String) -> [String] {
+            headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
         }
-        return proxies.client(behind: network, forwardedFor: forwardedFor).description
+        return proxies.client(
+            behind: network,
+            forwardedFor: values("X-Forwarded-For"),
+            forwarded: values("Forwarded")
+        ).description
     }
 
     /// Takes the request with its body out, for the handler.

@@ -58,22 +58,33 @@ package struct TrustedProxies: Sendable {
         blocks.contains { $0.contains(address) }
     }
 
-    /// Returns the sender of a request from a trusted proxy.
+    /// Returns the sender of a request from a trusted proxy, by its `X-Forwarded-For` and `Forwarded` headers.
     ///
-    /// Each proxy appends the address it saw to X-Forwarded-For, so the last entry that is not a trusted proxy is the
-    /// client; the entries before it can be forged.
+    /// Each proxy appends the address it saw to one of them, and might pass the other one on as the client sent it. If
+    /// one of them names only proxies, the other one was written further out and names the sender. If they name
+    /// different senders, neither is believed, and the request counts as the peer's.
+    func client(behind peer: NetworkAddress, forwardedFor: [String], forwarded: [String]) -> NetworkAddress {
+        let entries = forwardedFor.reversed().lazy.flatMap {
+            $0.split(separator: ",", omittingEmptySubsequences: false).reversed()
+        }
+        let nodes = forwarded.reversed().lazy.flatMap {
+            // An entry that cannot be read stands for a malformed header.
+            (ForwardedHeader.nodes(of: $0) ?? [""]).reversed().map { Substring($0) }
+        }
+        let clients = (client(behind: peer, latestFirst: entries), client(behind: peer, latestFirst: nodes))
+        if forwarded.isEmpty || !forwardedFor.isEmpty && contains(clients.1) { return clients.0 }
+        return forwardedFor.isEmpty || contains(clients.0) || clients.0 == clients.1 ? clients.1 : peer
+    }
+
+    /// Returns the last entry that is not a trusted proxy; the entries before it can be forged.
     ///
     /// An unreadable entry ends the search at the proxy that wrote it.
-    func client(behind peer: NetworkAddress, forwardedFor values: [String]) -> NetworkAddress {
+    private func client(behind peer: NetworkAddress, latestFirst entries: some Sequence<Substring>) -> NetworkAddress {
         var client = peer
-        var hops = 0
-        for value in values.reversed() {
-            for entry in value.split(separator: ",", omittingEmptySubsequences: false).reversed() {
-                hops += 1
-                guard hops <= Self.maximumHops, let address = Self.address(entry) else { return client }
-                client = address
-                guard contains(address) else { return client }
-            }
+        for entry in entries.prefix(Self.maximumHops) {
+            guard let address = Self.address(entry) else { return client }
+            client = address
+            guard contains(address) else { return client }
         }
         return client
     }

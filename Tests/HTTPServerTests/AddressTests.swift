@@ -31,7 +31,45 @@ struct AddressTests {
     func forwarded(peer: String, values: [String], client: String) throws {
         let proxies = try TrustedProxies(["10.0.0.0/8", "fd00::/8"])
         let network = try #require(NetworkAddress(peer))
-        #expect(proxies.client(behind: network, forwardedFor: values).description == client)
+        #expect(proxies.client(behind: network, forwardedFor: values, forwarded: []).description == client)
+    }
+
+    @Test(
+        "The client is the last node of Forwarded that is not a trusted proxy",
+        arguments: [
+            (["by=3.1.1.1;for=192.0.2.7;host=a.example;proto=https"], "192.0.2.7"),
+            (["For=\"192.0.2.7:4711\""], "192.0.2.7"), (["for=\"[2001:db8::5]:4711\";by=_x"], "2001:db8::5"),
+            (["for=2001:db8::5"], "2001:db8::5"), (["for=\"\\192.0.2.7\""], "192.0.2.7"),
+            (["for=6.6.6.6, for=192.0.2.7 ; proto=http ,for=10.2.2.2"], "192.0.2.7"),
+            (["for=6.6.6.6", "for=192.0.2.7"], "192.0.2.7"), (["for=192.0.2.7, for=unknown, for=10.2.2.2"], "10.2.2.2"),
+            (["for=192.0.2.7, for=_hidden"], "10.1.1.1"), (["for=192.0.2.7, by=10.2.2.2"], "10.1.1.1"),
+            // A proxy quotes the host that the client sent.
+            (["for=192.0.2.7;host=\"x, for=6.6.6.6;a=\""], "192.0.2.7"),
+            // The client opens a quote, which would hide what the proxy appends.
+            (["for=\"6.6.6.6, for=192.0.2.7"], "10.1.1.1"), (["for=\"6.6.6.6, for=\"[2001:db8::5]\""], "10.1.1.1"),
+            (["a=\"", "for=192.0.2.7"], "192.0.2.7"), (["for=192.0.2.7;for=6.6.6.6"], "10.1.1.1"),
+            (["for"], "10.1.1.1"), (["for=\"192.0.2.7\\"], "10.1.1.1"), ([""], "10.1.1.1"),
+        ] as [([String], String)]
+    )
+    func forwarded(values: [String], client: String) throws {
+        let proxies = try TrustedProxies(["10.0.0.0/8"])
+        let peer = try #require(NetworkAddress("10.1.1.1"))
+        #expect(proxies.client(behind: peer, forwardedFor: [], forwarded: values).description == client)
+    }
+
+    @Test(
+        "Of two headers, the one that names a client counts; two that differ are not believed",
+        arguments: [
+            ("6.6.6.6", "192.0.2.7", "10.1.1.1"), ("192.0.2.7", "192.0.2.7", "192.0.2.7"),
+            ("10.2.2.2", "192.0.2.7", "192.0.2.7"), ("192.0.2.7", "10.2.2.2", "192.0.2.7"),
+            ("192.0.2.7", "unknown", "192.0.2.7"),
+        ]
+    )
+    func twoHeaders(forwardedFor: String, forwarded: String, client: String) throws {
+        let proxies = try TrustedProxies(["10.0.0.0/8"])
+        let peer = try #require(NetworkAddress("10.1.1.1"))
+        let found = proxies.client(behind: peer, forwardedFor: [forwardedFor], forwarded: ["for=\(forwarded)"])
+        #expect(found.description == client)
     }
 
     @Test(

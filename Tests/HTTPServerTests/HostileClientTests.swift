@@ -127,8 +127,11 @@ struct HostileClientTests {
         }
     }
 
-    @Test("A trusted proxy has no connection limit, and names its clients and requests")
-    func proxy() async throws {
+    @Test(
+        "A trusted proxy has no connection limit, and names its clients and requests",
+        arguments: ["X-Forwarded-For: 6.6.6.6, 192.0.2.7", "Forwarded: by=3.1.1.1;for=192.0.2.7;host=h;proto=https"]
+    )
+    func proxy(forwarding: String) async throws {
         let configuration = HTTPServer.Configuration(
             maximumConnectionsPerAddress: 1,
             trustedProxies: try TrustedProxies(["127.0.0.0/8"])
@@ -137,9 +140,7 @@ struct HostileClientTests {
         try await withServer(configuration, handler: names) { server in
             let clients = try (0..<3).map { _ in try RawClient(port: server.port) }
             for client in clients {
-                await client.send(
-                    "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 6.6.6.6, 192.0.2.7\r\nX-Request-Id: a.b-1\r\n\r\n"
-                )
+                await client.send("GET / HTTP/1.1\r\nHost: h\r\n\(forwarding)\r\nX-Request-Id: a.b-1\r\n\r\n")
                 let answer = await client.answer()
                 #expect(answer?.body == "192.0.2.7 a.b-1")
                 #expect(answer?.head.contains("Request-Id: a.b-1") == true)

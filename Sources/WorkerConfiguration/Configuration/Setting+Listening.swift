@@ -57,8 +57,8 @@ extension Setting {
             repeatable: true,
             change: .restart(\.trustedProxies),
             """
-            A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For and request ids are trusted. May repeat; \
-            in the environment and the file a list with commas.
+            A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For, Forwarded and request ids are trusted. May \
+            repeat; in the environment and the file a list with commas.
             """
         ),
         Setting(
