@@ -1,8 +1,9 @@
 /// Collects a request's header fields and finds text between them that libmicrohttpd does not report.
 ///
 /// libmicrohttpd ends a value at a NUL, and a proxy may read on after it. The fields are in the order of their lines in
-/// the memory of the head. Between two of them only blanks and line ends are allowed, which libmicrohttpd overwrites
-/// with NULs.
+/// the memory of the head. Between two of them only blanks and a line end are allowed, which libmicrohttpd overwrites:
+/// CRLF with two NULs, and a bare LF with one. So a NUL before CRLF shows as a third one. A NUL before a bare LF looks
+/// like CRLF and is not found.
 @safe
 struct HeadReader {
     private(set) var fields: [ServerRequest.Field] = []
@@ -21,7 +22,7 @@ struct HeadReader {
             hasHiddenText = true
             return
         }
-        if let end { checkGap(from: end, to: nameStart) }
+        if let end { checkGap(from: end, to: nameStart, maximumLineEnds: 1) }
         // The offset after the name and its colon.
         let nameEnd = nameStart + name.count + 1
         end = nameEnd
@@ -32,13 +33,14 @@ struct HeadReader {
             hasHiddenText = true
             return
         }
-        checkGap(from: nameEnd, to: valueStart)
+        checkGap(from: nameEnd, to: valueStart, maximumLineEnds: 0)
         end = valueStart + value.count
     }
 
     /// Checks the rest of the head; returns `true` if the head holds text that is not part of a field.
     mutating func finish() -> Bool {
-        if let end { checkGap(from: end, to: unsafe head.count) }
+        // The last field's line end, and the empty line.
+        if let end { checkGap(from: end, to: unsafe head.count, maximumLineEnds: 2) }
         return hasHiddenText
     }
 
@@ -48,13 +50,14 @@ struct HeadReader {
         return unsafe (0...head.count).contains(offset) ? offset : nil
     }
 
-    private mutating func checkGap(from start: Int, to end: Int) {
+    private mutating func checkGap(from start: Int, to end: Int, maximumLineEnds: Int) {
         guard start <= end else {
             hasHiddenText = true
             return
         }
         let gap = unsafe head[start..<end]
-        let isBlank = unsafe gap.allSatisfy { [0x00, 0x09, 0x0a, 0x0d, 0x20].contains($0) }
-        if !isBlank { hasHiddenText = true }
+        let ends = unsafe gap.count { $0 == 0x00 }
+        let blanks = unsafe gap.count { $0 == 0x09 || $0 == 0x20 }
+        if unsafe ends > 2 * maximumLineEnds || ends + blanks < gap.count { hasHiddenText = true }
     }
 }
