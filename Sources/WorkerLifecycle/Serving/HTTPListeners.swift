@@ -46,6 +46,19 @@ struct HTTPListeners: Sendable {
                 probes: Self.probes(worker, phase: phase, reporter: reporter)
             )
         }
+        let publicAddress = try configuration.publicListener.map { location in
+            let address = try context.listenAddress(location, inherited: inherited)
+            guard address.reach != .unixSocket else {
+                throw CommandFailure(
+                    .configuration,
+                    """
+                    --listen: the socket from systemd is a unix socket, whose clients do not have an address for rate \
+                    limits: use ListenStream=127.0.0.1:PORT in the socket's unit, and let the proxy connect to that
+                    """
+                )
+            }
+            return address
+        }
         if let location = configuration.internalListener {
             let directory = try configuration.servicesFile.map { _ in ServiceDirectory(try context.readServices()) }
             let address = try context.listenAddress(location, inherited: inherited)
@@ -92,8 +105,8 @@ struct HTTPListeners: Sendable {
             services = nil
             reader = nil
         }
-        if let location = configuration.publicListener, let publicRouter {
-            var server = HTTPServer.Configuration(listen: try context.listenAddress(location, inherited: inherited))
+        if let publicAddress, let publicRouter {
+            var server = HTTPServer.Configuration(listen: publicAddress)
             server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).publicConnections
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the

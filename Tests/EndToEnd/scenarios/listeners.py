@@ -21,9 +21,8 @@ def scenario(fixture):
     early = socket.create_connection(("127.0.0.1", port))
     early.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     inherited = [*accounts.extra, "--listen", "systemd:public"]
-    shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"'
     accounts.worker = fixture.start(
-        *inherited, prefix=["bash", "-c", shell, "bash"], pass_fds=[listener.fileno()]
+        *inherited, prefix=passing(listener), pass_fds=[listener.fileno()]
     ).wait_started()
     assert early.makefile("rb").read().startswith(b"HTTP/1.1 200"), (
         "a client that connects before the start gets its response"
@@ -96,14 +95,23 @@ def scenario(fixture):
     return ""
 
 
+def passing(listener):
+    """The shell that passes a socket to a command as systemd does."""
+    shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"'
+    return ["bash", "-c", shell, "bash"]
+
+
 def refuses_to_start(fixture, accounts):
     """Each error names the fix, and has an exit code after which systemd does not restart the worker."""
     folder = fixture.folder
 
-    def refused(words, *flags, code=78, environment=None):
+    def refused(words, *flags, code=78, inherited=None):
         command = fixture.arguments(*accounts.extra, *flags)
+        if inherited:
+            command = [*passing(inherited), *command]
         result = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, env={**fixture.environment, **(environment or {})}
+            command, capture_output=True, text=True, timeout=60, env=fixture.environment,
+            pass_fds=[inherited.fileno()] if inherited else [],
         )
         assert result.returncode == code, f"{flags} are refused with code {code}; the error: {result.stderr}"
         for word in words:
@@ -124,6 +132,11 @@ def refuses_to_start(fixture, accounts):
     refused(["chmod 600"], "--jwt-secret-file", open_secret)
     refused(["notice", "32"], "--notice-secret-file", short)
     refused(["systemd", "nothing"], "--listen", "systemd:nothing")
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(folder / "public.sock"))
+        unix.listen()
+        refused(["--listen", "unix socket", "ListenStream"], "--listen", "systemd:public", inherited=unix)
+        assert not accounts.socket.exists(), "it is refused before the internal listener opens"
     refused(["unix:PATH", "--internal-certificate"], "--listen-internal", "0.0.0.0:9000")
     refused(["localhost"], "--listen", "localhost:80")
     with socket.create_server(("127.0.0.1", 0)) as taken:
