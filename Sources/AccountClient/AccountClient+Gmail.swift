@@ -44,22 +44,35 @@ extension AccountClient {
         try await profile().missingScopes(needed: needed)
     }
 
+    /// A request to the user for scopes, to make with Google's SDK.
+    public struct ScopeRequest: Hashable, Sendable {
+        /// The missing scopes.
+        public let scopes: [String]
+        /// The call of the SDK that can succeed: `signIn` with `additionalScopes` if `true`, else `addScopes`.
+        ///
+        /// `true` if Gmail is not connected. The phone still remembers the scopes of a grant that has ended, and
+        /// `addScopes` fails with `scopesAlreadyGranted` for them.
+        public let needsSignIn: Bool
+    }
+
     /// Asks the user for the missing scopes, if any, and gives the backend the extended grant.
+    ///
+    /// It also makes the first connection, and repairs one that has ended: then every scope is missing.
     ///
     /// - Parameters:
     ///   - needed: The scopes that the app is about to use.
-    ///   - askUser: Asks with Google's SDK (`addScopes`, or a sign-in if Gmail is not connected) for the missing
-    ///     scopes, and returns the SDK's tokens.
+    ///   - askUser: Asks with Google's SDK, and returns the SDK's tokens.
     /// - Returns: The scopes that are still missing, because the user did not grant them.
     /// - Throws: The error of `askUser`, and as ``storeGoogleTokens(_:)``.
     public func addScopes(
         _ needed: [String],
-        askUser: @Sendable (_ missing: [String]) async throws -> GoogleTokens
+        askUser: @Sendable (_ request: ScopeRequest) async throws -> GoogleTokens
     ) async throws -> [String] {
         let account = self.account
-        let missing = try await missingScopes(needed: needed)
+        let profile = try await profile()
+        let missing = profile.missingScopes(needed: needed)
         guard !missing.isEmpty else { return [] }
-        let tokens = try await askUser(missing)
+        let tokens = try await askUser(ScopeRequest(scopes: missing, needsSignIn: !profile.isGmailConnected))
         // The user consented for the account that called: the grant must not go to another account.
         guard account == self.account else { throw AccountError.sessionReplaced }
         let stored = try await storeGoogleTokens(tokens)

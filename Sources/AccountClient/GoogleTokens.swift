@@ -3,6 +3,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     private let accessToken: String
     private let refreshToken: String?
     private let expiresIn: Int?
+    private let refreshTokenExpiresIn: Int?
     private let scopes: [String]?
     private let email: String?
 
@@ -12,18 +13,23 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     ///   - accessToken: `user.accessToken.tokenString`.
     ///   - refreshToken: `user.refreshToken.tokenString`; without it the backend keeps the one it has for this account.
     ///   - expiresIn: The seconds that the access token has left.
+    ///   - refreshTokenExpiresIn: The seconds that the refresh token has left, from `user.refreshToken.expirationDate`
+    ///     right after the sign-in. Google limits it while the project is in testing, or if the user granted access for
+    ///     a limited time.
     ///   - scopes: `user.grantedScopes`.
     ///   - email: `user.profile?.email`.
     public init(
         accessToken: String,
         refreshToken: String? = nil,
         expiresIn: Int? = nil,
+        refreshTokenExpiresIn: Int? = nil,
         scopes: [String]? = nil,
         email: String? = nil
     ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
         self.expiresIn = expiresIn
+        self.refreshTokenExpiresIn = refreshTokenExpiresIn
         self.scopes = scopes
         self.email = email
     }
@@ -32,6 +38,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
         case accessToken = "access_token"
         case refreshToken = "refresh_token"
         case expiresIn = "expires_in"
+        case refreshTokenExpiresIn = "refresh_token_expires_in"
         case scopes = "scope"
         case email
     }

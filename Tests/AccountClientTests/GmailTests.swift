@@ -9,7 +9,7 @@ struct GmailTests {
     private static let read = "https://www.googleapis.com/auth/gmail.readonly"
     private static let send = "https://www.googleapis.com/auth/gmail.send"
 
-    private static func profile(isConnected: Bool, scopes: [String]?) -> String {
+    static func profile(isConnected: Bool, scopes: [String]?) -> String {
         let connection = scopes.map {
             """
             {"state":"\(isConnected ? "active" : "disconnected")","reason":\(isConnected ? "null" : #""invalid_grant""#),
@@ -24,7 +24,7 @@ struct GmailTests {
             """
     }
 
-    private static func stored(scope: String) -> String {
+    static func stored(scope: String) -> String {
         """
         {"message":"Gmail OAuth tokens stored successfully!","code":201,"data":{"google_email":"a@gmail.com",
         "scope":"\(scope)","account_switch":false,"message":"First Gmail connection"}}
@@ -48,7 +48,14 @@ struct GmailTests {
     func storing() async throws {
         let (client, backend) = try client(stored: Self.stored(scope: "openid \(Self.read)"))
         let grant = try await client.storeGoogleTokens(
-            GoogleTokens(accessToken: "a", refreshToken: "r", expiresIn: 3599, scopes: ["openid"], email: "a@gmail.com")
+            GoogleTokens(
+                accessToken: "a",
+                refreshToken: "r",
+                expiresIn: 3599,
+                refreshTokenExpiresIn: 604_799,
+                scopes: ["openid"],
+                email: "a@gmail.com"
+            )
         )
         #expect(grant.googleEmail == "a@gmail.com")
         #expect(grant.grantedScopes == ["openid", Self.read])
@@ -61,8 +68,8 @@ struct GmailTests {
         #expect(
             bodies == [
                 [
-                    "access_token": "a", "refresh_token": "r", "expires_in": 3599, "scope": ["openid"],
-                    "email": "a@gmail.com",
+                    "access_token": "a", "refresh_token": "r", "expires_in": 3599,
+                    "refresh_token_expires_in": 604_799, "scope": ["openid"], "email": "a@gmail.com",
                 ],
                 ["access_token": "a"],
             ]
@@ -116,8 +123,9 @@ struct GmailTests {
             return GoogleTokens(accessToken: "unrequested")
         }
         #expect(none.isEmpty)
-        let refused = try await client.addScopes(["openid", Self.read, Self.send]) { missing in
-            #expect(missing == [Self.read, Self.send])
+        let refused = try await client.addScopes(["openid", Self.read, Self.send]) { request in
+            #expect(request.scopes == [Self.read, Self.send])
+            #expect(!request.needsSignIn)
             return GoogleTokens(accessToken: "widened", scopes: ["openid", Self.read])
         }
         #expect(refused == [Self.send])
