@@ -15,6 +15,7 @@ extension FuzzTarget {
     private static let server = made {
         var configuration = HTTPServer.Configuration()
         configuration.limits.bodyBytes = bodyLimit
+        configuration.trustedProxies = try TrustedProxies(["127.0.0.1", "10.0.0.0/8"])
         return try HTTPServer(configuration: configuration) { request in
             require(request.body.count <= bodyLimit, "a body is within its limit")
             require(request.path.hasPrefix("/"), "a path begins with a slash")
