@@ -38,37 +38,39 @@ extension Query {
         )
         """
     )
-    fileprivate static let endedTombstones = Query(
-        "ended tombstones",
+    /// Searches and removes in one statement: between two, another worker can remove a tombstone, and its user can sign
+    /// up again.
+    ///
+    /// PostgreSQL checks the foreign keys at the end of the statement.
+    fileprivate static let removeTombstones = Query(
+        "remove deleted users",
         """
-        SELECT user_id FROM refresh_worker.users WHERE deleted_until <= $1 AND NOT EXISTS (
-            SELECT 1 FROM refresh_worker.grants
-            WHERE grants.user_id = users.user_id AND revocation_asked_at IS NOT NULL
-        ) LIMIT $2
-        """
-    )
-    private static let grantsOfUsers = "SELECT id FROM refresh_worker.grants WHERE user_id = ANY($1)"
-    /// In an order that violates no foreign key.
-    fileprivate static let removeUsers = [
-        Query("remove histories", "DELETE FROM refresh_worker.grant_events WHERE grant_id IN (\(grantsOfUsers))"),
-        Query("remove schedules", "DELETE FROM refresh_worker.grant_schedule WHERE grant_id IN (\(grantsOfUsers))"),
-        Query(
-            "remove grants",
-            """
-            WITH gone AS (DELETE FROM refresh_worker.grants WHERE user_id = ANY($1) RETURNING state)
+        WITH ended AS MATERIALIZED (
+            SELECT user_id FROM refresh_worker.users WHERE deleted_until <= $1 AND NOT EXISTS (
+                SELECT 1 FROM refresh_worker.grants
+                WHERE grants.user_id = users.user_id AND revocation_asked_at IS NOT NULL
+            ) LIMIT $2 FOR UPDATE
+        ), gone AS (
+            DELETE FROM refresh_worker.grants WHERE user_id IN (SELECT user_id FROM ended) RETURNING id, state
+        ), histories AS (
+            DELETE FROM refresh_worker.grant_events WHERE grant_id IN (SELECT id FROM gone)
+        ), schedules AS (
+            DELETE FROM refresh_worker.grant_schedule WHERE grant_id IN (SELECT id FROM gone)
+        ), counts AS (
             UPDATE refresh_worker.grant_counts AS old SET grants = old.grants - fewer.grants
             FROM (SELECT state, count(*) AS grants FROM gone GROUP BY state) AS fewer
             WHERE old.state = fewer.state
-            """
-        ),
-        Query("remove sessions", "DELETE FROM refresh_worker.sessions WHERE user_id = ANY($1)"),
-        Query("remove users", "DELETE FROM refresh_worker.users WHERE user_id = ANY($1)"),
-    ]
+        ), ended_sessions AS (
+            DELETE FROM refresh_worker.sessions WHERE user_id IN (SELECT user_id FROM ended)
+        )
+        DELETE FROM refresh_worker.users WHERE user_id IN (SELECT user_id FROM ended)
+        """
+    )
 }
 
 extension PostgresStore {
     package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
-        var count = try await writer.run { [self] connection, deadline throws(StatementFailure) in
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
             let limit = Int64(RemovedCounts.limit)
             var batch = changes(until: deadline, on: connection)
             batch.addWriterLock()
@@ -85,38 +87,15 @@ extension PostgresStore {
             }
             let events = batch.add(.removeOldSecurityEvents, bind: bind(now - Retention.securityEvents))
             let notices = batch.add(.removeOldNotices, bind: bind(now - Retention.notices))
+            let users = batch.add(.removeTombstones, bind: bind(now))
             let results = try commit(batch, on: connection, until: deadline)
             var count = RemovedCounts()
             count.sessions = results[sessions].changedRows
             count.successors = results[successors].changedRows
             count.securityEvents = results[events].changedRows
             count.notices = results[notices].changedRows
+            count.users = results[users].changedRows
             return count
-        }
-        count.users = try await removeTombstones(at: now)
-        return count
-    }
-
-    /// Removes tombstones: they are searched outside the transaction that removes them, which is safe because a
-    /// tombstone is never revived.
-    private func removeTombstones(at now: Timestamp) async throws -> Int {
-        let users = try await scanner.rows(
-            .endedTombstones,
-            bind: { parameters in
-                parameters.bind(now)
-                parameters.bind(Int64(RemovedCounts.limit))
-            },
-            read: { (row: inout Row) throws(StatementFailure) in row.text() }
-        )
-        guard !users.isEmpty else { return 0 }
-        return try await writer.run { [self] connection, deadline throws(StatementFailure) in
-            var batch = changes(until: deadline, on: connection)
-            batch.addWriterLock()
-            var last = 0
-            for query in Query.removeUsers {
-                last = batch.add(query) { $0.bind(texts: users) { $0 } }
-            }
-            return try commit(batch, on: connection, until: deadline)[last].changedRows
         }
     }
 }

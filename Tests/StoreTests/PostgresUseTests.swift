@@ -1,3 +1,4 @@
+import Clocks
 import Dispatch
 import PostgresStore
 import Secrets
@@ -166,6 +167,41 @@ struct PostgresUseTests {
             )
             _ = await holder
             #expect(try await PostgresServer.check(store) == nil)
+        }
+    }
+
+    @Test("A clean-up does not remove a user who has signed up again after the clean-up of another worker")
+    func signedUpAgain() async throws {
+        try await withStore { store, url in
+            let end = start + .seconds(86_400)
+            _ = try await store.transact { try AccountDeletion.delete(user: "user 1", in: $0, at: start, until: end) }
+            try await store.change(id) { grant in
+                grant.finishRevocation()
+                return []
+            }
+            let other = try await PostgresStore.open(url: url)
+            let release = DispatchSemaphore(value: 0)
+            let (held, holds) = AsyncStream.makeStream(of: Void.self)
+            var tasks: [Task<Void, any Error>] = []
+            try await holdingTurn(of: url) {
+                tasks.append(Task { _ = try await store.removeExpired(at: end) })
+                try await poll { try await !sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty }
+                // Whatever else the clean-up sends to be written waits behind this.
+                let blocker = Task.immediate {
+                    try await store.transact { _ in
+                        holds.finish()
+                        release.wait()
+                    }
+                }
+                tasks.append(blocker)
+            }
+            for await _ in held {}
+            _ = try await other.removeExpired(at: end)
+            try await other.add([try Sample.grant(1)])
+            release.signal()
+            for task in tasks { try await task.value }
+            #expect(try await store.grant(ofUser: "user 1")?.state == .active)
+            await other.close()
         }
     }
 
