@@ -38,7 +38,6 @@ extension Query {
             refresh_worker.grant_counts, refresh_worker.clients, refresh_worker.client_successes IN ROW EXCLUSIVE MODE
         """
     )
-    fileprivate static let begin = Query("begin", "BEGIN")
 }
 
 extension PostgresStore {
@@ -108,8 +107,7 @@ extension PostgresStore {
 
     private func checkAcceptsWrites() async throws {
         try await checking.run(timeout: Self.checkTimeout) { [self] connection, deadline throws(StatementFailure) in
-            var batch = StatementBatch(.begin)
-            batch.addLimits(until: deadline)
+            var batch = StatementBatch(until: deadline)
             let position = batch.add(.acceptsWrites)
             batch.addWriterLock()
             addUseCheck(to: &batch, on: connection)

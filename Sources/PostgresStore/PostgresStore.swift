@@ -206,21 +206,24 @@ package final class PostgresStore: AccountStore {
         }
     }
 
-    /// Runs a batch that ends with its transaction.
+    /// Ends the transaction that a batch began, and makes it durable.
     ///
-    /// If the connection is lost, the transaction may have taken place; `isRepeatable` is `true` if a repetition does
-    /// no harm.
+    /// If the connection is lost, it is not known whether the transaction took place. `isRepeatable` is `true` if a
+    /// repetition does no harm.
     func commit(
         _ batch: StatementBatch,
         isRepeatable: Bool = false,
         on connection: PostgresConnection,
         until deadline: CallDeadline
     ) throws(StatementFailure) -> [StatementResult] {
+        var batch = batch
+        batch.add(.commit)
         do {
             return try run(batch, on: connection, until: deadline)
         } catch {
             let isOpen = error.losesConnection && error.state != UseCheckState.outdated
-            throw isOpen && !isRepeatable ? error.asUncertain(in: connection.database) : error
+            throw isOpen && !isRepeatable
+                ? error.asUncertain(in: connection.database) : rollBack(after: error, on: connection, until: deadline)
         }
     }
 }
@@ -234,6 +237,12 @@ extension Query {
         "(SELECT coalesce($\(number)::bigint, \(readClock)))"
     }
 
+    /// Names the isolation level, because a role or a database can have another one as its default.
+    ///
+    /// A statement must see what was committed while its transaction waited for the lock. In REPEATABLE READ it would
+    /// not: a notice that is stored while the one before it is being accepted would never become due.
+    static let begin = Query("begin", "BEGIN ISOLATION LEVEL READ COMMITTED")
+    static let commit = Query("commit", "COMMIT")
     static let rollback = Query("roll back", "ROLLBACK")
 
     static let clock = Query("clock", "SELECT \(readClock)")

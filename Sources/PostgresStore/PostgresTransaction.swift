@@ -6,8 +6,6 @@ import Store
 /// Its writes are collected and sent together with the commit, or before a query whose result they may change. So a
 /// body that announces its reads takes two round trips: one to begin and read, one to write and commit.
 final class PostgresTransaction: StoreTransaction {
-    private static let begin = Query("begin", "BEGIN")
-    private static let commit = Query("commit", "COMMIT")
     private static let health = Query(
         "client health",
         "SELECT client_id, health FROM refresh_worker.clients WHERE client_id = ANY($1)"
@@ -85,12 +83,13 @@ final class PostgresTransaction: StoreTransaction {
         guard !hasBegun else {
             guard remaining < lastLimit / 2 else { return StatementBatch() }
             lastLimit = remaining
-            return StatementBatch(until: deadline)
+            var batch = StatementBatch()
+            batch.addLimits(until: deadline)
+            return batch
         }
         hasBegun = true
         lastLimit = remaining
-        var batch = StatementBatch(Self.begin)
-        batch.addLimits(until: deadline)
+        var batch = StatementBatch(until: deadline)
         batch.addWriterLock()
         store.addUseCheck(to: &batch, on: connection)
         batch.add(.clock)
@@ -122,13 +121,7 @@ final class PostgresTransaction: StoreTransaction {
         }
         var batch = opening()
         writes.move(to: &batch, notifying: true)
-        batch.add(Self.commit)
-        do {
-            _ = try store.commit(batch, on: connection, until: deadline)
-        } catch {
-            failure = error
-            try rollBack()
-        }
+        _ = try store.commit(batch, on: connection, until: deadline)
     }
 
     /// Rolls back; throws the original failure if it came from the database.

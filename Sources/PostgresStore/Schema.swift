@@ -30,8 +30,6 @@ struct Schema {
         "waiting for another process to create the schema",
         "SELECT pg_advisory_xact_lock($1)"
     )
-    private static let begin = Query("begin", "BEGIN")
-    private static let commit = Query("commit", "COMMIT")
     private static let createSchema = "CREATE SCHEMA refresh_worker"
     private static let createVersion = """
         CREATE TABLE refresh_worker.schema_version (
@@ -63,9 +61,7 @@ struct Schema {
     /// no step is missing, nothing is written, so that a user without the right to create tables may work.
     func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
         guard try version(of: connection, until: deadline) < migrations.count else { return }
-        var opening = StatementBatch(Self.begin)
-        opening.addLimits(until: deadline)
-        _ = try connection.run(opening, until: deadline)
+        _ = try connection.run(StatementBatch(until: deadline), until: deadline)
         do throws(StatementFailure) {
             var lock = StatementBatch()
             lock.add(Self.takeLock) { $0.bind(Self.migrationLock) }
@@ -80,7 +76,7 @@ struct Schema {
             }
             let mark = "UPDATE refresh_worker.schema_version SET version = \(migrations.count)"
             try connection.execute("marking the schema", mark, until: deadline)
-            _ = try connection.run(StatementBatch(Self.commit), until: deadline)
+            _ = try connection.run(StatementBatch(.commit), until: deadline)
         } catch {
             if !error.losesConnection { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
             throw error.state == "42501" ? try missingRight(connection, until: deadline) : error

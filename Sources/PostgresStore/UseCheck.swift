@@ -63,12 +63,8 @@ extension StatementBatch {
     /// be reported although the standby lacks it
     /// (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION). The server stops its own timer
     /// before that wait.
-    ///
-    /// The statements up to the end of a batch are one transaction
-    /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among
-    /// them.
     init(until deadline: CallDeadline) {
-        self.init()
+        self.init(.begin)
         addLimits(until: deadline)
     }
 

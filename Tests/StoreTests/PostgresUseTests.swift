@@ -170,6 +170,37 @@ struct PostgresUseTests {
         }
     }
 
+    @Test(
+        "A notice that is stored while the one before it is accepted is due, whatever a role or a database is set to",
+        arguments: ["read committed", "repeatable read", "serializable"]
+    )
+    func isolation(level: String) async throws {
+        try await PostgresServer.withDatabase { url in
+            let name = try #require(url.reveal().firstMatch(of: /test_\w+/)?.0)
+            let setting = "ALTER DATABASE \(name) SET default_transaction_isolation = '\(level)'"
+            try await PostgresServer.run(setting, on: url.reveal())
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60), keepsNotices: true)
+            let other = try await PostgresStore.open(url: url, timeout: .seconds(60), keepsNotices: true)
+            try await store.transact { try $0.notify(.userDeleted, ofUser: "u", at: start) }
+            let first = try #require(try await store.dueNotices(at: start, atMost: 1).first)
+            let release = DispatchSemaphore(value: 0)
+            async let storing: Void = store.transact { transaction in
+                _ = try transaction.grant(id)
+                try transaction.notify(.userDeleted, ofUser: "u", at: start)
+                release.wait()
+            }
+            try await poll { try await !sessions(of: url, where: "state = 'idle in transaction'").isEmpty }
+            async let accepting: Void = other.noticeAccepted(first.sequence, at: start)
+            try await poll { try await !sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty }
+            release.signal()
+            try await storing
+            try await accepting
+            #expect(try await store.dueNotices(at: start, atMost: 10).map(\.sequence) == [first.sequence + 1])
+            await store.close()
+            await other.close()
+        }
+    }
+
     @Test("A clean-up does not remove a user who has signed up again after the clean-up of another worker")
     func signedUpAgain() async throws {
         try await withStore { store, url in
