@@ -62,6 +62,11 @@ extension PostgresConnection {
                 connection.identity = ServerIdentity(system: system, timeline: timeline)
             }
         }
+        guard connection.isPooled else { return }
+        // A pooler in statement mode ends the connection at the first.
+        for statement in ["BEGIN", "ROLLBACK"] {
+            try connection.execute("asking the pooler for a transaction", statement, until: deadline)
+        }
     }
 
     private static func finish(

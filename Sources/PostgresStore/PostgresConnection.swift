@@ -24,6 +24,9 @@ final class PostgresConnection {
     /// identify itself.
     var identity: ServerIdentity?
 
+    /// `true` once the server has answered a statement; before that a pooler may have accepted the connection alone.
+    private var hasAnswered = false
+
     /// Takes ownership of a connection that was just established.
     init(adopting handle: OpaquePointer, database: String) {
         unsafe self.handle = handle
@@ -97,8 +100,11 @@ final class PostgresConnection {
             }
         }
         // Reads the end of the batch; otherwise the next one would read this one's results.
-        guard try nextResult(until: deadline)?.kind == .endOfBatch else {
-            throw lost(during: "reading the end of a batch")
+        let end = try nextResult(until: deadline)
+        guard end?.kind == .endOfBatch else {
+            let action = "reading the end of a batch"
+            guard let end, end.kind == .failed else { throw lost(during: action) }
+            throw self.failure(end, during: action).losingConnection
         }
         if let failure {
             if failure.state == "26000" || failure.state == "42P05" { markPooled() }
@@ -114,8 +120,13 @@ final class PostgresConnection {
         }
         try flush(until: deadline)
         var failure: StatementFailure?
-        while let result = try nextResult(until: deadline) {
-            if result.kind == .failed, failure == nil { failure = self.failure(result, during: name) }
+        do throws(StatementFailure) {
+            while let result = try nextResult(until: deadline) {
+                if result.kind == .failed, failure == nil { failure = self.failure(result, during: name) }
+            }
+        } catch {
+            // The message that the server sent before it closed the connection has the reason.
+            throw failure?.losingConnection ?? error
         }
         guard unsafe PQenterPipelineMode(handle) == 1 else { throw lost(during: name) }
         if let failure { throw failure }
@@ -199,6 +210,7 @@ final class PostgresConnection {
             if unsafe PQconsumeInput(handle) == 0 { throw lost(during: "reading") }
         }
         guard let result = unsafe PQgetResult(handle) else { return nil }
+        hasAnswered = true
         return unsafe StatementResult(adopting: result)
     }
 
@@ -209,14 +221,20 @@ final class PostgresConnection {
             throw StatementFailure(
                 StoreError(
                     .unreachable,
-                    "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords). It is "
-                        + "tried again."
+                    "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords)"
+                        + "\(hasAnswered ? "." : Self.poolerHint) It is tried again."
                 ),
                 losesConnection: true
             )
         case .failed: throw lost(during: "waiting")
         }
     }
+
+    private static let poolerHint = """
+         after it had accepted the connection. If a pooler is in front, no connection to the server is left in its \
+        pool: set pool_mode = transaction, or a default_pool_size of at least eight for each worker and four for \
+        commands.
+        """
 
     enum Readiness {
         case ready(Int32)

@@ -8,8 +8,9 @@ private import Synchronization
 final class PostgresConnectionQueue: Sendable {
     private struct State {
         var connection: PostgresConnection?
-        /// The number of failed attempts to connect in a row.
+        /// The number of failed attempts to connect in a row, and the last one's error.
         var failures = 0
+        var lastError: StoreError?
     }
 
     private let queue: DispatchQueue
@@ -59,13 +60,13 @@ final class PostgresConnectionQueue: Sendable {
     ) -> Result<Value, StoreError> {
         // The caller has given up by its own clock, or will; the statements would only cost the connection.
         guard !deadline.isOver else {
-            return .failure(
-                StoreError(
-                    .busy,
-                    "\(connector.description.capitalizedFirst) was busy with other calls for "
-                        + "\(deadline.timeout.inWords). Try again."
-                )
+            let busy = StoreError(
+                .busy,
+                "\(connector.description.capitalizedFirst) was busy with other calls for "
+                    + "\(deadline.timeout.inWords). Try again."
             )
+            // Calls that waited while a connection was tried in vain have the same reason.
+            return .failure(state.withLock(\.lastError) ?? busy)
         }
         return state.withLock { state in
             while true {
@@ -97,9 +98,11 @@ final class PostgresConnectionQueue: Sendable {
                 let connection = try connector.open(until: deadline)
                 state.connection = connection
                 state.failures = 0
+                state.lastError = nil
                 return connection
             } catch {
                 state.failures += 1
+                state.lastError = error.error
                 let pause = ReconnectPause.after(failures: state.failures, random: random)
                 // A server would refuse the same again. The next attempt also needs time: one that is cut short would
                 // hide the reason behind "no response in time".

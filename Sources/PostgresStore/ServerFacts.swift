@@ -18,7 +18,12 @@ package struct ServerFacts: Hashable, Sendable {
     package var isPooled: Bool
     /// `true` if it follows another server, and so does not accept writes.
     package var isStandby: Bool
-    package var isReadOnly: Bool
+    /// The statement that makes transactions writable, if a setting makes them read-only.
+    package var writableBy: String?
+    /// The default of new transactions, which the worker does not use.
+    package var isolation: String
+    /// `true` if commits wait for a standby by default, and this role's or database's do not wait until it has them.
+    package var waitsLessForStandby: Bool
     package var mayCreateSchema: Bool
     /// The rights that this user lacks on the program's tables, each as a table's name and the right.
     package var lackingRights: [String]
@@ -27,6 +32,11 @@ package struct ServerFacts: Hashable, Sendable {
     /// that.
     package var isDurable: Bool
     package var maximumConnections: Int
+    /// The number of connections that a pooler gave when as many were opened as a worker needs; `nil` without a pooler.
+    package var pooledConnections: Int?
+
+    /// The most connections that a worker opens to one server.
+    package static let connectionsOfWorker = 8
 
     package init(
         version: String,
@@ -38,12 +48,15 @@ package struct ServerFacts: Hashable, Sendable {
         isEncrypted: Bool,
         isPooled: Bool,
         isStandby: Bool,
-        isReadOnly: Bool,
+        writableBy: String? = nil,
+        isolation: String,
+        waitsLessForStandby: Bool,
         mayCreateSchema: Bool,
         lackingRights: [String],
         hasAutovacuum: Bool,
         isDurable: Bool,
-        maximumConnections: Int
+        maximumConnections: Int,
+        pooledConnections: Int? = nil
     ) {
         self.version = version
         self.schema = schema
@@ -54,12 +67,15 @@ package struct ServerFacts: Hashable, Sendable {
         self.isEncrypted = isEncrypted
         self.isPooled = isPooled
         self.isStandby = isStandby
-        self.isReadOnly = isReadOnly
+        self.writableBy = writableBy
+        self.isolation = isolation
+        self.waitsLessForStandby = waitsLessForStandby
         self.mayCreateSchema = mayCreateSchema
         self.lackingRights = lackingRights
         self.hasAutovacuum = hasAutovacuum
         self.isDurable = isDurable
         self.maximumConnections = maximumConnections
+        self.pooledConnections = pooledConnections
     }
 }
 
@@ -69,7 +85,17 @@ extension ServerFacts {
         """
         SELECT current_setting('server_version'), current_user::text, pg_database_size(current_database()),
             (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(),
-            current_setting('default_transaction_read_only') = 'on',
+            (
+                SELECT CASE source
+                    WHEN 'user' THEN format('ALTER ROLE %I', session_user)
+                    WHEN 'database user' THEN format('ALTER ROLE %I IN DATABASE %I', session_user, current_database())
+                    ELSE format('ALTER DATABASE %I', current_database())
+                END || ' SET default_transaction_read_only = off'
+                FROM pg_settings WHERE name = 'default_transaction_read_only' AND setting = 'on'
+            ),
+            current_setting('default_transaction_isolation'),
+            current_setting('synchronous_standby_names') <> ''
+                AND current_setting('synchronous_commit') IN ('local', 'remote_write'),
             CASE WHEN to_regnamespace('refresh_worker') IS NULL
                 THEN has_database_privilege(current_database(), 'CREATE')
                 ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
@@ -91,18 +117,36 @@ extension ServerFacts {
     )
     private static let schemaVersion = Query("schema version", "SELECT version FROM refresh_worker.schema_version")
 
+    /// The time in which a pooler must give a connection.
+    private static let poolTimeout: Duration = .seconds(3)
+
+    private static func queue(to address: DatabaseAddress, timeout: Duration) -> PostgresConnectionQueue {
+        PostgresConnectionQueue(
+            to: Connector(to: address, newestServer: nil),
+            label: "postgres.facts",
+            timeout: timeout,
+            random: SystemRandom()
+        )
+    }
+
+    /// Counts the connections that a pooler gives when a worker's are opened at once, and closes them.
+    package mutating func countPooledConnections(to address: DatabaseAddress) async {
+        guard isPooled else { return }
+        let queues = (1...Self.connectionsOfWorker).map { _ in Self.queue(to: address, timeout: Self.poolTimeout) }
+        pooledConnections = await withTaskGroup(of: Bool.self) { group in
+            for queue in queues { group.addTask { (try? await queue.run { _, _ in true }) ?? false } }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        for queue in queues { await queue.close() }
+    }
+
     /// Reads the facts from the server at an address, over a connection that is closed afterwards.
     package static func read(
         _ address: DatabaseAddress,
         time: any TimeSource,
         timeout: Duration = .seconds(10)
     ) async throws(StoreError) -> ServerFacts {
-        let queue = PostgresConnectionQueue(
-            to: Connector(to: address, newestServer: nil),
-            label: "postgres.facts",
-            timeout: timeout,
-            random: SystemRandom()
-        )
+        let queue = queue(to: address, timeout: timeout)
         let outcome: Result<ServerFacts, StoreError>
         do {
             outcome = .success(
@@ -131,7 +175,9 @@ extension ServerFacts {
             let bytes = row.integer()
             let clock = Timestamp(milliseconds: row.integer())
             let isStandby = row.flag()
-            let isReadOnly = row.flag()
+            let writableBy = row.optionalText()
+            let isolation = row.text()
+            let waitsLessForStandby = row.flag()
             let mayCreateSchema = row.flag()
             let mayReadSchema = row.flag()
             let facts = ServerFacts(
@@ -144,7 +190,9 @@ extension ServerFacts {
                 isEncrypted: connection.isEncrypted,
                 isPooled: connection.isPooled,
                 isStandby: isStandby,
-                isReadOnly: isReadOnly,
+                writableBy: writableBy,
+                isolation: isolation,
+                waitsLessForStandby: waitsLessForStandby,
                 mayCreateSchema: mayCreateSchema,
                 lackingRights: row.text().split(separator: ",").map { String($0.drop { $0 == " " }) },
                 hasAutovacuum: row.flag(),

@@ -33,6 +33,12 @@ struct StatementFailure: Error {
         }
     }
 
+    var losingConnection: StatementFailure {
+        var failure = self
+        failure.losesConnection = true
+        return failure
+    }
+
     /// Returns the failure for a transaction whose commit may or may not have taken place.
     func asUncertain(in database: String) -> StatementFailure {
         var failure = StatementFailure(

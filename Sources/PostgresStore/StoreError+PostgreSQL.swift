@@ -69,6 +69,12 @@ extension StoreError {
             self.init(.conflict, "The data to be written contradicts the data in \(database) \(cause).")
         case "XX001", "XX002":
             self.init(.corrupt, "\(subject) is damaged \(cause). Stop the workers and restore a backup.")
+        case "08P01" where detail.contains("statement pooling"):
+            self.init(
+                .refused,
+                "\(subject) is behind a pooler in statement mode, which allows no transactions \(cause). Set pool_mode = "
+                    + "transaction for it in pgbouncer.ini, and reload pgbouncer."
+            )
         case let state where state.hasPrefix("08"):
             self.init(.unreachable, "The connection to \(database) failed \(cause). It is tried again.")
         case let state where state.hasPrefix("53") || state.hasPrefix("58"):

@@ -3,9 +3,31 @@ import Secrets
 import TestSupport
 import Testing
 
-/// A pooler in transaction mode before a server, on a socket in a folder.
+/// A pooler before the server of the tests.
 enum PgBouncer {
-    static func with(folder: String, server: String, _ body: () async throws -> Void) async throws {
+    /// Calls `body` with the URL of a new, empty database through a pooler.
+    static func withDatabase(mode: String, poolSize: Int = 4, _ body: (Secret) async throws -> Void) async throws {
+        let direct = try #require(PostgresServer.url)
+        let server = try #require(direct.firstMatch(of: /host=(.*)$/)?.1)
+        try await TemporaryFolder.with { folder in
+            let socket = folder.root
+            try await with(folder: socket, server: String(server), mode: mode, poolSize: poolSize) {
+                try await PostgresServer.withDatabase { direct in
+                    try await body(
+                        Secret(direct.reveal().replacing("host=\(server)", with: "host=\(socket)&port=6432"))
+                    )
+                }
+            }
+        }
+    }
+
+    private static func with(
+        folder: String,
+        server: String,
+        mode: String,
+        poolSize: Int,
+        _ body: () async throws -> Void
+    ) async throws {
         let settings = """
             [databases]
             * = host=\(server)
@@ -15,8 +37,8 @@ enum PgBouncer {
             listen_port = 6432
             auth_type = trust
             auth_file = \(folder)/users
-            pool_mode = transaction
-            default_pool_size = 4
+            pool_mode = \(mode)
+            default_pool_size = \(poolSize)
             max_client_conn = 200
             pidfile = \(folder)/pid
             logfile = \(folder)/log

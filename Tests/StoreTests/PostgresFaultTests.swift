@@ -144,32 +144,63 @@ struct PostgresFaultTests {
 
     @Test("A pooler in transaction mode changes nothing", .timeLimit(.minutes(10)))
     func pooler() async throws {
-        let direct = try #require(PostgresServer.url)
-        let server = try #require(direct.firstMatch(of: /host=(.*)$/)?.1)
-        try await TemporaryFolder.with { folder in
-            let socket = folder.root
-            try await PgBouncer.with(folder: socket, server: String(server)) {
-                try await PostgresServer.withDatabase { direct in
-                    let url = Secret(direct.reveal().replacing("host=\(server)", with: "host=\(socket)&port=6432"))
-                    let stores = [try await PostgresStore.open(url: url), try await PostgresStore.open(url: url)]
-                    try await stores[0].add(try Sample.grants(1...40))
-                    try await withThrowingTaskGroup(of: Void.self) { group in
-                        for number in 2...40 as ClosedRange<Int64> {
-                            group.addTask {
-                                let store = stores[Int(number % 2)]
-                                try await postpone(store)
-                                let id = GrantID(rawValue: number)
-                                let claimed = try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30))
-                                #expect(claimed.map(\.id) == [id])
-                                #expect(try await store.grant(ofUser: "user \(number)")?.id == id)
-                            }
-                        }
-                        try await group.waitForAll()
+        try await PgBouncer.withDatabase(mode: "transaction") { url in
+            let stores = [try await PostgresStore.open(url: url), try await PostgresStore.open(url: url)]
+            try await stores[0].add(try Sample.grants(1...40))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 2...40 as ClosedRange<Int64> {
+                    group.addTask {
+                        let store = stores[Int(number % 2)]
+                        try await postpone(store)
+                        let id = GrantID(rawValue: number)
+                        let claimed = try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30))
+                        #expect(claimed.map(\.id) == [id])
+                        #expect(try await store.grant(ofUser: "user \(number)")?.id == id)
                     }
-                    #expect(try await stores[0].grant(id)?.attempts == 39)
-                    for store in stores { await store.close() }
                 }
+                try await group.waitForAll()
             }
+            #expect(try await stores[0].grant(id)?.attempts == 39)
+            for store in stores { await store.close() }
+            var facts = try await ServerFacts.read(try DatabaseAddress(url: url), time: SystemTime())
+            await facts.countPooledConnections(to: try DatabaseAddress(url: url))
+            #expect(facts.pooledConnections == ServerFacts.connectionsOfWorker)
+        }
+    }
+
+    @Test("A pooler in statement mode is refused by name")
+    func statementPooler() async throws {
+        try await PgBouncer.withDatabase(mode: "statement") { url in
+            let errors = [
+                await #expect(throws: StoreError.self) { try await PostgresStore.open(url: url) },
+                await #expect(throws: StoreError.self) {
+                    try await ServerFacts.read(try DatabaseAddress(url: url), time: SystemTime())
+                },
+            ]
+            for error in errors {
+                #expect(error?.code == .refused, "\(String(describing: error))")
+                #expect(error?.message.contains("a pooler in statement mode") == true)
+            }
+        }
+    }
+
+    @Test("Calls that get no connection of a session pool say what is missing")
+    func smallPool() async throws {
+        try await PgBouncer.withDatabase(mode: "session", poolSize: 1) { url in
+            let store = try await PostgresServer.openWithTimeout(url, timeout: .seconds(2))
+            let messages = await withTaskGroup(of: String?.self) { group in
+                for _ in 1...3 {
+                    group.addTask {
+                        (await #expect(throws: StoreError.self) { try await store.clientsWithDueTimes() })?.message
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1 ?? "") }
+            }
+            #expect(messages.allSatisfy { $0.contains("a default_pool_size of at least eight") }, "\(messages)")
+            await store.close()
+            var facts = try await ServerFacts.read(try DatabaseAddress(url: url), time: SystemTime())
+            await facts.countPooledConnections(to: try DatabaseAddress(url: url))
+            #expect(facts.pooledConnections == 1)
         }
     }
 }

@@ -11,13 +11,16 @@ extension Doctor {
     private static let fewConnections = 20
 
     func serverDiagnoses(_ address: DatabaseAddress) async -> [Diagnosis] {
-        let facts: ServerFacts
+        var facts: ServerFacts
+        let hostClock: Timestamp
         do {
             facts = try await ServerFacts.read(address, time: SystemTime())
+            hostClock = SystemTime().now
+            await facts.countPooledConnections(to: address)
         } catch {
             return [.fault(Self.serverSubject, "\(error)")]
         }
-        let diagnoses = Self.check(facts, at: address, hostClock: SystemTime().now)
+        let diagnoses = Self.check(facts, at: address, hostClock: hostClock)
         guard facts.schema != nil, !diagnoses.contains(where: { $0.severity == .fault }) else { return diagnoses }
         do {
             guard let store = try await context.open(.server(address), time: context.time, makesTables: false) else {
@@ -33,8 +36,8 @@ extension Doctor {
 
     static func check(_ facts: ServerFacts, at address: DatabaseAddress, hostClock: Timestamp) -> [Diagnosis] {
         [
-            checkServer(facts, address), checkConnection(facts, address), checkTables(facts), checkAutovacuum(facts),
-            checkConnectionLimit(facts), checkServerClock(facts, hostClock: hostClock),
+            checkServer(facts, address), checkConnection(facts, address), checkTables(facts), checkSettings(facts),
+            checkAutovacuum(facts), checkConnectionLimit(facts), checkServerClock(facts, hostClock: hostClock),
         ]
     }
 
@@ -47,8 +50,7 @@ extension Doctor {
                 advice: "name the primary, or all servers"
             )
         }
-        if facts.isReadOnly {
-            let command = "ALTER DATABASE … SET default_transaction_read_only = off"
+        if let command = facts.writableBy {
             return .fault(serverSubject, "\(name), takes no writes", advice: "run there: \(command)")
         }
         guard facts.isDurable else {
@@ -116,6 +118,23 @@ extension Doctor {
         return .ok(subject, "schema \(schema), usable by \(facts.user)")
     }
 
+    private static func checkSettings(_ facts: ServerFacts) -> Diagnosis {
+        let subject = "database settings"
+        if facts.waitsLessForStandby {
+            return .warning(
+                subject,
+                "synchronous_commit is below on: a fail-over loses what the standby had not stored",
+                advice: "remove that setting of the role \(facts.user) or of the database"
+            )
+        }
+        return .ok(
+            subject,
+            facts.isolation == "read committed"
+                ? "as the worker needs them"
+                : "default_transaction_isolation is \(facts.isolation): the worker asks for read committed itself"
+        )
+    }
+
     private static func checkAutovacuum(_ facts: ServerFacts) -> Diagnosis {
         let subject = "autovacuum"
         return facts.hasAutovacuum
@@ -129,6 +148,16 @@ extension Doctor {
 
     private static func checkConnectionLimit(_ facts: ServerFacts) -> Diagnosis {
         let subject = "database connections"
+        if let count = facts.pooledConnections, count < ServerFacts.connectionsOfWorker {
+            return .fault(
+                subject,
+                "the pooler gave \(count) of the \(ServerFacts.connectionsOfWorker) that a worker needs",
+                advice: """
+                    set pool_mode = transaction in pgbouncer.ini, or a default_pool_size of at least eight for each worker and \
+                    four for commands
+                    """
+            )
+        }
         let text = "the server allows \(facts.maximumConnections) in total"
         guard facts.maximumConnections >= fewConnections || facts.isPooled else {
             return .warning(

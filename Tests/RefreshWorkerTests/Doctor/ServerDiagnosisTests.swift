@@ -20,7 +20,8 @@ struct ServerDiagnosisTests {
             isEncrypted: true,
             isPooled: false,
             isStandby: false,
-            isReadOnly: false,
+            isolation: "read committed",
+            waitsLessForStandby: false,
             mayCreateSchema: true,
             lackingRights: [],
             hasAutovacuum: true,
@@ -49,7 +50,9 @@ struct ServerDiagnosisTests {
     /// A change of the facts, the severity, and a part of the text.
     private static let cases: [(@Sendable (inout ServerFacts) -> Void, Diagnosis.Severity, String)] = [
         ({ $0.isStandby = true }, .fault, "name the primary"),
-        ({ $0.isReadOnly = true }, .fault, "default_transaction_read_only"),
+        ({ $0.writableBy = "ALTER ROLE w SET x = off" }, .fault, "run there: ALTER ROLE w SET x = off"),
+        ({ $0.waitsLessForStandby = true }, .warning, "synchronous_commit is below on"),
+        ({ $0.pooledConnections = 1 }, .fault, "the pooler gave 1 of the 8 that a worker needs: set pool_mode"),
         ({ $0.isDurable = false }, .warning, "fsync = on"),
         ({ $0.isEncrypted = false }, .fault, "not encrypted"),
         ({ $0.schema = nil }, .warning, "creates them at its first start"),
@@ -70,7 +73,14 @@ struct ServerDiagnosisTests {
         ({ $0.maximumConnections = 10 }, .warning, "raise max_connections"),
     ]
 
-    @Test("each fault is reported with advice", arguments: 0..<10)
+    @Test("another default isolation is named, and is no fault")
+    func isolation() throws {
+        let diagnoses = try Self.check(Self.facts { $0.isolation = "serializable" })
+        let settings = try #require(diagnoses.first { $0.subject == "database settings" })
+        #expect(settings.severity == .ok && settings.text.contains("isolation is serializable: the worker asks for"))
+    }
+
+    @Test("each fault is reported with advice", arguments: 0..<12)
     func faults(number: Int) throws {
         let (change, severity, words) = Self.cases[number]
         let odd = try Self.check(Self.facts(change)).filter { $0.severity != .ok }
