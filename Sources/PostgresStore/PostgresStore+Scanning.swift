@@ -77,6 +77,14 @@ extension Query {
         """
     )
     fileprivate static let counts = Query("counts of states", "SELECT state, grants FROM refresh_worker.grant_counts")
+    /// A grant cannot be removed without its row in the schedule, which is much narrower.
+    fileprivate static let tally = Query(
+        "tally of grants",
+        """
+        SELECT (SELECT count(*) FROM refresh_worker.grant_schedule),
+            (SELECT coalesce(sum(grants), 0)::bigint FROM refresh_worker.grant_counts)
+        """
+    )
     fileprivate static let countKeys = Query(
         "count keys",
         "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
@@ -153,6 +161,12 @@ extension PostgresStore {
                 DueEntry(dueAt: Timestamp(milliseconds: row.integer()), id: GrantID(rawValue: row.integer()))
             }
         )
+    }
+
+    package func grantTally() async throws -> GrantTally? {
+        try await scanner.first(.tally) { (row: inout Row) throws(StatementFailure) in
+            GrantTally(counted: Int(row.integer()), recorded: Int(row.integer()))
+        }
     }
 
     package func grantStatistics(

@@ -210,15 +210,16 @@ package final class EngineLog: Sendable {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
-    /// An incident that a store reports once.
+    /// An incident that a store reports once, or missing rows, which are reported until they are back.
     package func incident(_ incident: StoreIncident) {
         let kind: AlarmKind =
             switch incident.kind {
             case .failedOver: .databaseFailedOver
             case .clusterReplaced: .databaseReplaced
             case .tablesLost: .databaseTablesLost
+            case .rowsLost: .databaseRowsLost
             }
-        raise(Alarm(kind: kind, clientID: "", text: incident.text), repeats: true)
+        raise(Alarm(kind: kind, clientID: "", text: incident.text), repeats: incident.kind != .rowsLost)
     }
 
     /// Raises an alarm because the key ring does not fit the database; the alarm repeats every hour until it does.

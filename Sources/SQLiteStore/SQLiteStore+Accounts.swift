@@ -51,6 +51,33 @@ extension Query {
         ) LIMIT ?2
         """
     )
+    /// The number of grants is also recorded in `meta`, because the triggers count the changes of other programs too.
+    static let countAdded = Query(
+        "count added grant",
+        """
+        INSERT INTO meta (key, value) SELECT 'stored_grants', sum(grants) FROM grant_counts WHERE true
+        ON CONFLICT (key) DO UPDATE SET value = value + 1
+        """
+    )
+    static let countRemoved = Query(
+        "count removed grants",
+        "UPDATE meta SET value = value - ?1 WHERE key = 'stored_grants'"
+    )
+    /// For a database that was copied, or is from an earlier version.
+    static let beginCount = Query(
+        "begin to count grants",
+        """
+        INSERT INTO meta (key, value) SELECT 'stored_grants', coalesce(sum(grants), 0) FROM grant_counts WHERE true
+        ON CONFLICT (key) DO NOTHING
+        """
+    )
+    static let tally = Query(
+        "tally of grants",
+        """
+        SELECT (SELECT coalesce(sum(grants), 0) FROM grant_counts), CAST(value AS INTEGER)
+        FROM meta WHERE key = 'stored_grants'
+        """
+    )
     static let removeEvents = Query(
         "remove history of user",
         "DELETE FROM grant_events WHERE grant_id IN (SELECT id FROM grants WHERE user_id = ?)"
@@ -110,10 +137,14 @@ extension SQLiteConnection {
             },
             read: { (row: inout Row) throws(StoreError) in row.text() }
         )
+        try run(.beginCount)
         for user in users {
-            for query in [Query.removeEvents, .removeGrant, .endSessionsOfUser, .removeUser] {
-                try run(query) { $0.bind(user) }
-            }
+            try run(.removeEvents) { $0.bind(user) }
+            try run(.removeGrant) { $0.bind(user) }
+            let grants = changedRows
+            try run(.countRemoved) { $0.bind(Int64(grants)) }
+            try run(.endSessionsOfUser) { $0.bind(user) }
+            try run(.removeUser) { $0.bind(user) }
         }
         count.users = users.count
         return count

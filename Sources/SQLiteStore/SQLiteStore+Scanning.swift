@@ -146,6 +146,14 @@ extension SQLiteStore {
         }
     }
 
+    package func grantTally() async throws -> GrantTally? {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.first(.tally) { (row: inout Row) throws(StoreError) in
+                GrantTally(counted: Int(row.integer()), recorded: Int(row.integer()))
+            }
+        }
+    }
+
     package func grantStatistics(
         at now: Timestamp,
         refreshTokensEndingBefore end: Timestamp,

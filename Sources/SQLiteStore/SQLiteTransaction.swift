@@ -132,6 +132,7 @@ final class SQLiteTransaction: StoreTransaction {
                 $0.bind(grant.createdAt)
             }
             try connection.run(GrantRow.insert) { GrantRow.bindInsert(grant, to: $0) }
+            try connection.run(.countAdded)
         }
         if let lease = grant.lease { leaseChanges.set(lease, of: grant.id, ending: nil) }
         grants[grant.id] = grant

@@ -46,6 +46,26 @@ package struct GrantStatistics: Hashable, Sendable {
     package var connected: Int { GrantState.allCases.filter(\.isConnected).reduce(0) { $0 + byState[$1, default: 0] } }
 }
 
+/// The number of stored grants, and the number that this program has stored and not removed.
+package struct GrantTally: Hashable, Sendable {
+    package var counted: Int
+    package var recorded: Int
+
+    package init(counted: Int, recorded: Int) {
+        self.counted = counted
+        self.recorded = recorded
+    }
+
+    /// The text for a person if something else has removed or added rows.
+    package var problem: String? {
+        guard counted != recorded else { return nil }
+        return """
+            \(counted) grants are in the database, and \(recorded) were stored there: something else changed its rows. Grants \
+            that are gone are not refreshed
+            """
+    }
+}
+
 extension GrantStore {
     /// Returns the statistics with the usual limits of the warnings.
     package func grantStatistics(at now: Timestamp) async throws -> GrantStatistics {

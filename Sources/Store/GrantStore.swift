@@ -113,6 +113,11 @@ package protocol GrantStore: Sendable {
     /// Stores a reading of both clocks.
     func record(_ reading: ClockReading) async throws
 
+    /// Counts the grants, to find out if something else has removed some; `nil` if that is not known.
+    ///
+    /// PostgreSQL reads a table for it: a second for ten million grants.
+    func grantTally() async throws -> GrantTally?
+
     /// Returns the incidents since the last call, each once.
     func takeIncidents() -> [StoreIncident]
 
@@ -132,6 +137,8 @@ extension GrantStore {
     package var storesPlainRefreshes: Bool { false }
 
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
+
+    package func grantTally() async throws -> GrantTally? { nil }
 
     package func takeIncidents() -> [StoreIncident] { [] }
 }

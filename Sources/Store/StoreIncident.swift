@@ -7,6 +7,8 @@ package struct StoreIncident: Hashable, Sendable {
         case clusterReplaced
         /// The tables that a running worker used are missing.
         case tablesLost
+        /// Rows are gone that this program did not remove.
+        case rowsLost
     }
 
     package var kind: Kind

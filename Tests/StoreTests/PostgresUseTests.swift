@@ -1,5 +1,6 @@
 import Clocks
 import Dispatch
+import Foundation
 import PostgresStore
 import Secrets
 import Store
@@ -80,6 +81,41 @@ struct PostgresUseTests {
             await #expect(throws: StoreError.self) { try await store.checkUsable() }
             #expect(store.takeIncidents().isEmpty)
             await other.close()
+        }
+    }
+
+    @Test(
+        "Grants that something else removes are missed; a schedule that is written again is complete",
+        arguments: [
+            "DELETE FROM refresh_worker.grant_schedule WHERE grant_id = 1", "TRUNCATE refresh_worker.grant_schedule",
+            "TRUNCATE refresh_worker.grants CASCADE",
+            """
+            DELETE FROM refresh_worker.grant_events; DELETE FROM refresh_worker.grant_schedule;
+            DELETE FROM refresh_worker.grants
+            """,
+            "TRUNCATE refresh_worker.grant_counts",
+        ]
+    )
+    func rowsLost(statement: String) async throws {
+        try await withStore { store, url in
+            #expect(try await store.grantTally() == GrantTally(counted: 1, recorded: 1))
+            try await PostgresServer.run(statement, on: url.reveal())
+            #expect(try await store.grantTally()?.problem?.contains("something else changed its rows") == true)
+            for repair in try Self.repairs { try await PostgresServer.run(repair, on: url.reveal()) }
+            #expect(try await store.grantTally()?.problem == nil)
+            guard !statement.contains("refresh_worker.grants") else { return }
+            #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).map(\.id) == [id])
+        }
+    }
+
+    /// The statements that the page about a lost database gives.
+    private static var repairs: [String] {
+        get throws {
+            let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+                .appendingPathComponent("../../docs/runbook/database-lost.md").standardized
+            let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+            return try lines.filter { $0.hasPrefix("    psql ") }
+                .map { String(try #require($0.firstMatch(of: /-c "(.*)"/)?.1)) }
         }
     }
 

@@ -35,6 +35,27 @@ struct SQLiteSharingTests {
         }
     }
 
+    @Test("Grants that another program removes are missed, and those of deleted users are not")
+    func rowsLost() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
+            try await store.add(try Sample.grants(1...3))
+            try await store.transact {
+                _ = try AccountDeletion.delete(user: "user 1", in: $0, at: start, until: start)
+            }
+            try await store.change(GrantID(rawValue: 1)) { grant in
+                grant.finishRevocation()
+                return []
+            }
+            #expect(try await store.removeExpired(at: start).users == 1)
+            #expect(try await store.grantTally() == GrantTally(counted: 2, recorded: 2))
+            let other = try SQLiteConnection(path: folder.path("grants.db"), timeout: .zero)
+            try other.execute(Query("another program", "DELETE FROM grants WHERE id = 2"))
+            #expect(try await store.grantTally() == GrantTally(counted: 1, recorded: 2))
+            await store.close()
+        }
+    }
+
     @Test("A file and a symbolic link to it share their leases")
     func symbolicLink() async throws {
         try await TemporaryFolder.with { folder in

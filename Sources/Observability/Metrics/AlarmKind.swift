@@ -18,6 +18,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case databaseFailedOver = "database_failed_over"
     case databaseReplaced = "database_replaced"
     case databaseTablesLost = "database_tables_lost"
+    case databaseRowsLost = "database_rows_lost"
     case keyFileUnreadable = "key_file_unreadable"
     case keyRingRefused = "key_ring_refused"
     case keyRingLacksKeys = "key_ring_lacks_keys"
@@ -60,6 +61,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
                 + "(docs/scaling.md)"
         case .databaseReplaced: "the database is in another PostgreSQL cluster than at its last use"
         case .databaseTablesLost: "the tables that a running worker used are gone"
+        case .databaseRowsLost: "something else removed or added grants in the database"
         case .keyFileUnreadable:
             "the key file is missing or cannot be read; the keys in memory stay in use, but a restart would "
                 + "fail (docs/keys.md)"

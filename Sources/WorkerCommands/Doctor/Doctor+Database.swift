@@ -144,6 +144,10 @@ extension Doctor {
             if let newLocation = try await store.movedTo {
                 return [.fault(Self.contentSubject, "\(StoreError(moved: "\(location)", to: newLocation))")]
             }
+            if let problem = try await store.grantTally()?.problem {
+                let advice = "see database_rows_lost in docs/runbook.md"
+                return [.fault(Self.contentSubject, problem, advice: advice)]
+            }
             let grants = try await store.grantStatistics(at: context.time.now).grants
             return [
                 .ok(Self.contentSubject, "intact, its schema is this program's, \(grants) grants"),

@@ -16,6 +16,8 @@ extension RunningWorker {
     /// Successors of sessions are kept for seconds, so the clean-up must not be much slower.
     private static let cleanUpInterval: Duration = .seconds(5)
 
+    private static let tallyInterval: Duration = .seconds(300)
+
     func runLoops() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await engine.run { loopHeartbeats.record(.scan) } }
@@ -34,6 +36,7 @@ extension RunningWorker {
             group.addTask { await database.run() }
             group.addTask { await keepReserve() }
             group.addTask { await cleanUp() }
+            group.addTask { await compareTally() }
             group.addTask { await listeners?.checkCertificateDaily() }
             if let server = store as? PostgresStore {
                 // Changes by other workers' apps. The scan would find them too, but later.
@@ -90,6 +93,21 @@ extension RunningWorker {
                 while try await store.removeExpired(at: context.time.now).mayHaveMore {}
             } catch {
                 context.diagnostics.debug("clean-up", ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Raises an alarm while grants are missing that this program did not remove.
+    private func compareTally() async {
+        await PeriodicTask.run(every: Self.tallyInterval, by: context.time) {
+            do {
+                if let problem = try await store.grantTally()?.problem {
+                    log.incident(StoreIncident(kind: .rowsLost, text: problem))
+                } else {
+                    log.end([.databaseRowsLost])
+                }
+            } catch {
+                context.diagnostics.debug("tally of grants", ["error": "\(error)"])
             }
         }
     }

@@ -1,4 +1,4 @@
-"""Readiness and logs while tables are locked, while the server is away, and after the tables were dropped."""
+"""Readiness and logs while tables are locked, while the server is away, and after rows or the tables were removed."""
 
 import json
 import subprocess
@@ -41,6 +41,11 @@ def scenario(fixture):
     assert "\t" not in log and "u{9}" not in log, "the log holds none of libpq's tabs"
     wait_for(lambda: accounts.worker.errors.read_text().count(BACK) >= 1, 20, "it says that the database is back")
     assert 'error="The database' in log, "a message begins in upper case"
+
+    fixture.server.execute("DELETE FROM grant_schedule WHERE grant_id = (SELECT min(grant_id) FROM grant_schedule)")
+    second = fixture.start("--max-rate", "10").wait_started()
+    wait_for(lambda: second.events("alarm", kind="database_rows_lost"), 20, "an alarm about the removed row")
+    second.stop()
 
     # The schema is dropped and created again by another worker: the first worker must not use the new tables.
     count_before = accounts.worker.errors.read_text().count(BACK)
