@@ -13,10 +13,10 @@ struct SignalTests {
             ([.terminate, .terminate], [.deliver(.terminate), .exit(status: 143)]),
             ([.interrupt, .terminate], [.deliver(.interrupt), .exit(status: 143)]),
             ([.hangUp, .hangUp, .terminate], [.deliver(.hangUp), .deliver(.hangUp), .deliver(.terminate)]),
-            ([.terminate, .hangUp], [.deliver(.terminate), .deliver(.hangUp)]),
-        ] as [([SignalPolicy.Signal], [SignalPolicy.Action])]
+            ([.terminate, .hangUp, .terminate], [.deliver(.terminate), nil, .exit(status: 143)]),
+        ] as [([SignalPolicy.Signal], [SignalPolicy.Action?])]
     )
-    func policy(signals: [SignalPolicy.Signal], actions: [SignalPolicy.Action]) {
+    func policy(signals: [SignalPolicy.Signal], actions: [SignalPolicy.Action?]) {
         var policy = SignalPolicy()
         #expect(signals.map { policy.receive($0) } == actions)
     }
@@ -25,6 +25,20 @@ struct SignalTests {
     func coalesced() {
         var policy = SignalPolicy()
         #expect(policy.receive(.terminate, count: 2) == .exit(status: 143))
+    }
+
+    @Test("to reload are merged until they are read, and a request to stop overtakes them")
+    func merged() async {
+        let stream = SignalStream()
+        var iterator = stream.signals.makeAsyncIterator()
+        for _ in 0..<7_000 { stream.receive(.hangUp, count: 1) }
+        #expect(await iterator.next() == .hangUp)
+        for _ in 0..<7_000 { stream.receive(.hangUp, count: 1) }
+        stream.receive(.terminate, count: 1)
+        stream.receive(.hangUp, count: 1)
+        #expect(await iterator.next() == .terminate)
+        stream.stop()
+        #expect(await iterator.next() == nil)
     }
 
     @Test("arrive in the stream, and a broken pipe does not end the process", .timeLimit(.minutes(10)))

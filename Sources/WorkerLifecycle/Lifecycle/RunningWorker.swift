@@ -133,19 +133,24 @@ struct RunningWorker: Sendable {
 
     /// Reloads on SIGHUP; returns the first reason to stop.
     private func handle(_ signals: SignalStream) async -> StopReason {
-        let (events, event) = AsyncStream.makeStream(of: StopReason.self)
-        let sources = [
-            Task { for await signal in signals.signals { event.yield(.signal(signal)) } },
-            Task { for await error in engine.fatalStoreErrors { event.yield(.unusable(error)) } },
-        ]
-        defer { for source in sources { source.cancel() } }
-        for await reason in events {
-            guard case .signal(.hangUp) = reason else { return reason }
-            notify(.reloading(monotonicMicroseconds: MonotonicClock.microseconds))
-            await reload()
-            notify(.ready)
+        await withTaskGroup(of: StopReason?.self) { group in
+            group.addTask {
+                for await signal in signals.signals {
+                    guard signal == .hangUp else { return .signal(signal) }
+                    notify(.reloading(monotonicMicroseconds: MonotonicClock.microseconds))
+                    await reload()
+                    notify(.ready)
+                }
+                return nil
+            }
+            group.addTask {
+                for await error in engine.fatalStoreErrors { return .unusable(error) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            for await case let reason? in group { return reason }
+            preconditionFailure("the streams of reasons do not end")
         }
-        preconditionFailure("the stream of reasons does not end")
     }
 
     func notify(_ messages: NotifyMessage...) {

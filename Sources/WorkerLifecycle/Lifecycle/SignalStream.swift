@@ -8,12 +8,23 @@ private import Synchronization
 package final class SignalStream: Sendable {
     package typealias Signal = SignalPolicy.Signal
 
-    /// The signals in the order of their arrival, buffered until they are read.
+    /// The latest signal that was not read yet: requests to reload are merged, and a request to stop replaces them.
     package let signals: AsyncStream<Signal>
 
     private let continuation: AsyncStream<Signal>.Continuation
     private let policy = Mutex(SignalPolicy())
     private let sources = Mutex<[SignalSource]>([])
+
+    /// Keeps SIGHUP for the stream, so that it does not end a process that is not listening yet.
+    ///
+    /// Call it before the first thread starts: every thread inherits the mask. A blocked signal stays pending, once,
+    /// until Dispatch reads it.
+    package static func holdHangUps() {
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGHUP)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
 
     /// Starts listening, and returns once every signal is handled, so that none is lost afterwards.
     ///
@@ -26,8 +37,8 @@ package final class SignalStream: Sendable {
         return stream
     }
 
-    private init() {
-        (signals, continuation) = AsyncStream.makeStream(of: Signal.self)
+    init() {
+        (signals, continuation) = AsyncStream.makeStream(of: Signal.self, bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Stops listening and ends the stream.
@@ -58,10 +69,11 @@ package final class SignalStream: Sendable {
         }
     }
 
-    private func receive(_ signal: Signal, count: Int) {
+    func receive(_ signal: Signal, count: Int) {
         switch policy.withLock({ $0.receive(signal, count: count) }) {
         case .deliver(let signal): continuation.yield(signal)
         case .exit(let status): _exit(status)
+        case nil: break
         }
     }
 }
