@@ -32,13 +32,13 @@ let package = Package(
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CGnuTLS", pkgConfig: "gnutls", providers: [.apt(["libgnutls28-dev"])]),
-        .systemLibrary(name: "CProcess"),
+        // Valgrind 3.19 ends at the debug information of version 5, which is clang's own choice.
+        .target(name: "CProcess", cSettings: [.unsafeFlags(["-gdwarf-4"])]),
         // The Makefile passes the commit for release builds.
         .target(
             name: "CCommit",
             cSettings: [
                 .define("COMMIT", to: Context.environment["REFRESH_WORKER_COMMIT"] ?? ""),
-                // Valgrind 3.19 ends at the debug information of version 5, which is clang's own choice.
                 .unsafeFlags(["-gdwarf-4"]),
             ]
         ),

@@ -37,6 +37,7 @@ __attribute__((constructor(102))) static void begin(void) {
 }
 
 enum file_class class_of_path(const char *path) {
+    if (path && strncmp(path, "/proc/", 6) == 0) return CLASS_PROC;
     if (!root_length || !path || strncmp(path, root, root_length) != 0) return CLASS_NONE;
     if (path[root_length] == 0 || strcmp(path + root_length, "/") == 0) return CLASS_FOLDER;
     if (path[root_length] != '/') return CLASS_NONE;

@@ -29,6 +29,8 @@ static int open_watched(const char *path, int flags, mode_t mode) {
             errno = effect.error;
             return -1;
         }
+        // There is one of these for each thread, which would be too many to remember.
+        if (class == CLASS_PROC) class = CLASS_NONE;
         is_new = flags & O_CREAT && !is_there(path);
         is_cut = flags & O_TRUNC && !is_new;
     }

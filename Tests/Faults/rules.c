@@ -35,6 +35,7 @@ static const char *const operation_names[OPERATIONS] = {
 };
 static const char *const class_names[CLASSES] = {
     "*", "db", "wal", "shm", "journal", "lease", "spill", "reserve", "keys", "folder", "other", "net",
+    "proc",
 };
 
 static int index_of(const char *name, size_t length, const char *const *names, int count) {
@@ -138,7 +139,7 @@ struct effect decide(enum operation operation, enum file_class class) {
     for (int i = 0; i < rule_count; i++) {
         const struct rule *rule = &rules[i];
         if (rule->operation != (int)operation) continue;
-        if (rule->class == CLASS_NONE ? class == CLASS_SHM : rule->class != (int)class) continue;
+        if (rule->class == CLASS_NONE ? class == CLASS_SHM || class == CLASS_PROC : rule->class != (int)class) continue;
         uint64_t *seen = &words[WORD_FIRST_RULE + 2 * i];
         uint64_t count = __atomic_add_fetch(seen, 1, __ATOMIC_ACQ_REL);
         if (count < rule->from || count > rule->to) continue;

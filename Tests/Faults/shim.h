@@ -20,10 +20,10 @@ enum operation {
     OP_MALLOC, OP_RESOLVE, OP_CONNECT, OP_SEND, OP_RECEIVE, OPERATIONS
 };
 
-// The target of a descriptor. A rule may name one of these or `*`.
+// The target of a descriptor. A rule may name one of these, or `*` for all but CLASS_SHM and CLASS_PROC.
 enum file_class {
     CLASS_NONE, CLASS_DB, CLASS_WAL, CLASS_SHM, CLASS_JOURNAL, CLASS_LEASE, CLASS_SPILL, CLASS_RESERVE, CLASS_KEYS,
-    CLASS_FOLDER, CLASS_OTHER, CLASS_NET, CLASSES
+    CLASS_FOLDER, CLASS_OTHER, CLASS_NET, CLASS_PROC, CLASSES
 };
 
 // OMIT: the call is not made and reports success, as in a program that lacks the call. Only syncs can be omitted.

@@ -3,7 +3,9 @@ import Secrets
 
 /// The address of systemd's notification socket: a path, or a name in Linux's abstract namespace written as `@name`
 /// (https://man7.org/linux/man-pages/man7/unix.7.html).
-struct NotifySocket: Sendable {
+final class NotifySocket: Sendable {
+    /// Open from the start: without it, the watchdog would end a worker that has no free descriptor.
+    private let descriptor: Int32
     /// The bytes of `sun_path`, with the leading zero of an abstract name or the closing one of a path.
     private let path: [UInt8]
 
@@ -17,17 +19,17 @@ struct NotifySocket: Sendable {
         default: return nil
         }
         guard path.count <= MemoryLayout<sockaddr_un>.size - Self.pathOffset else { return nil }
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+
+    deinit {
+        close(descriptor)
     }
 
     private static var pathOffset: Int { MemoryLayout<sa_family_t>.size }
 
-    /// Sends one datagram from a new socket.
-    ///
-    /// Messages are rare, and a socket that stays open would survive a fork.
+    /// Sends one datagram.
     func send(_ message: [UInt8]) throws(SystemCallError) {
-        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw SystemCallError(call: "socket", code: errno) }
-        defer { close(descriptor) }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path) }

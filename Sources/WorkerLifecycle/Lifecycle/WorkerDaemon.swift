@@ -1,4 +1,5 @@
 import AccountAPI
+import Clocks
 package import Judgement
 import Observability
 import RefreshEngine
@@ -18,10 +19,12 @@ package struct WorkerDaemon: Sendable {
 
     package func run() async throws -> ExitCode {
         try context.configuration.checkServing(environment: context.inputs.environment)
+        // The first sleep takes Dispatch's descriptor for all later ones. Without it they would never end.
+        try await context.time.sleep(for: .milliseconds(1))
         let notifier = SystemdNotifier(environment: context.inputs.environment, processID: ProcessIdentity.number)
         for problem in notifier.problems { context.diagnostics.warning("systemd", ["error": problem]) }
         let worker = try await openWorker(notifier)
-        // Before the signal handlers are installed, so that the first signal still ends a worker that waits.
+        // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
         await worker.database.check()
         let signals = await SignalStream.start()

@@ -1,4 +1,5 @@
 private import Clocks
+private import Glibc
 import RefreshEngine
 import Secrets
 import Store
@@ -19,6 +20,8 @@ package final class ResultSpillFile: ResultSpill {
     private let vault: TokenVault
     private let queue = BlockingCallQueue(label: "refresh-worker.spill")
     private let current = Mutex<Current?>(nil)
+    /// Closed before the file is opened, so that there are descriptors for it and its folder even if no other is free.
+    private let spares: Mutex<[Int32]>
 
     private struct Current {
         let file: SpillFile
@@ -32,6 +35,16 @@ package final class ResultSpillFile: ResultSpill {
         self.location = location
         self.worker = worker
         self.vault = vault
+        spares = Mutex((0..<2).map { _ in unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) })
+    }
+
+    deinit { closeSpares() }
+
+    private func closeSpares() {
+        spares.withLock { spares in
+            for descriptor in spares { close(descriptor) }
+            spares = []
+        }
     }
 
     /// The file that holds results of this process; `nil` if there are none.
@@ -76,6 +89,7 @@ package final class ResultSpillFile: ResultSpill {
     /// It is renamed to a spill file only after it is locked, because a recovery would treat an unlocked one as
     /// abandoned.
     private func begin() throws -> SpillFile {
+        closeSpares()
         let file = try reserveIfFree() ?? newFile()
         try file.rename(to: location.writing(by: worker))
         return file

@@ -1,5 +1,6 @@
 import Clocks
 import Foundation
+import Glibc
 import RefreshEngine
 import SQLiteStore
 import Secrets
@@ -67,6 +68,24 @@ struct SpillFileTests {
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try FileStatus.of(path) == nil)
             #expect(try fixture.names.filter { $0.contains("set-aside") } == [])
+        }
+    }
+
+    @Test("is written although no descriptor is free")
+    func noDescriptor() async {
+        await #expect(processExitsWith: .exitCode(0)) {
+            try await SpillFileTests().withFindings { _, context, vault, findings in
+                let spill = context.openSpill(vault: vault)
+                let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+                var before = rlimit()
+                getrlimit(resource, &before)
+                var few = rlimit(rlim_cur: 256, rlim_max: before.rlim_max)
+                setrlimit(resource, &few)
+                while open("/dev/null", O_RDONLY) >= 0 {}
+                try await spill.save(findings)
+                #expect(spill.path != nil)
+                setrlimit(resource, &before)
+            }
         }
     }
 
