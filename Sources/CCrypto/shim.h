@@ -48,4 +48,12 @@ static inline int ccrypto_hmac_sha256(const void *states, const void *message, s
 
 #pragma clang diagnostic pop
 
+// Empties the thread's error queue. Returns 1 if memory was refused.
+static inline int ccrypto_take_errors(void) {
+    int was_refused = 0;
+    for (unsigned long code; (code = ERR_get_error()) != 0;)
+        if (ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE) was_refused = 1;
+    return was_refused;
+}
+
 static inline size_t ccrypto_sha256_state_size(void) { return sizeof(SHA256_CTX); }

@@ -17,11 +17,13 @@ struct CipherContext: ~Copyable {
 
     /// Fetched once, because each fetch costs as much as sealing a token.
     ///
-    /// `nonisolated(unsafe)` holds because a cipher does not change after it is fetched; if it is `nil`, every init
-    /// throws.
-    private nonisolated(unsafe) static let cipher: OpaquePointer? = {
+    /// `nonisolated(unsafe)` holds because a cipher does not change after it is fetched.
+    private nonisolated(unsafe) static let cipher: OpaquePointer = {
         OpenSSL.prepare()
-        return unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
+        guard let cipher = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else {
+            LibCrypto.endProcess("EVP_CIPHER_fetch failed")
+        }
+        return unsafe cipher
     }()
 
     private let context: OpaquePointer

@@ -9,6 +9,8 @@ package struct KeyRing: Sendable {
     /// The keys in the order of the ring's file, including pending ones.
     package let keys: [SealingKey]
 
+    private static let maximumAttempts = 3
+
     private let sealingKey: SealingKey
 
     package init(keys: [SealingKey]) throws(KeyRingError) {
@@ -65,7 +67,24 @@ package struct KeyRing: Sendable {
         return try SealedSecret(bytes: bytes)
     }
 
+    /// Opens a sealed value.
+    ///
+    /// A failure of the library, such as refused memory, says nothing about the value. It is tried again at once, and
+    /// ends the process if it lasts, as a refused allocation of Swift does.
     package func open(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
+        var attempts = 0
+        while true {
+            do throws(SealError) {
+                return try openOnce(sealed, for: context)
+            } catch {
+                guard case .libraryFailure = error else { throw error }
+                attempts += 1
+                if attempts == Self.maximumAttempts { LibCrypto.endProcess("a token cannot be decrypted: \(error)") }
+            }
+        }
+    }
+
+    private func openOnce(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
         guard let key = keys.first(where: { $0.id == sealed.keyID }) else { throw .unknownKey(sealed.keyID) }
         let layout = SealedSecret.Layout(byteCount: sealed.bytes.count)
         return try Secret(capacity: layout.ciphertext.count) { (buffer) throws(SealError) in

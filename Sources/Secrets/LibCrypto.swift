@@ -16,10 +16,12 @@ enum LibCrypto {
     /// Returns `true` if the call returned 1, for callers that treat every other result the same, such as a bad
     /// signature.
     ///
-    /// It empties the thread's error queue, like ``check(_:_:)``.
+    /// It empties the thread's error queue, like ``check(_:_:)``. It ends the process if memory was refused, because a
+    /// signature would count as bad.
     static func isSuccess(_ result: Int32) -> Bool {
-        if result != 1 { ERR_clear_error() }
-        return result == 1
+        guard result != 1 else { return true }
+        if ccrypto_take_errors() != 0 { endProcess("OpenSSL could not allocate memory") }
+        return false
     }
 
     /// Ends the process because a call failed that fails only without memory.

@@ -38,8 +38,7 @@ package struct RSAPublicKey: Sendable {
         do throws(RSAKeyError) {
             return try SignatureContext().verifies(signature, of: bytes, by: handle)
         } catch {
-            // If memory for the check runs out, the signature counts as invalid.
-            return false
+            LibCrypto.endProcess("a signature cannot be checked: \(error)")
         }
     }
 

@@ -17,10 +17,10 @@ struct SignatureContext: ~Copyable {
     /// Returns `true` if the key's signature of this message is valid.
     ///
     /// The key is only used during the call.
-    func verifies(_ signature: [UInt8], of message: [UInt8], by key: KeyHandle) -> Bool {
-        unsafe key.withPointer { key in
+    func verifies(_ signature: [UInt8], of message: [UInt8], by key: KeyHandle) throws(RSAKeyError) -> Bool {
+        try unsafe key.withPointer { (key) throws(RSAKeyError) in
             let initialised = unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key)
-            guard LibCrypto.isSuccess(initialised) else { return false }
+            guard LibCrypto.isSuccess(initialised) else { throw .libraryFailure(call: "EVP_DigestVerifyInit") }
             let result = unsafe EVP_DigestVerify(context, signature, signature.count, message, message.count)
             return LibCrypto.isSuccess(result)
         }
