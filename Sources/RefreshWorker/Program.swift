@@ -16,7 +16,7 @@ enum Program {
         do {
             invocation = try CommandSpecification.program.parse(try ProcessArguments.read(), documents: .current)
             if let code = answerImmediately(invocation.command) { exit(code.rawValue) }
-            if invocation.command == .work { SignalStream.holdHangUps() }
+            if invocation.command == .work { SignalStream.ignoreHangUps() }
             try ProcessLimits.check(forDaemon: invocation.command == .work)
             // Before the first secret is read.
             try ProcessHardening.apply()

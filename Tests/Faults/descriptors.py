@@ -36,7 +36,7 @@ def start(one, rule):
     code = worker.wait(one.chance.random())
     assert code is None, f"neither SIGHUP nor the lack of a file ends a worker that waits; it wrote: {worker.output()}"
     one.control.set(one.control.ON, 0)
-    worker.wait_for(lambda: "reloaded" in worker.errors.read_text(), 30, "the worker starts, and then reloads")
+    worker.wait_for(lambda: "notice started" in worker.errors.read_text(), 30, "the worker starts")
     return worker
 
 

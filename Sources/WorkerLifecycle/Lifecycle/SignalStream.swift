@@ -15,15 +15,9 @@ package final class SignalStream: Sendable {
     private let policy = Mutex(SignalPolicy())
     private let sources = Mutex<[SignalSource]>([])
 
-    /// Keeps SIGHUP for the stream, so that it does not end a process that is not listening yet.
-    ///
-    /// Call it before the first thread starts: every thread inherits the mask. A blocked signal stays pending, once,
-    /// until Dispatch reads it.
-    package static func holdHangUps() {
-        var signals = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGHUP)
-        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+    /// Ignores SIGHUP until the stream listens: what it would read again has just been read, or is read soon.
+    package static func ignoreHangUps() {
+        _ = Glibc.signal(SIGHUP, SIG_IGN)
     }
 
     /// Starts listening, and returns once every signal is handled, so that none is lost afterwards.

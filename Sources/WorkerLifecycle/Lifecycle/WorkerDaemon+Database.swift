@@ -32,7 +32,7 @@ extension WorkerDaemon {
     ///
     /// It waits for a server that is away for as long as necessary, and for workers of an older version until a killed
     /// one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
-    /// stop trying. Until the database is usable the worker does not serve. SIGTERM ends it at once, and SIGHUP waits.
+    /// stop trying. Until the database is usable the worker does not serve. SIGTERM ends it at once.
     func waitingForDatabase<Answer>(
         _ notifier: SystemdNotifier,
         _ body: () async throws -> Answer
