@@ -6,7 +6,7 @@ internal import Secrets
 /// that Chromium's and Google's own libraries distinguish.
 enum ErrorCode {
     /// Returns the verdict on the code of a 400, 401 or 403; `nil` for an undocumented code.
-    static func verdict(on code: String, subtype: String?, sent: Secret) -> RefreshVerdict? {
+    static func verdict(on code: String, subtype: String?, sent: [Secret]) -> RefreshVerdict? {
         switch code {
         case "invalid_grant":
             // A Workspace session has ended; the refresh token is still alive
@@ -39,8 +39,8 @@ enum ErrorCode {
     }
 
     /// Returns an unlisted code in a form that may be logged and stored as a grant's reason; `nil` if it is not a code,
-    /// or repeats the token.
-    static func name(_ error: String, without sent: Secret) -> String? {
+    /// or repeats a secret that was sent.
+    static func name(_ error: String, without sent: [Secret]) -> String? {
         error.isLowerCaseCode && !ErrorText.contains(error, sent) ? error : nil
     }
 

@@ -9,13 +9,13 @@ enum ErrorText {
 
     /// Returns the `error` and `error_description` of the answer, shortened.
     ///
-    /// Words that are long enough to be a token are replaced by their length. If the text repeats the token that was
+    /// Words that are long enough to be a token are replaced by their length. If the text repeats a secret that was
     /// sent, all of it is omitted.
-    static func excerpt(of body: JSONValue?, without sent: Secret) -> String? {
+    static func excerpt(of body: JSONValue?, without sent: [Secret]) -> String? {
         guard let error = body?["error"]?.string else { return nil }
         var text = error
         if let description = body?["error_description"]?.string { text += ": " + description }
-        guard !contains(text, sent) else { return "(an answer that repeats the token)" }
+        guard !contains(text, sent) else { return "(an answer that repeats a secret of the request)" }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         let readable = words.map { $0.utf8.count > longestWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
             separator: " "
@@ -23,9 +23,13 @@ enum ErrorText {
         return readable.capped(at: maximumBytes)
     }
 
-    /// Returns `true` if the text contains any 16 characters of the token, so that a part of it is also found.
-    static func contains(_ text: String, _ sent: Secret) -> Bool {
-        let token = Array(sent.reveal().utf8)
+    /// Returns `true` if the text contains any 16 characters of a secret, so that a part of it is also found.
+    static func contains(_ text: String, _ sent: [Secret]) -> Bool {
+        sent.contains { contains(text, $0) }
+    }
+
+    private static func contains(_ text: String, _ secret: Secret) -> Bool {
+        let token = Array(secret.reveal().utf8)
         let width = min(16, token.count)
         guard width > 0 else { return false }
         let haystack = Array(text.utf8)

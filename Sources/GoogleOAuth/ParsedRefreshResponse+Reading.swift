@@ -4,8 +4,10 @@ package import Secrets
 
 /// Reads a response. Its form and error code decide, not its status alone.
 extension ParsedRefreshResponse {
-    /// Reads the response to a refresh with the token `sent`.
-    package static func reading(_ response: RawRefreshResponse, sent: Secret) -> ParsedRefreshResponse {
+    /// Reads the response to a refresh.
+    ///
+    /// Texts that repeat a secret of `sent` are left out.
+    package static func reading(_ response: RawRefreshResponse, sent: [Secret]) -> ParsedRefreshResponse {
         switch response {
         case .response(let response): reading(response, sent: sent)
         case .failure(let failure): failure.partialResponse.flatMap(recoverRotatedToken) ?? reading(failure)
@@ -13,8 +15,8 @@ extension ParsedRefreshResponse {
         }
     }
 
-    /// Reads the token endpoint's answer to a refresh with the token `sent`.
-    package static func reading(_ response: HTTPResponse, sent: Secret) -> ParsedRefreshResponse {
+    /// Reads the token endpoint's answer to a refresh.
+    package static func reading(_ response: HTTPResponse, sent: [Secret]) -> ParsedRefreshResponse {
         if response.status == 200, let tokens = response.body.withBytes({ TokenResponse(plain: $0) }) {
             return ParsedRefreshResponse(verdict: .granted(tokens), status: response.status)
         }
@@ -59,7 +61,7 @@ extension ParsedRefreshResponse {
         }
     }
 
-    private static func verdict(status: Int, body: JSONValue?, sent: Secret) -> RefreshVerdict {
+    private static func verdict(status: Int, body: JSONValue?, sent: [Secret]) -> RefreshVerdict {
         let error = body?["error"]?.string.map(ErrorCode.bare)
         switch status {
         case 200:

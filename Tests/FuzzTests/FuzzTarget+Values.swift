@@ -47,7 +47,7 @@ extension FuzzTarget {
             newConnection: false,
             head: HTTPBody(Array("HTTP/2 \(status)\r\nRetry-After: ".utf8) + body.prefix(32) + Array("\r\n\r\n".utf8))
         )
-        let answer = ParsedRefreshResponse.reading(response, sent: Secret(sent))
+        let answer = ParsedRefreshResponse.reading(response, sent: [Secret(sent)])
         require((answer.text?.utf8.count ?? 0) <= 256, "the excerpt is short")
         require(!(answer.text ?? "").contains(sent), "the excerpt does not contain the token that was sent")
         require(!answer.verdict.code.contains(sent), "the code does not contain the token that was sent")

@@ -36,20 +36,23 @@ struct ErrorTextTests {
         #expect(text == "x: token (65 bytes) is odd")
     }
 
-    @Test("It never contains sixteen characters of the token that was sent")
-    func noPartOfToken() throws {
-        let length = sentToken.count
+    @Test(
+        "It never contains sixteen characters of the token or the client secret that was sent",
+        arguments: [sentToken, sentClientSecret]
+    )
+    func noPartOfSecret(secret: String) throws {
+        let length = secret.count
         for start in 0...(length - 16) {
             for end in [start + 16, length] {
-                let piece = String(Array(sentToken)[start..<end])
+                let piece = String(Array(secret)[start..<end])
                 for body in [
                     #"{"error":"invalid_grant","error_description":"bad token: \#(piece)!"}"#,
                     #"{"error":"\#(piece)"}"#, #"{"error":"emm_\#(piece)"}"#,
                     #"{"error":"invalid_request","error_description":"\#(String(repeating: "x", count: 250))\#(piece)"}"#,
                 ] {
                     let answer = read(400, body)
-                    #expect(!holdsPieceOfToken(answer.text ?? ""), "\(start)..<\(end)")
-                    #expect(!holdsPieceOfToken(answer.verdict.code), "\(start)..<\(end)")
+                    #expect(!holdsPiece(of: secret, answer.text ?? ""), "\(start)..<\(end)")
+                    #expect(!holdsPiece(of: secret, answer.verdict.code), "\(start)..<\(end)")
                 }
             }
         }
@@ -71,8 +74,8 @@ struct ErrorTextTests {
         }
     }
 
-    private func holdsPieceOfToken(_ text: String) -> Bool {
-        let token = Array(sentToken)
+    private func holdsPiece(of secret: String, _ text: String) -> Bool {
+        let token = Array(secret)
         return (0...(token.count - 16)).contains { text.contains(String(token[$0..<$0 + 16])) }
     }
 }

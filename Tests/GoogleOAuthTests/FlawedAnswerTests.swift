@@ -107,7 +107,7 @@ struct FlawedAnswerTests {
             )
         }
         let read = { (status: Int, body: String) in
-            ParsedRefreshResponse.reading(.failure(failure(status, body)), sent: Secret(sentToken)).verdict
+            ParsedRefreshResponse.reading(.failure(failure(status, body)), sent: [Secret(sentToken)]).verdict
         }
         let kept = read(200, #"{"access_token":"a","expires_in":3599,"refresh_token":"1//next"}"#)
         #expect(kept.kind == .flawed)
@@ -122,7 +122,7 @@ struct FlawedAnswerTests {
     @Test("Bytes that are not text are not JSON")
     func notUTF8() {
         let body = Array(#"{"access_token":""#.utf8) + [0xff, 0xfe] + Array(#""}"#.utf8)
-        let answer = ParsedRefreshResponse.reading(response(200, body), sent: .init(sentToken))
+        let answer = ParsedRefreshResponse.reading(response(200, body), sent: [Secret(sentToken)])
         #expect(answer.verdict.kind == .notJSON)
     }
 

@@ -36,7 +36,7 @@ struct FuzzTests {
         for round in 0..<1500 {
             let (status, body) = Self.corpus[Int(random.nextBits() % UInt64(Self.corpus.count))]
             let bytes = Self.mutate(Array(body.utf8), by: random)
-            let answer = ParsedRefreshResponse.reading(response(status, bytes), sent: Secret(sentToken))
+            let answer = ParsedRefreshResponse.reading(response(status, bytes), sent: [Secret(sentToken)])
             let comment: Comment = "seed \(seed), round \(round): \(String(decoding: bytes, as: UTF8.self))"
 
             if status == 200, let plain = Self.plain(bytes) {

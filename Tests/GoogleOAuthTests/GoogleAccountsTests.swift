@@ -190,6 +190,6 @@ extension GoogleOAuthAPI {
             }
             _ = refresh([submission])
         }
-        return ParsedRefreshResponse.reading(response, sent: token)
+        return ParsedRefreshResponse.reading(response, sent: [token])
     }
 }

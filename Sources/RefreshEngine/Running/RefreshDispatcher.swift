@@ -80,6 +80,7 @@ struct RefreshDispatcher: Sendable {
         let clientSecret = clientSecrets[attempt.clientID]
         let client = OAuthClientCredentials(id: attempt.clientID, secret: clientSecret?.secret)
         let fingerprint = clientSecret?.fingerprint ?? .none
+        let secrets = [token] + [client.secret].compactMap(\.self)
         let sentAt = time.sinceBoot
         return RefreshSubmission(token: token, client: client) {
             // A request is not sent if its lease could run out before the answer is stored.
@@ -95,6 +96,7 @@ struct RefreshDispatcher: Sendable {
                         try report(
                             reply,
                             sent: token,
+                            secrets: secrets,
                             with: fingerprint,
                             for: attempt,
                             at: receivedAt,
@@ -107,7 +109,7 @@ struct RefreshDispatcher: Sendable {
             lookup.run {
                 // No further request is sent if the lease could run out before the answer is stored.
                 let mayLookUp = refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
-                let answer = ParsedRefreshResponse.reading(reply, sent: token)
+                let answer = ParsedRefreshResponse.reading(reply, sent: secrets)
                 let check = AccountCheck(endpoint: endpoint)
                 deliver(.answer(await check.checked(answer, for: refresh.grant, mayLookUp: mayLookUp)))
             }
@@ -117,12 +119,13 @@ struct RefreshDispatcher: Sendable {
     private func report(
         _ reply: RawRefreshResponse,
         sent: Secret,
+        secrets: [Secret],
         with clientSecret: ClientSecretFingerprint,
         for attempt: RefreshAttempt,
         at receivedAt: Timestamp,
         latency: Duration
     ) throws(SealError) -> Report {
-        let answer = ParsedRefreshResponse.reading(reply, sent: sent)
+        let answer = ParsedRefreshResponse.reading(reply, sent: secrets)
         return Report(
             result: RefreshResult(
                 attempt: attempt,

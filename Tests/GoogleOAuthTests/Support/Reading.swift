@@ -6,6 +6,9 @@ import Secrets
 /// The refresh token that was sent in all of these tests.
 let sentToken = "1//0gSentRefreshToken-AbCdEfGhIjKlMnOpQrStUvWxYz_0123456789"
 
+/// The client secret that was sent in all of these tests.
+let sentClientSecret = "GOCSPX-SentClientSecret-0123456789"
+
 /// Makes an HTTP response.
 func response(_ status: Int, _ body: String, headers: String = "") -> HTTPResponse {
     response(status, Array(body.utf8), headers: headers)
@@ -22,7 +25,10 @@ func response(_ status: Int, _ body: [UInt8], headers: String = "") -> HTTPRespo
 }
 
 func read(_ status: Int, _ body: String, headers: String = "") -> ParsedRefreshResponse {
-    ParsedRefreshResponse.reading(response(status, body, headers: headers), sent: Secret(sentToken))
+    ParsedRefreshResponse.reading(
+        response(status, body, headers: headers),
+        sent: [Secret(sentToken), Secret(sentClientSecret)]
+    )
 }
 
 extension RefreshVerdict {
