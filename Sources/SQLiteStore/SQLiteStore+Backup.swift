@@ -17,6 +17,7 @@ extension SQLiteStore {
     private static let pagesPerStep: Int32 = 512
     private static let beginSnapshot = Query("begin snapshot", "SELECT count(*) FROM meta")
     private static let beforeCopy = Query("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
+    private static let removeWorkers = Query("remove workers from backup", "DELETE FROM workers")
     private static let leaveLogMode = Query("make the backup one file", "PRAGMA journal_mode = DELETE")
     private static let integrityCheck = Query("integrity check", "PRAGMA integrity_check")
 
@@ -25,7 +26,7 @@ extension SQLiteStore {
     /// The copy is a snapshot of one moment. It is written under a temporary name next to `destination`, checked, made
     /// durable, and only then gets its name; an existing file is never replaced. The log grows during the copy.
     ///
-    /// Leases are not part of it. To restore it: stop every process that has the database open, copy the backup over
+    /// Leases and workers are not part of it: no process uses the copy. To restore it: stop every process that has the database open, copy the backup over
     /// the database file, remove the files of the same name that end in `-wal` and `-shm`, start again.
     package func backup(
         to destination: String,
@@ -87,6 +88,7 @@ extension SQLiteStore {
             }
             progress(pages.progress)
         }
+        try copy.execute(removeWorkers)
         try copy.execute(leaveLogMode)
         let problems = try copy.problems(by: quickCheck)
         guard problems.isEmpty else {

@@ -1,4 +1,5 @@
 import Clocks
+import Secrets
 import Store
 import Synchronization
 import Testing
@@ -44,6 +45,22 @@ struct SQLiteBackupTests {
             let restored = try SQLiteStore(path: folder.path("backup.db"), timeSource: ManualTime(), bootID: "boot")
             #expect(try await restored.integrityProblems().isEmpty)
             #expect(try await restored.grants(after: nil, in: nil, atMost: 2000) == grants)
+            await restored.close()
+        }
+    }
+
+    @Test("It has no workers: those of the original do not use it")
+    func workers() async throws {
+        try await TemporaryFolder.with { folder in
+            let time = ManualTime()
+            let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: time, bootID: "boot")
+            let key = try #require(KeyID("00000001"))
+            _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
+            try await store.backup(to: folder.path("backup.db"))
+            #expect(try await store.liveWorkers().map(\.id) == ["daemon"])
+            await store.close()
+            let restored = try SQLiteStore(path: folder.path("backup.db"), timeSource: time, bootID: "boot")
+            #expect(try await restored.liveWorkers() == [])
             await restored.close()
         }
     }
