@@ -22,7 +22,7 @@ extension CommandContext {
         case .vendToken(let user, let minimumLifetime, let isJSON):
             try await vendToken(of: user, minimumLife: minimumLifetime, isJSON: isJSON)
         case .disconnectGrant(let user, let isJSON): try await disconnect(user, isJSON: isJSON)
-        case .generateKeys(let isJSON): try await generateKeys(isJSON: isJSON)
+        case .generateKeys(let isLost, let isJSON): try await generateKeys(isLost: isLost, isJSON: isJSON)
         case .listKeys(let isJSON): try await listKeys(asJSON: isJSON)
         case .rotateKeys(let isJSON): try await rotateKeys(isJSON: isJSON)
         case .retireKey(let id, let isLost, let isJSON): try await retireKey(id, isLost: isLost, isJSON: isJSON)

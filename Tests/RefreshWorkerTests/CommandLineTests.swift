@@ -130,6 +130,7 @@ struct CommandLineTests {
                 .vendToken(user: "alice", minimumLifetime: .seconds(60), isJSON: true)
             ),
             (["keys", "generate", "--json"], .generateKeys(isJSON: true)),
+            (["keys", "generate", "--lost"], .generateKeys(isLost: true)),
             (["keys", "rotate", "--json"], .rotateKeys(isJSON: true)),
             (["keys", "retire", "k1", "--json"], .retireKey(id: "k1", isLost: false, isJSON: true)),
             (["doctor", "--json"], .examine(isJSON: true)),

@@ -9,8 +9,12 @@ import WorkerLifecycle
 
 /// `keys generate`, `keys list` and `keys retire`.
 extension CommandContext {
-    package func generateKeys(isJSON: Bool = false) async throws -> ExitCode {
+    /// Makes a key ring, unless the database holds tokens that it could not open.
+    ///
+    /// After a final loss, `isLost` makes the ring nevertheless.
+    package func generateKeys(isLost: Bool = false, isJSON: Bool = false) async throws -> ExitCode {
         let path = configuration.keyFile
+        if !isLost, !inputs.files.exists(path) { try await refuseIfTokensAreSealed() }
         let id: KeyID
         do {
             id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path) }
@@ -32,6 +36,23 @@ extension CommandContext {
             """
         )
         return .success
+    }
+
+    private func refuseIfTokensAreSealed() async throws {
+        let keysInUse: [KeyID: Int]
+        do {
+            guard let store = try await openStoreIfThere(for: .reading) else { return }
+            keysInUse = try await Self.using(store) { try await store.keysInUse() }
+        } catch {
+            // A ring may be made before the server of the database is up. The worker checks it at its start.
+            diagnostics.warning(
+                "the database cannot be read, so it is unknown if its tokens are sealed with another key ring",
+                ["database": "\(configuration.database)", "error": "\(CommandFailure(error).message)"]
+            )
+            return
+        }
+        guard !keysInUse.isEmpty else { return }
+        throw CommandFailure(sealed: keysInUse, in: configuration.database, without: configuration.keyFile)
     }
 
     package func listKeys(asJSON isJSON: Bool = false) async throws -> ExitCode {
@@ -123,6 +144,19 @@ extension CommandFailure {
         self.init(
             .configuration,
             "the key ring \(path) is not the one that sealed the tokens of this database: put the right one in its place"
+        )
+    }
+
+    /// Reports that a new ring would open none of the stored tokens.
+    fileprivate init(sealed keysInUse: [KeyID: Int], in database: DatabaseLocation, without path: String) {
+        let tokens = KeyListing.tokens(keysInUse.values.reduce(0, +))
+        let keys = keysInUse.keys.sorted().map(\.description).joined(separator: ", ")
+        self.init(
+            .cannotCreate,
+            """
+            \(database) holds \(tokens) sealed with key \(keys), which a new key ring cannot open: put a copy of the \
+            former one in \(path). If no copy exists, docs/runbook/key-ring-lost.md says what to do
+            """
         )
     }
 

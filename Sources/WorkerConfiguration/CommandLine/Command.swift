@@ -19,7 +19,7 @@ package enum Command: Equatable, Sendable {
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String, isJSON: Bool)
     case vendToken(user: String, minimumLifetime: Duration, isJSON: Bool = false)
-    case generateKeys(isJSON: Bool = false)
+    case generateKeys(isLost: Bool = false, isJSON: Bool = false)
     case listKeys(isJSON: Bool = false)
     case rotateKeys(isJSON: Bool = false)
     case retireKey(id: String, isLost: Bool, isJSON: Bool = false)

@@ -18,9 +18,18 @@ extension CommandSpecification {
     private static let generate = CommandSpecification(
         words: ["keys", "generate"],
         summary: "make a key ring with one new key",
-        discussion: ["Creates the file named by --key-file, mode 0600. An existing key ring is never overwritten."],
-        options: [.jsonObject],
-        settings: [.config, .keyFile, .logLevel],
+        discussion: [
+            """
+            Creates the file named by --key-file, mode 0600. An existing key ring is never overwritten. The command \
+            refuses while the database holds tokens, because a new key ring opens none of them. If no copy of the \
+            former key ring exists, --lost makes a new one.
+            """
+        ],
+        options: [
+            OptionSpecification(name: "lost", kind: .toggle, summary: "give up the tokens of a key ring that is lost"),
+            .jsonObject,
+        ],
+        settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(
                 line: "sudo -u refresh-worker refresh-worker keys generate",
@@ -28,7 +37,7 @@ extension CommandSpecification {
             )
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration],
-        make: { .generateKeys(isJSON: $0.has("json")) }
+        make: { .generateKeys(isLost: $0.has("lost"), isJSON: $0.has("json")) }
     )
 
     private static let list = CommandSpecification(

@@ -164,6 +164,26 @@ struct KeyRetirementTests {
         }
     }
 
+    @Test("no ring is made while the database holds tokens that another ring has sealed")
+    func generateBesideTokens() async throws {
+        try await OperatorFixture.with { fixture in
+            let context = try fixture.context()
+            _ = try await context.generateKeys()
+            let store = try fixture.openStore()
+            try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
+            let key = try #require(try await store.keysInUse().keys.first)
+            await store.close()
+            try FileManager.default.removeItem(atPath: fixture.keyFile)
+
+            let refusal = await failure { try await context.generateKeys() }
+            #expect(refusal?.exitCode == .cannotCreate)
+            let message = refusal?.message ?? ""
+            #expect(message.contains("holds 6 tokens sealed with key \(key)") && message.contains(fixture.database))
+            #expect(!fixture.exists("keys"))
+            #expect(try await context.generateKeys(isLost: true) == .success)
+        }
+    }
+
     @Test("a list shows the number of tokens of each key, and warns of missing keys")
     func listing() {
         let missing = KeyID.named("0000000f")
