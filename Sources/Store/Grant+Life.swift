@@ -325,15 +325,17 @@ extension Grant {
 
     /// `true` if an answer about this version of the refresh token ended the grant, which has not changed since.
     package func wasEndedByAnswer(to generation: Int64) -> Bool {
-        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && self.generation == generation + 1
-            && refreshToken != nil
+        canBeRecalled && self.generation == generation + 1
+    }
+
+    /// `true` if an answer ended the grant and nothing else has happened to it since, so that a wave can undo it.
+    package var canBeRecalled: Bool {
+        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && refreshToken != nil
     }
 
     /// Undoes a disconnection that an answer in a wave caused: the grant is tried again.
     package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
-        guard state == .disconnected, GrantReason.endedByAnswer.contains(reason), refreshToken != nil else {
-            return []
-        }
+        guard canBeRecalled else { return [] }
         attempts = 1
         failingSince = now
         suspectedSince = now

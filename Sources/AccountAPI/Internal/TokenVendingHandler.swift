@@ -14,7 +14,7 @@ package struct TokenVendingHandler: Sendable {
         var grant: GrantID?
     }
 
-    private let provider: TokenProvider
+    let provider: TokenProvider
     let services: ServiceDirectory
     private let metrics: MetricsLog
     private let counters: LifetimeCounters

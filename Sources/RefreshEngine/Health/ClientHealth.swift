@@ -98,6 +98,13 @@ package struct ClientHealth: Hashable, Sendable {
         unconfirmedEnds = kept + [UnconfirmedEnd(grant: grant, at: now)]
     }
 
+    /// The remaining time in which a wave can still undo the end of a grant; `nil` if none can.
+    package func recallTimeLeft(of grant: GrantID, at now: Timestamp) -> Duration? {
+        guard let end = unconfirmedEnds.last(where: { $0.grant == grant }), end.at <= now else { return nil }
+        let left = end.at + Self.recallSpan - now
+        return left > .zero ? left : nil
+    }
+
     /// Removes and returns the grants to recall because a wave has shown.
     package mutating func takeUnconfirmedEnds(at now: Timestamp) -> [GrantID] {
         guard !unconfirmedEnds.isEmpty else { return [] }

@@ -64,6 +64,17 @@ package struct TokenProvider: Sendable {
         }
     }
 
+    /// Returns the remaining time in which a wave can still undo the end of a user's grant; `nil` if none can.
+    ///
+    /// Only the first `invalid_grant` of a grant is undone, and only if no user, operator or event ended the grant too.
+    package func recallTimeLeft(ofUser userID: String) async throws -> Duration? {
+        guard let grant = try await store.grant(ofUser: userID), grant.canBeRecalled,
+            time.now - grant.since < ClientHealth.recallSpan
+        else { return nil }
+        let stored = try await store.clientHealth()[grant.clientID]
+        return ClientHealth(stored: stored, epoch: "").recallTimeLeft(of: grant.id, at: time.now)
+    }
+
     /// Returns another access token to replace one that Google refused.
     ///
     /// Simultaneous calls share one refresh; one grant gets at most one per ``RenewalDecision/pause``.

@@ -279,6 +279,55 @@ struct TokenEndpointTests {
         #expect(response(.outOfMemory, "/v1/grants/u/token").error == "503 unavailable")
     }
 
+    /// A client whose refreshes succeed, and a proven grant that Google refuses from now on.
+    private func provenFixture() async throws -> VendingFixture {
+        let fixture = try VendingFixture()
+        try await fixture.add(accessToken: nil)
+        #expect(await fixture.postForm().token == "access-1")
+        fixture.time.advance(by: .seconds(4000))
+        for number in 2...100 {
+            // Within the client's pace.
+            fixture.time.advance(by: .seconds(1))
+            try await fixture.add(user: "u/\(number)", accessToken: nil)
+            _ = await fixture.send(user: "u/\(number)")
+        }
+        fixture.endpoint.setVerdict(.invalidGrant)
+        return fixture
+    }
+
+    @Test("does not say invalid_grant of an end that a wave can still undo, until it cannot")
+    func recallable() async throws {
+        let fixture = try await provenFixture()
+        let calls = fixture.endpoint.calls
+        let first = await fixture.postForm()
+        #expect(first.error == "503 temporarily_unavailable" && first.header("Retry-After") == "600")
+        #expect(first.description.hasSuffix(": invalid_grant_unconfirmed"))
+        #expect(try await fixture.store.grant(ofUser: "u/1")?.state == .disconnected)
+        #expect(fixture.audit.vends.last?["outcome"]?.string == "unavailable")
+        fixture.time.advance(by: .milliseconds(599_500))
+        let last = await fixture.postForm()
+        #expect(last.error == "503 temporarily_unavailable" && last.header("Retry-After") == "1")
+        fixture.time.advance(by: .milliseconds(500))
+        #expect(await fixture.postForm().error == "400 invalid_grant")
+        #expect(fixture.endpoint.calls == calls + 1)
+    }
+
+    @Test("says invalid_grant at once of an end that no wave can undo")
+    func notRecallable() async throws {
+        // A grant that was never refreshed is not recalled.
+        let unproven = try VendingFixture()
+        try await unproven.add(accessToken: nil)
+        unproven.endpoint.setVerdict(.invalidGrant)
+        #expect(await unproven.postForm().error == "400 invalid_grant")
+
+        let fixture = try await provenFixture()
+        #expect(await fixture.postForm().error == "503 temporarily_unavailable")
+        // The user disconnects in the meantime.
+        let now = fixture.time.now
+        try await fixture.change { $0.disconnectByRequest(revokes: false, at: now) }
+        #expect(await fixture.postForm().error == "400 invalid_grant")
+    }
+
     @Test("gives each error a code of the RFC and a description that the RFC permits")
     func forms() {
         let errors: [VendingError] = [

@@ -1,6 +1,7 @@
 import Clocks
 import HTTPServer
 import RefreshEngine
+import Store
 
 /// The token endpoint for OAuth libraries: the tokens of ``TokenVendingHandler``, requested in a standard form.
 extension TokenVendingHandler {
@@ -24,12 +25,26 @@ extension TokenVendingHandler {
         let result = await vend(to: service, forced: false, since: start) { audit in
             let parsed = try TokenEndpointRequest(form, from: service)
             grantType = parsed.grantType
-            return try await token(of: parsed.userID, parsed.demands, for: service, &audit)
+            do {
+                return try await token(of: parsed.userID, parsed.demands, for: service, &audit)
+            } catch {
+                throw try await orDoubt(VendingError(error), about: parsed.userID)
+            }
         }
         do throws(VendingError) {
             return TokenEndpointResponse.success(try result.get(), to: grantType, at: time.now)
         } catch {
             return TokenEndpointError(error).response
         }
+    }
+
+    /// Returns the error for now, instead of the end of a grant that the worker itself may still undo.
+    ///
+    /// Libraries delete the connection after `invalid_grant`, so it must be final.
+    private func orDoubt(_ error: VendingError, about userID: String) async throws -> VendingError {
+        guard case .mustAct(.disconnected, _, _) = error,
+            let wait = try await provider.recallTimeLeft(ofUser: userID)
+        else { return error }
+        return .unavailable(reason: GrantReason.invalidGrantUnconfirmed.rawValue, wait: wait)
     }
 }
