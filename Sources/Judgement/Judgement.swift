@@ -1,5 +1,5 @@
 import Clocks
-import Observability
+package import Observability
 import Secrets
 import Store
 
@@ -7,8 +7,8 @@ import Store
 package struct Judgement: Equatable, Sendable {
     /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
     fileprivate static let tolerableLateness: Duration = .seconds(60)
-    /// The same limit without a worker, because cron may start a pass every few minutes.
-    fileprivate static let tolerableLatenessWithoutWorker: Duration = .seconds(600)
+    /// The same limit between two passes of `--run-once`, which cron may start every few minutes.
+    fileprivate static let tolerablePassInterval: Duration = .seconds(600)
     /// The free space below which a person should free some.
     package static let nearlyFull: Int64 = 256 << 20
 
@@ -57,11 +57,14 @@ package struct Judgement: Equatable, Sendable {
     private static func workers(_ observed: Observations) -> [Concern] {
         guard let workers = observed.workers else { return [] }
         var concerns: [Concern] = []
-        if workers.isEmpty, let due = observed.grants.oldestDueAt, observed.at - due > tolerableLatenessWithoutWorker {
-            let waited = (observed.at - due).inTwoUnits
+        let waited = observed.grants.oldestDueAt.map { observed.at - $0 }
+        let isMissing = workers.isEmpty && !observed.process.isWorker
+        if isMissing, !observed.isRefreshedByPasses || waited ?? .zero > tolerablePassInterval {
+            let lastPass = observed.lastPassAt.map { ", and the last pass began \((observed.at - $0).inTwoUnits) ago" }
+            let oldest = waited.map { ", the oldest for \($0.inTwoUnits)" }
             let text =
-                "no worker is running, and the oldest of \(observed.grants.due) due grants has waited \(waited): start it"
-            concerns.append(Concern(.noWorker, text, since: due, count: observed.grants.due))
+                "no worker is running\(lastPass ?? ""); grants due: \(observed.grants.due)\(oldest ?? ""): start it"
+            concerns.append(Concern(.noWorker, text, since: observed.grants.oldestDueAt, count: observed.grants.due))
         }
         let sealing = Set(workers.map(\.sealingKeyID) + observed.sealingKey)
         for worker in workers {
@@ -230,9 +233,11 @@ package struct Judgement: Equatable, Sendable {
 }
 
 extension Observations {
-    /// `true` if the client's stored state shows that the cause is over: the process that raised the alarm may not
-    /// know, or may have ended.
-    fileprivate func hasEnded(_ alarm: CurrentAlarm) -> Bool {
+    /// `true` if the stored state shows that the cause is over: the process that raised the alarm may not know, or may
+    /// have ended.
+    package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
+        // The last grant of this client id has ended, or has moved to another one.
+        if !alarm.client.isEmpty, clientsInUse?.contains(alarm.client) == false { return true }
         guard let client = clients.first(where: { $0.id == alarm.client }) else { return false }
         switch alarm.kind {
         case .clientFault, .endpointFailing: return client.breakerReason == nil
@@ -246,8 +251,15 @@ extension Observations {
         return [key]
     }
 
+    /// `true` if a timer runs `--run-once`: then no worker is alive between two passes.
+    fileprivate var isRefreshedByPasses: Bool {
+        // A pass in the future was recorded before the clock was set back.
+        let limit = Judgement.tolerablePassInterval
+        return lastPassAt.map { at - $0 <= limit && $0 - at <= limit } ?? false
+    }
+
     /// The lateness that is usual, with a worker or between two passes of cron.
     fileprivate var tolerableLateness: Duration {
-        workers?.isEmpty == true ? Judgement.tolerableLatenessWithoutWorker : Judgement.tolerableLateness
+        workers?.isEmpty == true ? Judgement.tolerablePassInterval : Judgement.tolerableLateness
     }
 }

@@ -55,8 +55,12 @@ package struct Observations: Equatable, Sendable {
     package var grants: GrantStatistics
     /// The client ids that are configured, have a health, or have expired grants.
     package var clients: [Client] = []
+    /// The client ids with grants that are refreshed; `nil` if they were not looked up.
+    package var clientsInUse: Set<String>?
     /// The live workers; `nil` if they were not looked up.
     package var workers: [WorkerReport]?
+    /// The time of the last `--run-once`, if a timer refreshes the grants.
+    package var lastPassAt: Timestamp?
     package var keyRing: KeyRing?
     package var spilledFiles: [SpilledFile] = []
     package var canListSpilledFiles = true
@@ -87,6 +91,8 @@ package struct Observations: Equatable, Sendable {
 
 /// The observations that only a running worker can make about itself.
 package struct ProcessObservations: Equatable, Sendable {
+    /// `true` in a worker, which runs even while it cannot report that to the others.
+    package var isWorker = false
     package var alarms: [CurrentAlarm] = []
     /// The code of the database's problem; `nil` if results can be stored.
     package var databaseProblem: String?

@@ -82,6 +82,7 @@ struct JudgementTests {
                 "expired, before cron's next pass",
                 observed {
                     $0.workers = []
+                    $0.lastPassAt = now - .seconds(600)
                     $0.grants.expired.add(1, oldest: now - .seconds(600), client: "c")
                 }, []
             ),
@@ -106,10 +107,26 @@ struct JudgementTests {
             ("pause", observed { $0.clients[0].pause = .seconds(3) }, ["client_paused"]),
             ("slowed", observed { $0.clients[0].isSlowed = true }, ["client_slowed"]),
             ("overdue", observed { $0.grants.oldestDueAt = now - .seconds(61) }, ["grants_overdue"]),
+            ("no worker, and nothing is due", observed { $0.workers = [] }, ["no_worker"]),
             (
-                "no worker",
+                "between two passes",
                 observed {
                     $0.workers = []
+                    $0.lastPassAt = now - .seconds(600)
+                }, []
+            ),
+            (
+                "no worker, and the last pass was long ago",
+                observed {
+                    $0.workers = []
+                    $0.lastPassAt = now - .seconds(601)
+                }, ["no_worker"]
+            ),
+            (
+                "passes, and a grant is due for long",
+                observed {
+                    $0.workers = []
+                    $0.lastPassAt = now
                     $0.grants.oldestDueAt = now - .seconds(601)
                 }, ["no_worker"]
             ),
@@ -185,7 +202,9 @@ struct JudgementTests {
         #expect(judgement.isWell)
     }
 
-    @Test("An alarm about a breaker ends with the breaker, also if the process that raised it has ended")
+    @Test(
+        "An alarm ends with the breaker or the last grant that it is about, also if the process that raised it has ended"
+    )
     func endedAlarm() {
         let open = Self.observed {
             $0.process.alarms = [Self.alarm(.clientFault, client: "c"), Self.alarm(.endpointFailing, client: "other")]
@@ -194,6 +213,12 @@ struct JudgementTests {
         #expect(Judgement(open).concerns.map(\.kind) == ["breaker_open", "endpoint_failing"])
         let closed = Self.observed { $0.process.alarms = [Self.alarm(.clientFault, client: "c")] }
         #expect(Judgement(closed).isWell)
+        let moved = Self.observed {
+            $0.clientsInUse = ["c"]
+            $0.process.alarms = ["c", "moved"].map { Self.alarm(.clientUnproven, client: $0) }
+            $0.process.alarms.append(Self.alarm(.refreshLoop))
+        }
+        #expect(Judgement(moved).concerns.map(\.client) == ["c", nil])
     }
 
     @Test("Spill files that cannot be listed are a concern")

@@ -5,9 +5,11 @@ import WorkerLifecycle
 
 /// The concerns of the status, as warnings.
 extension Doctor {
-    /// The conditions that the doctor checks more closely itself.
+    /// The conditions that the doctor checks more closely itself, and the one that it is run in: before a start, no
+    /// worker is running.
     private static let ownChecks: [Condition] = [
-        .keyRingUnreadable, .keysMissing, .rotationUnfinished, .resultsSpilled, .diskNearlyFull, .sqliteLogResetBug,
+        .noWorker, .keyRingUnreadable, .keysMissing, .rotationUnfinished, .resultsSpilled, .diskNearlyFull,
+        .sqliteLogResetBug,
         .databaseUnusable,
     ]
 

@@ -87,7 +87,9 @@ extension CommandContext {
                     wallClock: now
                 )
             },
+            clientsInUse: inUse,
             workers: try await store.liveWorkers(),
+            lastPassAt: try await LastPass.read(from: store),
             keysInUse: includesSlowParts ? try await store.keysInUse() : [:],
             keyRing: readableKeyRing(),
             database: try await databaseFacts(asksServer: includesSlowParts),

@@ -15,7 +15,9 @@ extension StatusReport {
     var observations: Observations {
         var observed = Observations(at: at, grants: statistics)
         observed.clients = observedClients
+        observed.clientsInUse = clientsInUse
         observed.workers = workers
+        observed.lastPassAt = lastPassAt
         observed.keyRing =
             keyRing.map { ring in
                 .readable(

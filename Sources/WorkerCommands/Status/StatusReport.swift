@@ -47,7 +47,11 @@ package struct StatusReport: Equatable, Sendable {
     var statistics: GrantStatistics
     /// The clients, ordered by id.
     var clients: [Client]
+    /// The client ids with grants that are refreshed.
+    var clientsInUse: Set<String>?
     var workers: [WorkerReport]
+    /// The time of the last `--run-once`.
+    var lastPassAt: Timestamp?
     var keysInUse: [KeyID: Int]
     /// `nil` if the key ring cannot be read.
     var keyRing: KeyRingSummary?

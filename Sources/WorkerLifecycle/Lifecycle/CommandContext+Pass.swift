@@ -1,6 +1,7 @@
 import Clocks
 import HTTPClient
 import JSON
+import Judgement
 import Notices
 import Observability
 import RefreshEngine
@@ -28,6 +29,7 @@ extension CommandContext {
         let signals = await SignalStream.start()
         metrics.record(StartedEvent(version: Version.current, mode: "run_once"))
         try await heartbeat.report()
+        try await LastPass.record(in: store, at: time.now)
         await keepReserve(of: worker.spill)
 
         let loops = Task {

@@ -58,14 +58,16 @@ def scenario(fixture):
         report = json.loads(fixture.run("status", "--json").stdout)
         return {concern["kind"] for concern in report["concerns"] if not concern["advisory"]}
 
-    # An alarm counts for an hour after its cause was last seen: the first client id was never proven.
-    wait_for(lambda: remaining() == {"client_unproven"}, 30, "only the alarm about the wrong client id is left")
+    wait_for(lambda: remaining() == set(), 30, "the alarm about the wrong client id has ended with its last grant")
     wait_for(lambda: not any(concerns_of(internal)), 30, "no concern is left")
     metrics = metrics_of(internal)
     assert metrics[f'refresh_worker_grants_expired{{client="{OTHER}"}}'] == 0, "nothing has expired"
-    assert metrics['refresh_worker_alarms{kind="client_unproven"}'] == 1, "the alarm is a metric"
+    assert metrics['refresh_worker_alarms{kind="client_unproven"}'] == 0, "the metrics say so too"
     assert metrics['refresh_worker_alarms_total{kind="client_unproven"}'] == 1, "it was raised once"
     worker.stop()
+    assert remaining() == {"no_worker"}, "without a worker status says so at once, although no token has expired"
+    fixture.run("--run-once")
+    assert remaining() == set(), "between two passes of a timer no worker is missing"
 
 
 def concerns_of(internal):

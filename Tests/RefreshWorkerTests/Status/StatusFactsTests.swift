@@ -60,6 +60,7 @@ struct StatusFactsTests {
         #expect(
             lines == [
                 "2027-01-15T08:00:00Z  grants: 2 active, 1 retrying", "2027-01-15T08:00:00Z  workers: none running",
+                "2027-01-15T08:00:00Z  verdict: needs attention: no_worker",
             ]
         )
         #expect(CommandContext.lines(of: changes, next, asJSON: true).count == 1)

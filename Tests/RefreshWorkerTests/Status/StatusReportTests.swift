@@ -2,6 +2,7 @@ import Clocks
 import Foundation
 import JSON
 import Judgement
+import Observability
 import RefreshEngine
 import SQLiteStore
 import Scheduler
@@ -110,7 +111,11 @@ struct StatusReportTests {
     @Test("a short lateness is not a concern, with a worker or before cron's next pass")
     func tolerance() {
         #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.judgement.isWell)
-        #expect(Self.changed { $0.due(for: .seconds(600), workers: []) }.judgement.isWell)
+        let betweenPasses = Self.changed {
+            $0.due(for: .seconds(600), workers: [])
+            $0.lastPassAt = Self.now - .seconds(120)
+        }
+        #expect(betweenPasses.judgement.isWell)
     }
 
     private static var failing: ClientHealth {
@@ -205,6 +210,34 @@ struct StatusReportTests {
             #expect(report.keyRing == KeyRingSummary(sealing: key))
             #expect(report.database.schema == 3)
             #expect(report.database.bytes > 0)
+        }
+    }
+
+    @Test("an alarm about a client id ends when its last grant has moved to another, whoever raised it")
+    func alarmOfMovedClient() async throws {
+        try await OperatorFixture.with { fixture in
+            let key = try KeyRingFile.generate(path: fixture.keyFile)
+            let store = try fixture.openStore()
+            try await fixture.insert(1...1, sealedBy: try fixture.openVault(), into: store)
+            _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
+            let now = fixture.time.now
+            let alarms = ["client", "other"].map { id in
+                CurrentAlarm(
+                    kind: .clientUnproven,
+                    client: id,
+                    text: "text",
+                    since: now,
+                    until: now + .seconds(3600),
+                    count: 1
+                )
+            }
+            try await PublishedAlarms.publish(alarms, of: "ended", in: store, at: now)
+            // The client id without a grant is still configured, as it is after `grants set-client`.
+            let report = try await fixture.context([(.clientID, "client"), (.clientID, "other")]).statusReport(
+                from: store
+            )
+            await store.close()
+            #expect(report.judgement.concerns.filter { $0.kind == "client_unproven" }.map(\.client) == ["client"])
         }
     }
 
