@@ -4,14 +4,12 @@ package import Store
 package struct StatusReporter: Sendable {
     /// Returns the output of `refresh-worker status --json`.
     package let json: @Sendable (any AccountStore, ProcessObservations) async throws -> String
-    /// Returns the observations of the judgement, with grants that are counted already; it reads no whole table.
-    package let observe: @Sendable (any AccountStore, ProcessObservations, GrantStatistics) async throws -> Observations
+    /// Returns what the database says for the judgement; it reads no whole table.
+    package let observe: @Sendable (any AccountStore) async throws -> Observations
 
     package init(
         json: @escaping @Sendable (any AccountStore, ProcessObservations) async throws -> String,
-        observe:
-            @escaping @Sendable (any AccountStore, ProcessObservations, GrantStatistics) async throws ->
-            Observations
+        observe: @escaping @Sendable (any AccountStore) async throws -> Observations
     ) {
         self.json = json
         self.observe = observe

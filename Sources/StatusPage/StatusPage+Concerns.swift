@@ -13,16 +13,28 @@ extension StatusPage {
                 verdictSentence
                 " As of "
                 time(contents.at)
+                if let observedAt = contents.countedAt {
+                    "; the database was read at "
+                    time(observedAt)
+                }
                 "."
             }
             element("p", ["class": "facts"]) {
-                label(contents.phase, contents.phase == "serving" ? .good : .neutral)
+                label(contents.phase, phaseMeaning)
                 " Worker "
                 code(contents.worker)
                 ", version \(Self.shortened(contents.version, limit: Self.nameLimit)), started "
                 time(contents.startedAt)
                 "."
             }
+        }
+    }
+
+    private var phaseMeaning: Meaning {
+        switch contents.phase {
+        case "serving": .good
+        case "not ready": .bad
+        default: .neutral
         }
     }
 

@@ -51,7 +51,7 @@ package struct StatusPageContents: Sendable {
     package var worker: String
     package var version: String
     package var startedAt: Timestamp
-    /// `starting`, `serving` or `draining`.
+    /// `starting`, `serving`, `not ready` or `draining`.
     package var phase: String
     /// `nil` if there is none yet.
     package var judgement: Judgement?

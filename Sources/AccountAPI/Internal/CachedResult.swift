@@ -1,12 +1,10 @@
 package import Clocks
 
-/// A result that is expensive to get, so it is got again at most every five seconds.
+/// A result that is expensive to get, so it is got again at most every two seconds.
 package actor CachedResult<Value: Sendable> {
-    private let lifetime: Duration = .seconds(5)
+    private let lifetime = MonitoringHandler.interval
     /// The time after which a result that does not come is not waited for.
     private let longestRun: Duration = .seconds(30)
-    /// The age up to which a person takes a result for the current one.
-    private let recentAge: Duration = .seconds(30)
     /// The age above which an earlier result is worse than none.
     private let longestLifetime: Duration = .seconds(600)
 
@@ -20,7 +18,7 @@ package actor CachedResult<Value: Sendable> {
         self.compute = compute
     }
 
-    /// Returns the result of the last five seconds, or a new one; simultaneous callers share it.
+    /// Returns the result of the last two seconds, or a new one; simultaneous callers share it.
     package func value() async throws -> Value {
         try await currentTask().value
     }
@@ -30,19 +28,6 @@ package actor CachedResult<Value: Sendable> {
     package func latestValue() -> Value? {
         _ = currentTask()
         return latest.flatMap { time.sinceBoot - $0.at < longestLifetime ? $0.value : nil }
-    }
-
-    /// Returns the last result at once if it is recent; otherwise the next one, if there is one within `limit`.
-    ///
-    /// A person opens a page once, after minutes in which no request kept the result recent.
-    package func value(within limit: Duration) async -> Value? {
-        if let latest, time.sinceBoot - latest.at < recentAge { return latestValue() }
-        let task = currentTask()
-        await TimeLimit.wait(atMost: limit, by: time) {
-            // An error leaves the last result as it is.
-            _ = await task.result
-        }
-        return latestValue()
     }
 
     private func currentTask() -> Task<Value, any Error> {

@@ -5,18 +5,19 @@ package import Judgement
 package import Observability
 package import RefreshEngine
 import Secrets
-package import Store
+import Store
 
 /// The state of the process for monitors: health, readiness, status and metrics.
 ///
 /// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
-    /// The age of observations up to which the process is not observed again.
-    private static let recentAge: Duration = .seconds(30)
+    /// The pause between two observations in the background: with their own time they are at most five seconds old.
+    package static let interval: Duration = .seconds(2)
+    /// The age of observations above which they say nothing about now: reading the database hangs.
+    private static let maximumAge: Duration = .seconds(30)
 
     private let database: DatabaseReadiness
     private let engine: RefreshEngine
-    private let statistics: CachedResult<GrantStatistics>
     private let lastObservations: CachedResult<Observations>
     private let counters: LifetimeCounters
     private let metrics: MetricsLog
@@ -30,9 +31,8 @@ package struct MonitoringHandler: Sendable {
     ///
     /// `stalledLoops` returns the worker's loops whose last iteration is too long ago. `certificateExpiry` returns the
     /// expiry of the internal listener's certificate, if any. `statusReport` returns the output of `refresh-worker
-    /// status --json`. `observe` returns the observations of the judgement, with grants that are counted already.
+    /// status --json`. `observe` returns what the database says for the judgement.
     package init(
-        store: any GrantStore,
         database: DatabaseReadiness,
         engine: RefreshEngine,
         counters: LifetimeCounters,
@@ -42,16 +42,11 @@ package struct MonitoringHandler: Sendable {
         stalledLoops: @escaping @Sendable () -> [String],
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
         statusReport: @escaping @Sendable (ProcessObservations) async throws -> String,
-        observe: @escaping @Sendable (ProcessObservations, GrantStatistics) async throws -> Observations
+        observe: @escaping @Sendable () async throws -> Observations
     ) {
         self.database = database
         self.engine = engine
-        let statistics = CachedResult(time: time) { try await store.grantStatistics(at: time.now) }
-        self.statistics = statistics
-        lastObservations = CachedResult(time: time) {
-            let process = await Self.observations(database: database, engine: engine, metrics: metrics)
-            return try await observe(process, try await statistics.value())
-        }
+        lastObservations = CachedResult(time: time, compute: observe)
         self.counters = counters
         self.metrics = metrics
         self.phase = phase
@@ -68,37 +63,63 @@ package struct MonitoringHandler: Sendable {
         return .text("ok\n")
     }
 
-    /// Returns 200 if requests should be sent to this worker: not while it starts or drains, nor without the database.
+    /// Observes the database until the task is cancelled, so that no request has to wait for it.
+    package func run() async {
+        while !Task.isCancelled {
+            do {
+                _ = try await lastObservations.value()
+            } catch {
+                // The response shows it: `DatabaseReadiness` has the problem, and the observations grow old.
+            }
+            do {
+                try await time.sleep(for: Self.interval)
+            } catch {
+                return
+            }
+        }
+    }
+
+    /// `true` if requests should be sent to this worker: not while it starts or drains, nor without the database.
+    func isReady(_ process: ProcessObservations) -> Bool {
+        phase.current == .serving && process.databaseProblem == nil && Self.isStoring(process)
+            && engine.keyRing.standbyReason == nil
+    }
+
+    private static func isStoring(_ process: ProcessObservations) -> Bool {
+        process.resultsWaiting.map { $0 <= Judgement.tolerableStoringDelay } ?? true
+    }
+
+    /// Returns 200 if requests should be sent to this worker.
     ///
-    /// It does not wait for the database: counts and judgement are the last ones. An outage of Google is shown in the
-    /// body and does not count: otherwise the load balancer would remove all workers at once.
+    /// It does not wait for the database: a probe must not. An outage of Google is shown in the body and does not
+    /// count: otherwise the load balancer would remove all workers at once.
     package func readiness() async -> ServerResponse {
-        let phase = phase.current
-        let databaseProblem = await Self.problem(of: database, engine)
-        let storing = await engine.failingToStoreFor
-        let isStoring = storing.map { $0 <= Judgement.tolerableStoringDelay } ?? true
-        let ring = engine.keyRing
-        let isReady = phase == .serving && databaseProblem == nil && isStoring && ring.standbyReason == nil
+        let process = await observations()
+        let isReady = isReady(process)
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
-        // A probe must not wait for a count over millions of grants.
-        let statistics = await statistics.latestValue()
-        let judgement = await currentJudgement()
+        let observed = await latestObservations()
+        let judgement = judgement(of: process, observed)
+        let now = time.now
         return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
             line.field("ready", isReady)
+            line.field("at", now.iso8601)
+            line.fieldOrNull("observed_at", observed?.at.iso8601)
             line.field("verdict", judgement?.verdict ?? "unknown")
             line.array("concerns") { array in
                 for concern in judgement?.concerns ?? [] { array.object { concern.write(into: &$0) } }
             }
             line.object("checks") { checks in
-                checks.field("phase", phase.rawValue)
-                checks.field("database", databaseProblem ?? "ok")
-                checks.field("results", isStoring ? "ok" : "waiting")
-                checks.field("key_ring", Self.condition(of: ring))
+                checks.field("phase", phase.current.rawValue)
+                checks.field("database", process.databaseProblem ?? "ok")
+                checks.field("results", Self.isStoring(process) ? "ok" : "waiting")
+                checks.field("key_ring", Self.condition(of: engine.keyRing))
             }
             line.object("database") { object in
                 if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
-                if let storing { object.field("results_waiting_seconds", storing.inSeconds) }
+                if let waiting = process.resultsWaiting {
+                    object.field("results_waiting_seconds", waiting.inSeconds)
+                }
             }
             line.array("clients") { array in
                 for status in statuses {
@@ -111,9 +132,9 @@ package struct MonitoringHandler: Sendable {
             }
             line.object("backlog") { backlog in
                 backlog.field("waiting", waiting)
-                if let statistics {
-                    backlog.field("overdue", statistics.due)
-                    backlog.field("oldest_overdue_seconds", Self.oldestOverdue(statistics, at: time.now).inSeconds)
+                if let grants = observed?.grants {
+                    backlog.field("overdue", grants.due)
+                    backlog.field("oldest_overdue_seconds", Self.oldestOverdue(grants, at: now).inSeconds)
                 }
             }
         }
@@ -128,7 +149,7 @@ package struct MonitoringHandler: Sendable {
 
     /// Returns the readiness for callers without a credential, who do not see the reasons.
     package func readinessWithoutDetails() async -> ServerResponse {
-        let isReady = await readiness().status == 200
+        let isReady = isReady(await observations())
         return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
     }
 
@@ -150,15 +171,18 @@ package struct MonitoringHandler: Sendable {
                 ceiling: status.ceiling
             )
         }
+        let grants = await countedGrants(clients.map(\.id))
+        let process = await observations()
+        let observed = await latestObservations()
         let report = PrometheusReport(
             counts: counters.counts,
             startedAt: counters.startedAt,
             droppedLines: metrics.droppedLines,
             inFlight: await engine.inFlight,
-            grants: await countedGrants(clients.map(\.id)),
+            grants: grants,
             clients: clients,
-            alarms: engine.currentAlarms,
-            verdict: await currentJudgement().map { judgement in
+            alarms: process.alarms.filter { observed?.hasEnded($0) != true },
+            verdict: judgement(of: process, observed).map { judgement in
                 PrometheusReport.Verdict(
                     isWell: judgement.isWell,
                     concerns: Condition.allCases.map { (kind: $0.rawValue, count: judgement.count(of: $0)) }
@@ -170,48 +194,41 @@ package struct MonitoringHandler: Sendable {
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
-    /// Returns the last observations, after a wait of at most `limit` if they are not recent and the database answers;
-    /// `nil` if there are none of the last ten minutes.
-    func latestObservations(within limit: Duration) async -> Observations? {
-        database.problem == nil ? await lastObservations.value(within: limit) : await lastObservations.latestValue()
+    /// Returns the last observations without waiting; `nil` if there are none of the last ten minutes.
+    func latestObservations() async -> Observations? {
+        await lastObservations.latestValue()
     }
 
-    /// Returns the judgement of the last observations without waiting.
+    /// Judges the process as it is now, and the database as it was observed last.
     ///
-    /// If they are not recent, the process is observed again. If the database cannot be used, or there are none and the
-    /// process has a concern, it judges the process alone.
-    func currentJudgement() async -> Judgement? {
-        let last = await lastObservations.latestValue()
-        if let last, database.problem == nil {
-            return Judgement(time.now - last.at < Self.recentAge ? last : last.with(await observations()))
+    /// It judges the process alone if the database cannot be used, or was not observed for long. If the process has no
+    /// concern then, it returns `nil`, because nobody knows if all is well.
+    func judgement(of process: ProcessObservations, _ observed: Observations?) -> Judgement? {
+        let now = time.now
+        if let observed, database.problem == nil, now - observed.at <= Self.maximumAge {
+            return Judgement(observed.with(process, at: now))
         }
-        var observed = Observations(at: time.now)
-        observed.process = await observations()
-        let own = Judgement(observed)
-        return own.isWell ? last.map { Judgement($0) } : own
+        var own = Observations(at: now)
+        own.process = process
+        let judgement = Judgement(own)
+        return judgement.isWell ? nil : judgement
     }
 
     /// Returns the code of the database's problem; `nil` without one.
     ///
     /// Claims may fail where the check does not, such as on a full disk.
-    private static func problem(of database: DatabaseReadiness, _ engine: RefreshEngine) async -> String? {
+    private func databaseProblem() async -> String? {
         if let problem = database.problem { return problem }
         let failing = await engine.failingToClaimFor ?? .zero
         return failing > Judgement.tolerableStoringDelay ? "claims_failing" : nil
     }
 
-    private func observations() async -> ProcessObservations {
-        await Self.observations(database: database, engine: engine, metrics: metrics)
-    }
-
-    private static func observations(
-        database: DatabaseReadiness,
-        engine: RefreshEngine,
-        metrics: MetricsLog
-    ) async -> ProcessObservations {
+    /// Observes the process.
+    func observations() async -> ProcessObservations {
         var process = ProcessObservations()
+        process.isWorker = true
         process.alarms = engine.currentAlarms
-        process.databaseProblem = await problem(of: database, engine)
+        process.databaseProblem = await databaseProblem()
         process.resultsWaiting = await engine.failingToStoreFor
         process.isMetricsLogFailing = metrics.isFailing
         process.droppedLines = metrics.droppedLines
@@ -221,7 +238,7 @@ package struct MonitoringHandler: Sendable {
     private func countedGrants(_ clients: [String]) async -> PrometheusReport.Grants? {
         let statistics: GrantStatistics
         do {
-            statistics = try await self.statistics.value()
+            statistics = try await lastObservations.value().grants
         } catch {
             // The response shows it: without grants, `refresh_worker_store_up` is 0.
             return nil
@@ -245,9 +262,12 @@ package struct MonitoringHandler: Sendable {
 }
 
 extension Observations {
-    /// Returns these observations with newer ones of the process, and with the alarms that only the database knows.
-    fileprivate func with(_ process: ProcessObservations) -> Observations {
+    /// Returns these observations with those of the process, to be judged at a later time.
+    ///
+    /// The alarms that only the database knows stay.
+    fileprivate func with(_ process: ProcessObservations, at now: Timestamp) -> Observations {
         var observed = self
+        observed.at = now
         observed.process = process
         observed.process.alarms += self.process.alarms.filter { alarm in
             !process.alarms.contains { $0.kind == alarm.kind && $0.client == alarm.client }

@@ -35,9 +35,7 @@ extension CommandContext {
             json: { store, process in
                 try await statusReport(from: store, of: process).json.text
             },
-            observe: { store, process, grants in
-                try await statusReport(from: store, of: process, grants: grants, includesSlowParts: false).observations
-            }
+            observe: { store in try await statusReport(from: store, includesSlowParts: false).observations }
         )
     }
 
@@ -59,17 +57,15 @@ extension CommandContext {
     package func statusReport(
         from store: any AccountStore,
         of process: ProcessObservations = ProcessObservations(),
-        grants: GrantStatistics? = nil,
         includesSlowParts: Bool = true
     ) async throws -> StatusReport {
         let now = time.now
         let leaseTime = try await store.leaseTime()
         // The health of a client id stays when its last grant has moved or ended.
-        let inUse = Set(configuration.clientIDs).union(try await store.clientsWithDueTimes())
-        let stored = try await store.clientHealth().filter { inUse.contains($0.key) }
-        let clientIDs = Set(configuration.clientIDs).union(stored.keys).sorted()
-        let statistics: GrantStatistics
-        if let grants { statistics = grants } else { statistics = try await store.grantStatistics(at: now) }
+        let inUse = Set(try await store.clientsWithDueTimes())
+        let configured = Set(configuration.clientIDs)
+        let stored = try await store.clientHealth().filter { inUse.union(configured).contains($0.key) }
+        let clientIDs = configured.union(stored.keys).sorted()
         var process = process
         let published = try await PublishedAlarms.read(from: store, at: now)
         process.alarms += published.filter { alarm in
@@ -77,7 +73,7 @@ extension CommandContext {
         }
         return StatusReport(
             at: now,
-            statistics: statistics,
+            statistics: try await store.grantStatistics(at: now),
             clients: clientIDs.map { id in
                 StatusReport.Client(
                     id: id,
@@ -133,7 +129,7 @@ extension CommandContext {
         do {
             return KeyRingSummary(try openVault().ring.current)
         } catch {
-            diagnostics.info("the key ring cannot be read", ["error": "\(error)"])
+            diagnostics.debug("the key ring cannot be read", ["error": "\(error)"])
             return nil
         }
     }

@@ -38,6 +38,7 @@ extension RunningWorker {
             group.addTask { await cleanUp() }
             group.addTask { await compareTally() }
             group.addTask { await listeners?.checkCertificateDaily() }
+            group.addTask { await listeners?.observe() }
             if let server = store as? PostgresStore {
                 // Changes by other workers' apps. The scan would find them too, but later.
                 group.addTask { for await _ in server.changes() { await engine.storeChanged() } }

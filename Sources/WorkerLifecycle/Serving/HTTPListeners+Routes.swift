@@ -140,7 +140,6 @@ extension HTTPListeners {
         let loops = worker.loopHeartbeats
         let store = worker.store
         return MonitoringHandler(
-            store: worker.store,
             database: worker.database,
             engine: worker.engine,
             counters: worker.counters.lifetime,
@@ -152,7 +151,7 @@ extension HTTPListeners {
             },
             certificateExpiry: certificateExpiry,
             statusReport: { try await reporter.json(store, $0) },
-            observe: { try await reporter.observe(store, $0, $1) }
+            observe: { try await reporter.observe(store) }
         )
     }
 

@@ -27,6 +27,8 @@ struct HTTPListeners: Sendable {
     let publicServer: HTTPServer?
     private let internalServer: HTTPServer?
     private let certificate: CertificateMonitor?
+    /// The state of the process, as the internal listener shows it.
+    private let monitoring: MonitoringHandler?
 
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
@@ -85,22 +87,20 @@ struct HTTPListeners: Sendable {
                     CertificateMonitor(certificate, path: path, log: worker.log, time: context.time)
                 }
             }
-            let router = Self.internalRouter(
+            let monitoring = Self.probes(
                 worker,
-                services: directory,
-                reader: reader,
-                probes: Self.probes(
-                    worker,
-                    phase: phase,
-                    certificateExpiry: { [certificate] in certificate?.expiresAt },
-                    reporter: reporter
-                )
+                phase: phase,
+                certificateExpiry: { [certificate] in certificate?.expiresAt },
+                reporter: reporter
             )
+            let router = Self.internalRouter(worker, services: directory, reader: reader, probes: monitoring)
+            self.monitoring = monitoring
             internalServer = try Self.open(server, router, refusalHandler: InternalRoutes.response, worker)
             services = directory
             self.reader = reader
         } else {
             certificate = nil
+            monitoring = nil
             internalServer = nil
             services = nil
             reader = nil
@@ -140,6 +140,11 @@ struct HTTPListeners: Sendable {
     /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
     func checkCertificateDaily() async {
         await certificate?.checkDaily()
+    }
+
+    /// Keeps the observations recent that the internal listener shows.
+    func observe() async {
+        await monitoring?.run()
     }
 
     /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.

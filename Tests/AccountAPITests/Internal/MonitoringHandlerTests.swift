@@ -5,6 +5,7 @@ import JSON
 import Judgement
 import Observability
 import Store
+import Synchronization
 import Testing
 
 @testable import AccountAPI
@@ -15,22 +16,13 @@ struct MonitoringHandlerTests {
         _ fixture: VendingFixture,
         stalled: [String] = [],
         report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" },
-        observed: Observations = .well
+        observed: Observations? = nil
     ) async -> MonitoringHandler {
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
-        return MonitoringHandler(
-            store: fixture.store,
-            database: database,
-            engine: fixture.engine,
-            counters: fixture.counters.lifetime,
-            metrics: fixture.metrics,
-            phase: fixture.phase,
-            time: fixture.time,
-            stalledLoops: { stalled },
-            statusReport: report,
-            observe: { _, _ in observed }
-        )
+        return fixture.monitoring(database: database, stalled: stalled, report: report) { grants in
+            observed ?? Observations(at: fixture.time.now, grants: grants)
+        }
     }
 
     @Test("The process is healthy while its loops run")
@@ -69,18 +61,20 @@ struct MonitoringHandlerTests {
         #expect(client["client_id"]?.string == "client" && client["breaker"]?.string == "open")
     }
 
-    @Test("An alarm that is newer than the observations is a concern if they are not recent")
-    func alarmAfterObservations() async throws {
+    @Test("Observations that are too old say nothing, and what the process knows itself is shown")
+    func oldObservations() async throws {
         let fixture = try VendingFixture()
         try await fixture.add(accessToken: nil)
         fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
-        for (age, kinds) in [(0, []), (30, ["client_fault"])] {
-            var observed = Observations.well
+        let handler = await monitoring(fixture)
+        let process = await handler.observations()
+        var observed = Observations.well
+        observed.freeSpace = 0
+        for (age, kinds) in [(30, ["disk_nearly_full", "client_fault"]), (31, ["client_fault"])] {
             observed.at = fixture.time.now + .seconds(-age)
-            let monitoring = await monitoring(fixture, observed: observed)
-            #expect(await monitoring.latestObservations(within: .seconds(1)) == observed)
-            #expect(await monitoring.currentJudgement()?.concerns.map(\.kind) == kinds)
+            #expect(handler.judgement(of: process, observed)?.concerns.map(\.kind) == kinds)
+            #expect((handler.judgement(of: ProcessObservations(), observed) == nil) == (age == 31))
         }
     }
 
@@ -134,6 +128,36 @@ struct MonitoringHandlerTests {
         #expect(response["concerns"]?.array?.first?["kind"]?.string == "disk_nearly_full")
     }
 
+    @Test("The first answer after a silence is judged from what is stored now, and says how old that is")
+    func silence() async throws {
+        let fixture = try VendingFixture()
+        fixture.phase.enter(.serving)
+        let reason = Mutex<String?>(nil)
+        let time = fixture.time
+        let database = DatabaseReadiness(store: fixture.store, time: time)
+        let handler = fixture.monitoring(database: database) { grants in
+            var observed = Observations(at: time.now, grants: grants)
+            observed.clients = [Observations.Client(id: "client", name: "client")]
+            observed.clients[0].breakerReason = reason.withLock { $0 }
+            return observed
+        }
+        await database.check()
+        let loop = Task { await handler.run() }
+        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        #expect(ParsedResponse(await handler.readiness())["verdict"]?.string == "ok")
+        reason.withLock { $0 = "endpoint_failing" }
+        time.advance(by: .seconds(150))
+        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        await database.check()
+        time.advance(by: .seconds(1))
+        let response = ParsedResponse(await handler.readiness())
+        #expect(response["concerns"]?.array?.map { $0["kind"]?.string } == ["breaker_open"])
+        #expect(response["observed_at"]?.string == (time.now - .seconds(1)).iso8601)
+        #expect(response["at"]?.string == time.now.iso8601)
+        loop.cancel()
+        await loop.value
+    }
+
     @Test("The status is the report, or 503 without one")
     func status() async throws {
         let fixture = try VendingFixture()
@@ -175,14 +199,14 @@ struct MonitoringHandlerTests {
         #expect(await cache.latestValue() == nil)
     }
 
-    @Test("Grants are counted again after five seconds, not for each request")
+    @Test("Grants are counted again after two seconds, not for each request")
     func cache() async throws {
         let fixture = try VendingFixture()
         let (store, time) = (fixture.store, fixture.time)
         let cache = CachedResult(time: time) { try await store.grantStatistics(at: time.now) }
         #expect(try await cache.value().grants == 0)
         try await fixture.add()
-        fixture.time.advance(by: .milliseconds(4_999))
+        fixture.time.advance(by: .milliseconds(1_999))
         #expect(try await cache.value().grants == 0)
         fixture.time.advance(by: .milliseconds(1))
         #expect(try await cache.value().grants == 1)

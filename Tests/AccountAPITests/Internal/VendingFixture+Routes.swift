@@ -13,21 +13,20 @@ extension VendingFixture {
     /// Returns the part that `/readyz`, `/metrics` and the status page share.
     func monitoring(
         database: DatabaseReadiness,
-        observe: @escaping @Sendable (ProcessObservations, GrantStatistics) async throws -> Observations = { _, _ in
-            .well
-        }
+        stalled: [String] = [],
+        report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" },
+        observe: @escaping @Sendable (GrantStatistics) async throws -> Observations
     ) -> MonitoringHandler {
         MonitoringHandler(
-            store: store,
             database: database,
             engine: engine,
             counters: counters.lifetime,
             metrics: metrics,
             phase: phase,
             time: time,
-            stalledLoops: { [] },
-            statusReport: { _ in "{}" },
-            observe: observe
+            stalledLoops: { stalled },
+            statusReport: report,
+            observe: { [store, time] in try await observe(try await store.grantStatistics(at: time.now)) }
         )
     }
 
@@ -59,7 +58,7 @@ extension VendingFixture {
     ) async -> InternalRoutes {
         let database = DatabaseReadiness(store: store, time: time)
         await database.check()
-        let monitoring = monitoring(database: database)
+        let monitoring = monitoring(database: database) { [time] in Observations(at: time.now, grants: $0) }
         return InternalRoutes(
             vending: hasServices ? handler : nil,
             monitoring: monitoring,

@@ -85,7 +85,6 @@ struct AccountFixture {
             onChange: {}
         )
         monitoring = MonitoringHandler(
-            store: store,
             database: DatabaseReadiness(store: store, time: time),
             engine: engine,
             counters: counters.lifetime,
@@ -94,7 +93,7 @@ struct AccountFixture {
             time: time,
             stalledLoops: { [] },
             statusReport: { _ in "{}" },
-            observe: { _, _ in .well }
+            observe: { .well }
         )
         routes = PublicRoutes(dependencies, securityEvents: securityEvents, monitoring: monitoring)
         router = routes.router

@@ -150,6 +150,6 @@ extension StatusReporter {
     /// A reporter for tests that do not ask for a status.
     static let silent = StatusReporter(
         json: { _, _ in "{}" },
-        observe: { _, _, grants in Observations(at: SystemTime().now, grants: grants) }
+        observe: { _ in Observations(at: SystemTime().now) }
     )
 }

@@ -5,11 +5,8 @@ package import Observability
 package import RefreshEngine
 import StatusPage
 
-/// Makes the status page from the last counts; a request waits at most ``longestWait`` for newer ones.
+/// Makes the status page from the last counts, without waiting for the database.
 package struct StatusPageHandler: Sendable {
-    /// The wait for counts if the last ones are not recent: the page must come soon when the database does not answer.
-    static let longestWait: Duration = .milliseconds(50)
-
     private let identity: WorkerIdentity
     private let monitoring: MonitoringHandler
     private let engine: RefreshEngine
@@ -45,15 +42,17 @@ package struct StatusPageHandler: Sendable {
 
     /// Returns everything that the page shows, except a user.
     func contents() async -> StatusPageContents {
-        let observed = await monitoring.latestObservations(within: Self.longestWait)
+        let process = await monitoring.observations()
+        let observed = await monitoring.latestObservations()
+        let phase = monitoring.phase.current
         var contents = StatusPageContents(
             at: time.now,
             worker: identity.name,
             version: identity.version,
             startedAt: identity.startedAt,
-            phase: monitoring.phase.current.rawValue
+            phase: phase == .serving && !monitoring.isReady(process) ? "not ready" : phase.rawValue
         )
-        contents.judgement = await monitoring.currentJudgement()
+        contents.judgement = monitoring.judgement(of: process, observed)
         contents.countedAt = observed?.at
         contents.grants = observed?.grants
         contents.workers = observed?.workers
