@@ -5,10 +5,11 @@ extension Query {
     /// A lease is free once it has ended, or if it belongs to another clock.
     ///
     /// It is also free if it ends later than any lease can, because the clock was set back since, or the database
-    /// failed over to a server whose clock is behind. `$3` is the duration of a lease, `$7` a test's clock.
+    /// failed over to a server whose clock is behind. `$3` is the duration of a lease, `$7` a test's clock. `$8` says
+    /// if a lease that has ended may be taken over.
     private static let isFree = """
         (s.lease_owner IS NULL OR s.lease_epoch <> $2
-            OR s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
+            OR $8 AND s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
         """
 
     private static func claim(_ name: String, from source: String, where condition: String) -> Query {
@@ -65,7 +66,7 @@ extension Query {
         """
         \(named)
         UPDATE refresh_worker.grant_schedule AS s SET lease_until = \(now(unless: 5)) + $3 FROM named
-        WHERE s.grant_id = named.grant_id AND s.lease_epoch = $4 AND s.lease_until > \(now(unless: 5))
+        WHERE s.grant_id = named.grant_id AND s.lease_epoch = $4
         RETURNING s.grant_id
         """
     )
@@ -85,7 +86,8 @@ extension PostgresStore {
         _ ids: [GrantID],
         dueBy: Timestamp?,
         owner: String,
-        for span: Duration
+        for span: Duration,
+        takesOver: Bool
     ) async throws -> [Grant] {
         guard !ids.isEmpty else { return [] }
         let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
@@ -99,6 +101,7 @@ extension PostgresStore {
                 $0.bind(integers: claims, \.number)
                 $0.bind(dueBy)
                 $0.bind(leaseClock?.sinceBoot.milliseconds)
+                $0.bind(takesOver)
             }
             let position = batch.add(.claimed) {
                 $0.bind(integers: claims, \.id.rawValue)

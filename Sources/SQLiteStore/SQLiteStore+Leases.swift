@@ -44,8 +44,7 @@ extension Query {
     )
     static let renewLease = Query(
         "renew lease",
-        "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4 AND until "
-            + "> ?5"
+        "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4"
     )
 }
 
@@ -54,7 +53,8 @@ extension SQLiteStore {
         _ ids: [GrantID],
         dueBy: Timestamp?,
         owner: String,
-        for span: Duration
+        for span: Duration,
+        takesOver: Bool
     ) async throws -> [Grant] {
         try await writer.run { [self] connection throws(StoreError) in
             try connection.write(.leases) { () throws(StoreError) in
@@ -73,7 +73,9 @@ extension SQLiteStore {
                     } read: { (row: inout Row) throws(StoreError) in
                         var grant = try reader.read(&row)
                         let id = grant.id.rawValue
-                        guard !(grant.lease?.isLive(at: time) ?? false), !leases.contains(where: { $0.id == id })
+                        guard
+                            grant.lease?.isFree(at: time, takesOver: takesOver) ?? true,
+                            !leases.contains(where: { $0.id == id })
                         else { return }
                         var lease = Lease(
                             owner: owner,
@@ -115,7 +117,6 @@ extension SQLiteStore {
                         statement.bind(id.rawValue)
                         statement.bind(claim)
                         statement.bind(time.epoch)
-                        statement.bind(time.instant.milliseconds)
                     }
                     if connection.changedRows == 1 { renewed.insert(id) }
                 }

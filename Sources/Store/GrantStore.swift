@@ -39,10 +39,17 @@ package protocol GrantStore: Sendable {
     /// Leases, in one transaction, those of `ids` that are due by `dueBy` (`nil`: at any time) and not leased to
     /// another worker.
     ///
-    /// Returns the leased grants, without those that another worker holds or has finished.
-    func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant]
+    /// Returns the leased grants, without those that another worker holds or has finished. Unless `takesOver`, it also
+    /// leaves out those whose lease has ended without a result or a release: their worker may still hold an answer.
+    func claim(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        owner: String,
+        for span: Duration,
+        takesOver: Bool
+    ) async throws -> [Grant]
 
-    /// Extends leases that are still held under the same claim; returns their ids.
+    /// Extends leases that are still held under the same claim, also those that have ended; returns their ids.
     func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID>
 
     /// Releases leases without a call to Google.
@@ -126,6 +133,11 @@ package protocol GrantStore: Sendable {
 }
 
 extension GrantStore {
+    /// Claims grants, also those that another worker has left unfinished.
+    package func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant] {
+        try await claim(ids, dueBy: dueBy, owner: owner, for: span, takesOver: true)
+    }
+
     package func checkUsable() async throws { _ = try await clientHealth() }
 
     package func storeResults<Result: Sendable>(

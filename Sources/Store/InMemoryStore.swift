@@ -90,13 +90,18 @@ package final class InMemoryStore: AccountStore {
         _ ids: [GrantID],
         dueBy: Timestamp?,
         owner: String,
-        for span: Duration
+        for span: Duration,
+        takesOver: Bool
     ) async throws -> [Grant] {
         let time = leaseTimeNow
         return try withOpenState { state in
             var claimed: [Grant] = []
             for id in ids {
-                guard var grant = state.grants[id], grant.mayBeClaimed(dueBy: dueBy, at: time) else { continue }
+                guard
+                    var grant = state.grants[id],
+                    grant.lease?.isFree(at: time, takesOver: takesOver) ?? true,
+                    grant.mayBeClaimed(dueBy: dueBy)
+                else { continue }
                 let claim = Int64(random.nextBits() >> 1)
                 let isUnfinished = grant.lease.map { !$0.isOfEndedRequest } ?? false
                 var lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
@@ -118,7 +123,7 @@ package final class InMemoryStore: AccountStore {
                 guard
                     var lease = state.grants[id]?.lease,
                     lease.claim == claim,
-                    lease.isLive(at: time)
+                    lease.epoch == time.epoch
                 else { continue }
                 lease.until = time.instant + span
                 state.grants[id]?.setLease(lease)
@@ -322,9 +327,8 @@ extension InMemoryStore.State {
 }
 
 extension Grant {
-    /// The rule of ``GrantStore/claim(_:dueBy:owner:for:)``.
-    fileprivate func mayBeClaimed(dueBy limit: Timestamp?, at time: LeaseTime) -> Bool {
-        if let lease, lease.isLive(at: time) { return false }
+    /// The rule of ``GrantStore/claim(_:dueBy:owner:for:takesOver:)`` about due times and states.
+    fileprivate func mayBeClaimed(dueBy limit: Timestamp?) -> Bool {
         guard let limit else { return !state.endsRefreshes || revocationAskedAt != nil }
         guard let dueAt else { return false }
         return dueAt <= limit

@@ -41,6 +41,11 @@ package struct Lease: Hashable, Sendable {
         remaining(at: time) > .zero
     }
 
+    /// `true` if another worker may claim the grant; without `takesOver` only if the lease is of an earlier boot.
+    package func isFree(at time: LeaseTime, takesOver: Bool) -> Bool {
+        takesOver ? !isLive(at: time) : epoch != time.epoch
+    }
+
     /// Returns the remaining time of the lease.
     package func remaining(at time: LeaseTime) -> Duration {
         epoch == time.epoch ? max(.zero, until - time.instant) : .zero

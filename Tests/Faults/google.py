@@ -16,6 +16,7 @@ class Account:
         self.issued = 0  # the number of the newest refresh token; the first is 0
         self.uses = []  # (time, number presented, granted or not)
         self.open = 0  # requests being answered
+        self.is_ended = False
 
     def token(self, number):
         return f"1//{self.name}-{number}-refresh"
@@ -45,6 +46,8 @@ class Google:
         self.habits = {}  # the faults of the server, with the chance of each at a request
         self.faults = 0
         self.grace = False  # with it, the token before the newest still works
+        self.ends_at_reuse = False  # with it, a grant ends when a spent token is used again
+        self.reuses = 0
         self.overlaps = []  # accounts with two requests at once
         self.pipelined = 0  # requests on a connection before its previous answer was sent
         self.requests = 0
@@ -90,7 +93,10 @@ class Google:
         if not account:
             return 400, {"error": "invalid_grant", "error_description": "Unknown token."}, None
         number = number_of(token)
-        good = number == account.issued or self.grace and number == account.issued - 1
+        if number < account.issued:
+            self.reuses += 1
+            account.is_ended |= self.ends_at_reuse
+        good = (number == account.issued or self.grace and number == account.issued - 1) and not account.is_ended
         with self.lock:
             account.uses.append((time.time(), number, good))
             if account.open:

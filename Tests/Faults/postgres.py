@@ -59,14 +59,14 @@ def address(proxy):
 
 
 class Pair:
-    """A server and two workers, the first of them behind a proxy."""
+    """A server and two workers, the first of them behind a proxy, or both."""
 
-    def __init__(self, one):
+    def __init__(self, one, proxied=1):
         self.one = one
         self.server = Server(one.folder)
         self.proxy = Proxy(self.server.folder / ".s.PGSQL.5432")
         one.database = self.server.url
-        self.databases = [address(self.proxy), self.server.url]
+        self.databases = [address(self.proxy)] * proxied + [self.server.url] * (2 - proxied)
         self.workers = [self.start(0), self.start(1)]
         for worker in self.workers:
             worker.wait_for(lambda: '"started"' in worker.text(), 30, "the worker starts")

@@ -156,7 +156,7 @@ struct LeaseConformanceTests {
     }
 
     @Test(
-        "A lease is renewed and released only under its own claim, and renewed only while it lasts",
+        "A lease is renewed and released only under its own claim, and renewed after its end if nobody took it over",
         arguments: StoreKind.allCases
     )
     func renewal(kind: StoreKind) async throws {
@@ -171,12 +171,19 @@ struct LeaseConformanceTests {
             #expect(try await store.grant(ids[0])?.lease?.until == time.sinceBoot + span)
 
             time.advance(by: .seconds(20))
+            for takesOver in [false, true] {
+                let other = try await store.claim(ids, dueBy: nil, owner: "b", for: span, takesOver: takesOver)
+                #expect(other.map(\.id) == (takesOver ? [ids[1]] : []))
+            }
             #expect(try await store.renew([ids[1]: claims[1]], for: span).isEmpty)
+            time.advance(by: span)
+            #expect(try await store.renew([ids[0]: claims[0]], for: span) == [ids[0]])
+            #expect(try await store.claim(ids, dueBy: nil, owner: "b", for: span).map(\.id) == [ids[1]])
             try await store.release([ids[0]: claims[0] ^ 1])
             #expect(try await store.grant(ids[0])?.lease != nil)
             try await store.release([ids[0]: claims[0]])
             #expect(try await store.grant(ids[0])?.lease == nil)
-            #expect(try await store.claim(ids, dueBy: nil, owner: "b", for: span).count == 2)
+            #expect(try await store.claim(ids, dueBy: nil, owner: "b", for: span).map(\.id) == [ids[0]])
         }
     }
 

@@ -22,6 +22,9 @@ extension RefreshRules {
         let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
         let first = isInDoubt ? min(grant.suspectedSince ?? now, now) : now
 
+        // Another worker may hold the answer that spent the token, and not reach the database for a while.
+        let isAnswerElsewhere = grant.answerLostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
+
         // Only first refusals count: the retry of a grant in doubt must not prolong the wave that it waits for.
         var health = isInDoubt ? context.health : context.healthRecordingAnswer(isInvalidGrant: true)
         // The refusal of a grant that never worked is not recorded. It counts only in the decision about that grant.
@@ -32,7 +35,7 @@ extension RefreshRules {
         let isBelieved =
             isInDoubt
             ? !isEarly && (level == .usual || now - first >= Self.longestDoubt)
-            : level == .usual
+            : level == .usual && !isAnswerElsewhere
         if isBelieved, grant.isProven { health.recordEnd(of: grant.id, isConfirmed: isInDoubt, at: now) }
         var decision =
             isBelieved

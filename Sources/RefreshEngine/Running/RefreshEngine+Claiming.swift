@@ -36,8 +36,10 @@ extension RefreshEngine {
                 request.ids,
                 dueBy: request.dueBy,
                 owner: configuration.workerName,
-                for: span
+                for: span,
+                takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
             )
+            state.takeoverPause.reached(at: time.sinceBoot)
             let (outcome, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
             execute(actions)
             return outcome
@@ -108,5 +110,6 @@ extension RefreshEngine {
     func readHealth() async throws {
         try await readSharedClock()
         state.updateHealth(try await store.clientHealth())
+        state.takeoverPause.reached(at: time.sinceBoot)
     }
 }

@@ -127,6 +127,11 @@ package actor RefreshEngine {
     /// The alarms whose cause was seen in the last hour and has not ended.
     package nonisolated var currentAlarms: [CurrentAlarm] { log.currentAlarms }
 
+    /// Tells the engine that its process has waited for the store since this instant.
+    package func waitedForStore(since instant: BootInstant) {
+        state.takeoverPause.waited(since: instant)
+    }
+
     /// Reports an error of the store, or of the spill file.
     package nonisolated func reportStoreFailure(_ error: any Error, waiting: Int) {
         log.reportStoreFailure(error, waiting: waiting)

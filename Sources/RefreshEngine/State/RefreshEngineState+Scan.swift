@@ -53,6 +53,7 @@ extension RefreshEngineState {
     ///
     /// The cursor moves only past entries that were taken, so that the grants that are due first are refreshed first.
     mutating func pageArrived(_ page: [DueEntry], for request: PageRequest, at conditions: Conditions) {
+        takeoverPause.reached(at: conditions.instant)
         queueDueGrants(at: conditions)
         let taken = take(page, of: request.client, at: conditions.now)
         queueDueGrants(at: conditions)

@@ -21,6 +21,7 @@ struct RefreshEngineState: Sendable {
     /// The number of rounds over the clients, which decides which client is served first.
     var rounds: UInt64 = 0
     var claimBackOff: ClaimBackOff
+    var takeoverPause: TakeoverPause
     /// The client ids that have grants to refresh, as of the last scan; `nil` before the first one.
     var clientsInUse: Set<String>?
     var clock = ClockMonitor()
@@ -36,6 +37,12 @@ struct RefreshEngineState: Sendable {
         self.configuration = configuration
         nextScan = instant
         claimBackOff = ClaimBackOff(at: instant)
+        // A scan reaches the store in each interval. Within a third of a lease, others have renewed theirs.
+        takeoverPause = TakeoverPause(
+            after: configuration.scanInterval + configuration.leaseSpan / 3,
+            for: configuration.leaseSpan,
+            at: instant
+        )
         inFlightLimit = InFlightLimit(maximum: configuration.maximumInFlight)
     }
 

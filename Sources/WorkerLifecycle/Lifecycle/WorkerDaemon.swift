@@ -23,9 +23,11 @@ package struct WorkerDaemon: Sendable {
         try await context.time.sleep(for: .milliseconds(1))
         let notifier = SystemdNotifier(environment: context.inputs.environment, processID: ProcessIdentity.number)
         for problem in notifier.problems { context.diagnostics.warning("systemd", ["error": problem]) }
+        let began = context.time.sinceBoot
         let worker = try await openWorker(notifier)
         // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
+        await worker.engine.waitedForStore(since: began)
         await worker.database.check()
         let signals = await SignalStream.start()
         worker.metrics.record(StartedEvent(version: Version.current, mode: "daemon"))

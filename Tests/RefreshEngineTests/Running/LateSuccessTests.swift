@@ -46,18 +46,22 @@ struct LateSuccessTests {
         return RefreshResult(attempt: attempt, answer: answer)
     }
 
-    private func decide(_ result: RefreshResult, _ grant: inout Grant) -> RefreshDecision {
+    private func decide(_ result: RefreshResult, _ grant: inout Grant, at now: Timestamp? = nil) -> RefreshDecision {
         var health = ClientHealth(epoch: "boot")
-        return decide(result, &grant, &health)
+        return decide(result, &grant, &health, at: now)
     }
 
-    private func decide(_ result: RefreshResult, _ grant: inout Grant, _ health: inout ClientHealth) -> RefreshDecision
-    {
+    private func decide(
+        _ result: RefreshResult,
+        _ grant: inout Grant,
+        _ health: inout ClientHealth,
+        at now: Timestamp? = nil
+    ) -> RefreshDecision {
         let context = DecisionContext(
             result: result,
             grant: grant,
             health: health,
-            now: now,
+            now: now ?? self.now,
             instant: BootInstant(milliseconds: 1_000_000),
             unit: 0.5
         )
@@ -180,7 +184,7 @@ struct LateSuccessTests {
         }
     }
 
-    @Test("invalid_grant after a claim whose result was never committed ends the grant as answer_lost")
+    @Test("invalid_grant after a claim whose result was never committed is doubted, and then ends it as answer_lost")
     func answerLost() throws {
         for failsBetween in [false, true] {
             var grant = try grant()
@@ -194,11 +198,14 @@ struct LateSuccessTests {
                 attempt.followsUnfinishedClaim = false
             }
             grant.setLease(lease)
-            let decision = decide(
-                RefreshResult(attempt: attempt, answer: .failed(.invalidGrant, retryAfter: nil)),
-                &grant
-            )
-            #expect(decision.outcome == .disconnected && grant.reason == .answerLost)
+            let refusal = RefreshResult(attempt: attempt, answer: .failed(.invalidGrant, retryAfter: nil))
+            #expect(decide(refusal, &grant).outcome == .held && grant.state == .retrying)
+            var other = grant
+            #expect(decide(try success(rotated: try sealed("new")), &other).outcome == .refreshed)
+
+            grant.setLease(lease)
+            let later = now + RefreshRules.firstConfirmationAfter
+            #expect(decide(refusal, &grant, at: later).outcome == .disconnected && grant.reason == .answerLost)
         }
     }
 

@@ -80,6 +80,33 @@ struct TwoWorkersTests {
         #expect(fixture.google.accounts.values.allSatisfy { $0.longestGap == .zero })
     }
 
+    @Test("After an outage of the store a worker leaves the others the duration of a lease to store what they hold")
+    func outage() async throws {
+        let fixture = try EngineFixture(seed: 55, rotates: true)
+        try await fixture.add(0..<20)
+        fixture.google.answer { _ in .hold }
+        let holding = fixture.engine("holding")
+        _ = await holding.runLoopIteration()
+        await fixture.google.waitUntilHolding(20)
+
+        let other = fixture.engine("other")
+        _ = await other.runLoopIteration()
+        fixture.time.advance(by: .seconds(80))
+        await fixture.run(other, for: .seconds(20), grain: .seconds(2))
+        await holding.renewLeases()
+        await fixture.run(other, for: .seconds(20), grain: .seconds(2))
+        #expect(fixture.google.calls == 20, "the leases were renewed in time")
+
+        fixture.time.advance(by: .seconds(80))
+        fixture.google.answer { _ in .grant }
+        await fixture.run(other, for: .seconds(20), grain: .seconds(2))
+        #expect(fixture.google.calls == 20, "the holding worker has not had the time yet")
+        await fixture.run(other, for: .seconds(70), grain: .seconds(2))
+        #expect(fixture.google.calls == 40, "the other worker counts as dead")
+        fixture.google.release()
+        await holding.waitUntilIdle()
+    }
+
     @Test("A breaker that one worker opened holds the other back too", arguments: [false, true])
     func sharedBreaker(storesPlainRefreshes: Bool) async throws {
         let fixture = try EngineFixture(

@@ -128,14 +128,20 @@ final class FailingStore: GrantStore {
 
     func leaseTime() async throws -> LeaseTime { try await inner.leaseTime() }
 
-    func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant] {
+    func claim(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        owner: String,
+        for span: Duration,
+        takesOver: Bool
+    ) async throws -> [Grant] {
         let (number, action) = state.withLock { state in
             state.claims += 1
             return (state.claims, state.beforeClaim)
         }
         await action(number)
         if let error = state.withLock({ $0.claimError }) { throw error }
-        return try await inner.claim(ids, dueBy: dueBy, owner: owner, for: span)
+        return try await inner.claim(ids, dueBy: dueBy, owner: owner, for: span, takesOver: takesOver)
     }
 
     func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
