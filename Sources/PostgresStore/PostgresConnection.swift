@@ -14,6 +14,8 @@ import Store
 final class PostgresConnection {
     let database: String
     private let handle: OpaquePointer
+    /// libpq sets it when the server has committed without its synchronous standby.
+    private let isUnreplicated: UnsafeMutablePointer<Bool>
     /// The statements that the server keeps prepared for this connection.
     private var prepared: Set<String> = []
     /// `true` if a pooler is in between, which may use another session for each transaction: no statement is kept
@@ -31,14 +33,19 @@ final class PostgresConnection {
     init(adopting handle: OpaquePointer, database: String) {
         unsafe self.handle = handle
         self.database = database
-        unsafe cpostgres_drop_notices(handle)
+        unsafe isUnreplicated = .allocate(capacity: 1)
+        unsafe isUnreplicated.initialize(to: false)
+        unsafe cpostgres_take_notices(handle, isUnreplicated)
         // Both calls only set a mode, and fail for a connection that is broken or busy: the first statement reports
         // that.
         _ = unsafe PQsetnonblocking(handle, 1)
         _ = unsafe PQenterPipelineMode(handle)
     }
 
-    deinit { unsafe PQfinish(handle) }
+    deinit {
+        unsafe PQfinish(handle)
+        unsafe isUnreplicated.deallocate()
+    }
 
     /// The id of the process that serves this connection, as the server or a pooler reports it.
     var serverProcess: Int32 { unsafe PQbackendPID(handle) }
@@ -80,6 +87,7 @@ final class PostgresConnection {
 
     /// Runs the statements of a batch in order; the first that fails ends it.
     func run(_ batch: StatementBatch, until deadline: CallDeadline) throws(StatementFailure) -> [StatementResult] {
+        unsafe isUnreplicated.pointee = false
         var results: [StatementResult] = []
         results.reserveCapacity(batch.entries.count)
         var preparing: Set<String> = []
@@ -110,6 +118,7 @@ final class PostgresConnection {
             if failure.state == "26000" || failure.state == "42P05" { markPooled() }
             throw failure
         }
+        if unsafe isUnreplicated.pointee { throw StatementFailure(unreplicatedIn: database) }
         return results
     }
 

@@ -21,6 +21,20 @@ struct StatementFailure: Error {
         self.init(StoreError(code, message))
     }
 
+    /// Creates the failure for a transaction whose wait for the synchronous standby was cancelled.
+    ///
+    /// The transaction is repeated by its caller. It locks the same rows, so its commit waits for the standby too, and
+    /// the standby gets the first commit before it.
+    init(unreplicatedIn database: String) {
+        self.init(
+            .unreachable,
+            "A commit in \(database) did not wait for the synchronous standby, because the wait was cancelled "
+                + "(pg_cancel_backend). It counts as not done, and is tried again. Find out who cancels it, and why the "
+                + "standby is behind."
+        )
+        isUncertain = true
+    }
+
     /// `true` if the same statements may succeed in a new transaction: none of them was written.
     var mayRunAgain: Bool {
         guard !isUncertain else { return false }

@@ -1,5 +1,5 @@
-"""Fail-over of PostgreSQL: with a synchronous standby nothing is lost; with an asynchronous one the losses are
-counted."""
+"""Fail-over of PostgreSQL: with a synchronous standby nothing is lost, also if someone cancels the waits for it; with
+an asynchronous one the losses are counted."""
 
 from expectations import wait_for
 from postgres import GRANTS, JOBS_FACTOR, template  # noqa: F401
@@ -29,6 +29,17 @@ class Cluster:
 
     def replication(self):
         return self.primary.query("SELECT state, sync_state FROM pg_stat_replication")
+
+    def cancel_waits(self, seconds):
+        """Cuts the standby off, and ends every wait for it: the primary then commits without it, and warns."""
+        self.link.pass_only()
+        cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        cancelled = 0
+        for _ in range(10 * seconds):
+            cancelled += self.primary.execute(cancel).count("t")
+            pause(0.1)
+        assert cancelled, "commits wait for the standby"
+        return cancelled
 
     def fail_over(self, lag):
         """The primary disappears at once, and the standby takes over; `lag` is the time for which it had received
@@ -62,12 +73,15 @@ def trial(part, seed, index, base, template):  # noqa: F811
     synchronous = index % 2 == 0
     # The lag of an asynchronous standby; a synchronous one that is cut off blocks every commit instead.
     lag = 0 if synchronous else [0, 1][index // 2 % 2]
+    cancels = index % 4 == 0
     with Trial(part, seed, index, base, template, lifetime=4) as one:
         cluster = Cluster(one, synchronous)
         try:
             worker = one.start()
             worker.wait_for(lambda: worker.text().count('"refreshed"') > 2 * GRANTS, 60, "grants are refreshed")
             pause(one.chance.random())
+            if cancels:
+                one.note(f"{cluster.cancel_waits(seconds=3)} waits cancelled")
             cluster.fail_over(lag)
             target = one.google.requests + GRANTS
             continues = worker.wait_for(
@@ -78,7 +92,7 @@ def trial(part, seed, index, base, template):  # noqa: F811
             counts = verify(one, may_lose=not synchronous)
         finally:
             cluster.close()
-        name = "synchronous" if synchronous else f"asynchronous, {lag} s behind"
+        name = f"synchronous{', waits cancelled' * cancels}" if synchronous else f"asynchronous, {lag} s behind"
         one.note(f"{name}: {counts}")
         lost = counts.pop("grants that lost a reported token", 0)
         return {**counts, f"lost ({name})": lost, f"fail-overs ({name})": 1}, one.notes

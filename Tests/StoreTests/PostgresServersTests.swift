@@ -2,6 +2,7 @@ import Foundation
 import PostgresStore
 import Secrets
 import Store
+import TestSupport
 import Testing
 
 @Suite("Several PostgreSQL servers", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
@@ -153,6 +154,36 @@ struct PostgresServersTests {
             let later = try await PostgresStore.open(url: pair.linked)
             #expect(later.takeIncidents().isEmpty)
             await later.close()
+        }
+    }
+
+    @Test("A commit whose wait for the standby was cancelled is not reported as done")
+    func cancelledWait() async throws {
+        try await withPair { pair in
+            let url = pair.url(pair.primary)
+            let store = try await PostgresStore.open(url: Secret(url))
+            try await store.add([try Sample.grant(1)])
+            let require = { (names: String) in
+                try await PostgresServer.run("ALTER SYSTEM SET synchronous_standby_names = '\(names)'", on: url)
+                try await PostgresServer.run("SELECT pg_reload_conf()", on: url)
+                try await poll(until: {
+                    try await PostgresServer.run("SHOW synchronous_standby_names", on: url).hasPrefix(names + "\n")
+                })
+            }
+            try await require("away")
+            let writing = Task { try await postpone(store) }
+            try await poll(until: {
+                try await PostgresServer.run(
+                    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+                    on: url
+                ).contains("t")
+            })
+            let unknown = await #expect(throws: StoreError.self) { try await writing.value }
+            #expect(unknown?.code == .unreachable && unknown?.message.contains("standby") == true)
+            try await require("")
+            try await postpone(store)
+            #expect(try await store.grant(id)?.attempts == 2)
+            await store.close()
         }
     }
 
