@@ -242,6 +242,21 @@ package final class EngineLog: Sendable {
         return current.sorted { ($0.kind.rawValue, $0.client) < ($1.kind.rawValue, $1.client) }
     }
 
+    func hold(of client: String, isHeld: Bool) {
+        guard isHeld else { return end([.databaseCopySuspected], client: client) }
+        raise(
+            Alarm(
+                kind: .databaseCopySuspected,
+                clientID: client,
+                text: """
+                    Google has refused the first \(FirstAnswers.maximumGrants) grants since the start and accepted none: are other \
+                    workers using a copy of this database, or is it an old backup? Only one grant in five minutes is tried until \
+                    one succeeds; see docs/runbook.md
+                    """
+            )
+        )
+    }
+
     /// Records that the causes of alarms are over.
     package func end(_ kinds: [AlarmKind], client: String = "") {
         state.withLock { state in

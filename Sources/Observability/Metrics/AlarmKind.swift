@@ -17,6 +17,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case storeReplaced = "store_replaced"
     case databaseFailedOver = "database_failed_over"
     case databaseReplaced = "database_replaced"
+    case databaseCopySuspected = "database_copy_suspected"
     case databaseTablesLost = "database_tables_lost"
     case databaseRowsLost = "database_rows_lost"
     case keyFileUnreadable = "key_file_unreadable"
@@ -60,6 +61,9 @@ package enum AlarmKind: String, CaseIterable, Sendable {
             "a standby of PostgreSQL was promoted: with asynchronous replication the last commits are lost "
                 + "(docs/scaling.md)"
         case .databaseReplaced: "the database is in another PostgreSQL cluster than at its last use"
+        case .databaseCopySuspected:
+            "Google has refused all grants that a worker tried since its start: it may use a copy of a database "
+                + "in use; one grant in five minutes is tried"
         case .databaseTablesLost: "the tables that a running worker used are gone"
         case .databaseRowsLost: "something else removed or added grants in the database"
         case .keyFileUnreadable:

@@ -21,6 +21,7 @@ extension RefreshEngine {
         case .complete(let signal, let completion): signal.complete(completion)
         case .logRefreshes(let refreshes): log.committed(refreshes, at: time.now)
         case .logBreaker(let change, let client): log.breaker(change, client: client)
+        case .logHold(let client, let isHeld): log.hold(of: client, isHeld: isHeld)
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
         case .expediteRetries(let client): expediteRetries(of: client)

@@ -127,9 +127,10 @@ package actor RefreshEngine {
     /// The alarms whose cause was seen in the last hour and has not ended.
     package nonisolated var currentAlarms: [CurrentAlarm] { log.currentAlarms }
 
-    /// Tells the engine that its process has waited for the store since this instant.
-    package func waitedForStore(since instant: BootInstant) {
+    /// Tells the engine that it belongs to a daemon, which has waited for the store since this instant.
+    package func daemonBegins(waitingSince instant: BootInstant) {
         state.takeoverPause.waited(since: instant)
+        state.daemonBeganAt = time.now
     }
 
     /// Reports an error of the store, or of the spill file.

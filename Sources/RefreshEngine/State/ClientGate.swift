@@ -10,6 +10,8 @@ struct ClientGate: Sendable {
     private(set) var queue: [GrantID] = []
     /// The last claim: its instant, and its round over the clients.
     private(set) var lastClaim: (at: BootInstant, round: UInt64)?
+    /// `nil` for a command, which refreshes what it is asked for.
+    var firstAnswers: FirstAnswers?
     /// The position up to which this client's part of the due index has been read; `nil` once all of it
     /// that falls due soon was read.
     var cursor: DueEntry?

@@ -16,6 +16,8 @@ enum EngineAction: Sendable {
     /// Logs refreshes whose results are committed.
     case logRefreshes([FinishedRefresh])
     case logBreaker(Breaker.Change, client: String)
+    /// Logs that a client is held because its first grants were refused, or that this has ended.
+    case logHold(client: String, isHeld: Bool)
     case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
     /// Makes the grants of a client due that an outage left in back-off.
     case expediteRetries(client: String)

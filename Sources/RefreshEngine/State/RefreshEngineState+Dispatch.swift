@@ -77,9 +77,17 @@ extension RefreshEngineState {
     /// Decides on a queue whose breaker is closed.
     private mutating func dispatch(_ count: Int, of client: String, under conditions: Conditions) -> QueueDecision {
         let wanted = min(count, Self.batchSize)
-        let free = min(maximumInFlight - slots.count, wanted)
+        var free = min(maximumInFlight - slots.count, wanted)
         // At the in-flight limit no timer is needed: a completed refresh wakes the loop.
         guard free >= min(wanted, minimumFreeSlots) else { return .wait(nil) }
+        let unproven = gates[client]?.firstAnswers
+        if let maximum = unproven?.maximumInFlight(at: conditions.instant) {
+            free = min(free, maximum - slots.values.count { $0.refresh?.grant.clientID == client })
+            // The next answer wakes the loop.
+            guard free > 0 else {
+                return .wait(unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil })
+            }
+        }
         let instant = sharedInstant(at: conditions.instant)
         if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return .wait(pause) }
         let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0

@@ -1,4 +1,5 @@
 import Clocks
+import GoogleOAuth
 import Scheduler
 import Store
 
@@ -86,6 +87,7 @@ extension RefreshEngineState {
         _ actions: inout [EngineAction]
     ) {
         let decision = committed.decision
+        addFirstAnswer(committed, client: client, at: conditions.instant, &actions)
         if let change = decision.breakerChange { actions.append(.logBreaker(change, client: client)) }
         if decision.limitsChanged, let pacer = gates[client]?.pacer {
             let instant = sharedInstant(at: conditions.instant)
@@ -104,6 +106,24 @@ extension RefreshEngineState {
             actions.append(.askWitness(client: client))
         }
         if decision.endsOutage { actions.append(.expediteRetries(client: client)) }
+    }
+
+    private mutating func addFirstAnswer(
+        _ committed: CommittedResult,
+        client: String,
+        at instant: BootInstant,
+        _ actions: inout [EngineAction]
+    ) {
+        switch committed.result.answer {
+        case .granted:
+            if gates[client]?.firstAnswers?.succeed() == true {
+                actions.append(.logHold(client: client, isHeld: false))
+            }
+        case .failed(.invalidGrant, _) where committed.grant?.isProven ?? false:
+            let isHeld = gates[client]?.firstAnswers?.refuse(committed.result.attempt.grant, at: instant) ?? false
+            if isHeld { actions.append(.logHold(client: client, isHeld: true)) }
+        default: break
+        }
     }
 
     /// The leases of grants have been released, or will expire.

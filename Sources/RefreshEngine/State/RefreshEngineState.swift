@@ -22,6 +22,8 @@ struct RefreshEngineState: Sendable {
     var rounds: UInt64 = 0
     var claimBackOff: ClaimBackOff
     var takeoverPause: TakeoverPause
+    /// The time at which the daemon began to refresh; `nil` for a command.
+    var daemonBeganAt: Timestamp?
     /// The client ids that have grants to refresh, as of the last scan; `nil` before the first one.
     var clientsInUse: Set<String>?
     var clock = ClockMonitor()

@@ -144,6 +144,7 @@ extension RefreshEngine {
         try await readSharedClock()
         let stored = try await store.clientHealth()[client]
         state.updateHealth(stored, of: client)
+        if state.isHeld(grant, at: time.sinceBoot) { return .breakerOpen }
         while true {
             switch state.permitCaller(of: client, until: end, under: conditions) {
             case .send: return nil

@@ -27,7 +27,7 @@ package struct WorkerDaemon: Sendable {
         let worker = try await openWorker(notifier)
         // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
-        await worker.engine.waitedForStore(since: began)
+        await worker.engine.daemonBegins(waitingSince: began)
         await worker.database.check()
         let signals = await SignalStream.start()
         worker.metrics.record(StartedEvent(version: Version.current, mode: "daemon"))
