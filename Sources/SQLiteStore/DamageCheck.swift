@@ -21,7 +21,7 @@ extension SQLiteStore {
         do throws(StoreError) {
             let problems = try lastingProblems(of: path)
             guard problems.isEmpty else { return StoreError(damaged: path, problems: problems) }
-            if let leases, DatabaseFile.exists(leases), try !lastingProblems(of: leases).isEmpty {
+            if let leases, isDamaged(leases) {
                 return StoreError(damagedLeasesOf: path)
             }
         } catch {
@@ -32,6 +32,16 @@ extension SQLiteStore {
             "A read from the database \(path) returned damaged data, but a second read found the whole file intact. "
                 + "Try again, and check the disk and the system log. The first error: \(error.message)"
         )
+    }
+
+    /// `true` if two checks of a file have found the same problem.
+    static func isDamaged(_ path: String) -> Bool {
+        guard DatabaseFile.exists(path) else { return false }
+        do {
+            return try !lastingProblems(of: path).isEmpty
+        } catch {
+            return false
+        }
     }
 
     /// Returns the problems that two checks of a file have both found.

@@ -58,6 +58,13 @@ enum DatabaseFile {
         )
     }
 
+    /// Returns the number of names of a file on its file system.
+    static func links(of path: String) throws(StoreError) -> Int {
+        var facts = stat()
+        guard unsafe stat(path, &facts) == 0 else { throw failure("the file", of: path, errno) }
+        return Int(facts.st_nlink)
+    }
+
     /// The time that a write now would give to a file, in nanoseconds since 1970; `nil` if the kernel does not report
     /// it.
     static var fileClock: Int64? {
@@ -132,6 +139,10 @@ enum DatabaseFile {
     static func remove(_ path: String) {
         // Called to clean up after a failure, which is the error to report.
         _ = unsafe unlink(path)
+    }
+
+    static func replace(_ path: String, by temporary: String) throws(StoreError) {
+        guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, errno) }
     }
 
     /// Makes a complete file and its name durable under `path`, which must not exist.

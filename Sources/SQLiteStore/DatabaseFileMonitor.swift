@@ -18,11 +18,6 @@ struct DatabaseFileMonitor: Sendable {
     /// the kernel's clock.
     static let timeResolution: Int64 = 100_000_000
 
-    enum Purpose {
-        case leases
-        case results
-    }
-
     /// The note of the last checkpoint.
     struct Note: Hashable, Sendable {
         var number: Int64
@@ -35,8 +30,7 @@ struct DatabaseFileMonitor: Sendable {
 
     let database: DatabaseFile.Identity
     let log: DatabaseFile.Identity?
-    let leases: DatabaseFile.Identity
-    let leasePath: String
+    let index: DatabaseFile.Identity?
     /// The number of the checkpoint that `size`, `modifiedAt` and `digest` belong to; `nil` while they are unknown.
     var checkpoint: Int64?
     var size: Int64
@@ -68,25 +62,28 @@ extension SQLiteConnection {
     )
 
     /// Starts to monitor the files; the connection must not be in a transaction.
-    func monitorFiles(leases: LeaseFile) throws(StoreError) {
+    ///
+    /// The database and its log remain those of `former`: only the file of leases is another one, whose first note says
+    /// how the database was when that file was made.
+    func monitorFiles(leases: LeaseFile, since former: DatabaseFileMonitor? = nil) throws(StoreError) {
         try begin()
         defer { rollBack() }
         let note = try first(Self.readNote) { (row: inout Row) throws(StoreError) in DatabaseFileMonitor.Note(&row) }
-        guard let note, let facts = try DatabaseFile.facts(of: path),
-            let leaseFacts = try DatabaseFile.facts(of: leases.path)
-        else {
+        guard let note, let facts = try DatabaseFile.facts(of: path) else {
             throw StoreError(.ioFailure, "The database \(path) or its file of leases was deleted just now. Try again.")
         }
+        let log = try DatabaseFile.facts(of: logPath)?.identity
+        let index = try DatabaseFile.facts(of: indexPath)?.identity
         let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
+        let isKnown = former != nil && !note.isRunning && note.number > 0
         fileMonitor = DatabaseFileMonitor(
-            database: facts.identity,
-            log: try DatabaseFile.facts(of: logPath)?.identity,
-            leases: leaseFacts.identity,
-            leasePath: leases.path,
+            database: former?.database ?? facts.identity,
+            log: former?.log ?? log,
+            index: former?.index ?? index,
             checkpoint: note.isRunning ? nil : note.number,
-            size: facts.size,
-            modifiedAt: facts.modifiedAt,
-            digest: isNoted ? note.digest : comparableDigest(of: facts),
+            size: isKnown ? note.size : facts.size,
+            modifiedAt: isKnown ? note.modifiedAt : facts.modifiedAt,
+            digest: isNoted || isKnown ? note.digest : comparableDigest(of: facts),
             note: note
         )
     }
@@ -94,6 +91,12 @@ extension SQLiteConnection {
     /// Reads the note of the last checkpoint, and throws if the database was moved; for the beginning of a transaction.
     func readState(evenIfMoved: Bool = false) throws(StoreError) {
         guard fileMonitor != nil else { return }
+        if let (leases, opened) = attached, try !leases.identity.continues(opened) {
+            throw StoreError(
+                .ioFailure,
+                "The file of leases \(leases.path) was deleted or replaced just now. Try again: a new one is made."
+            )
+        }
         let state = try first(Self.readState) { (row: inout Row) throws(StoreError) in
             (movedTo: row.optionalText(), note: DatabaseFileMonitor.Note(&row))
         }
@@ -104,7 +107,7 @@ extension SQLiteConnection {
 
     /// Throws if the files are not those that were opened, or if another program has changed them; for the end of a
     /// transaction, whose lock excludes checkpoints.
-    func requireSameFiles(_ purpose: DatabaseFileMonitor.Purpose) throws(StoreError) {
+    func requireSameFiles() throws(StoreError) {
         guard let fileMonitor else { return }
         guard let facts = try DatabaseFile.facts(of: path), facts.identity == fileMonitor.database else {
             throw replaced("was deleted, renamed or replaced")
@@ -114,13 +117,7 @@ extension SQLiteConnection {
         {
             try requireSameContent(as: fileMonitor, facts)
         }
-        switch purpose {
-        case .leases:
-            guard try DatabaseFile.facts(of: fileMonitor.leasePath)?.identity == fileMonitor.leases else {
-                throw leasesReplaced(fileMonitor)
-            }
-        case .results:
-            guard let log = fileMonitor.log else { return }
+        if let log = fileMonitor.log {
             let found = try DatabaseFile.facts(of: logPath)
             guard let found, found.identity == log else {
                 if found == nil { recoverLog() }
@@ -130,6 +127,22 @@ extension SQLiteConnection {
                 throw replaced("has lost a part of its log \(logPath), which was truncated")
             }
         }
+        // Without the common index, another process would write over what this one adds to the log.
+        guard let index = fileMonitor.index, try DatabaseFile.facts(of: indexPath)?.identity != index else { return }
+        throw StoreError(
+            .replaced,
+            "The shared index \(indexPath) of the database was deleted while it is in use, so nothing more is stored. "
+                + "The database and its log are complete. Stop every worker and cron job of \(path), and start again."
+        )
+    }
+
+    /// Throws if another program has changed the database, as far as the notes in the attached file of leases show.
+    func requireSameDatabase() throws(StoreError) {
+        try begin()
+        defer { rollBack() }
+        let note = try first(Self.readNote) { (row: inout Row) throws(StoreError) in DatabaseFileMonitor.Note(&row) }
+        if let note { fileMonitor?.record(note) }
+        try requireSameFiles()
     }
 
     /// Throws unless only the file's modification time has changed.
@@ -184,14 +197,6 @@ extension SQLiteConnection {
             "The database \(path) \(what) while it is in use, so nothing more is stored there. Stop every worker and "
                 + "cron job, keep copies of the file and of those whose names begin with it, and put the right file "
                 + "back: the one that was there, or else the latest backup. Then start again."
-        )
-    }
-
-    private func leasesReplaced(_ fileMonitor: DatabaseFileMonitor) -> StoreError {
-        StoreError(
-            .replaced,
-            "The file of leases \(fileMonitor.leasePath) was deleted or replaced while it is in use, so nothing more "
-                + "is refreshed. Restart every worker of the database \(path). The file holds no tokens."
         )
     }
 }

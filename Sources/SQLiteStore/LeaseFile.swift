@@ -1,3 +1,4 @@
+import Clocks
 private import Glibc
 import Store
 
@@ -10,9 +11,29 @@ import Store
 ///
 /// The file's name holds the id of the boot, so a file that a crash has damaged is never used again. A symbolic link is
 /// resolved first, so that all processes find the same file.
+///
+/// The file holds nothing that has to last. If it, its shared index or its log is deleted, or if it is damaged, the next
+/// writer makes a new one, in which nothing is claimed for a while. Example: A claims a grant, and the file is deleted.
+/// B makes a new file, which lacks A's lease. B claims after 30 seconds, when A's lease has ended.
 struct LeaseFile: Sendable {
     /// The name under which connections attach the file.
     static let schema = "boot"
+    /// The longest time for which a claim or a renewal holds a lease.
+    static let maximumSpan: Duration = .seconds(30)
+
+    /// The files that a connection has open, as far as it knows.
+    struct Identity: Hashable, Sendable {
+        var file: DatabaseFile.Identity?
+        /// SQLite replaces it only after every connection has closed it.
+        var index: DatabaseFile.Identity?
+        /// `nil` before the first commit.
+        var log: DatabaseFile.Identity?
+
+        /// `true` if these are the files of `opened`, which may have gained a log since.
+        func continues(_ opened: Identity) -> Bool {
+            file == opened.file && index == opened.index && (opened.log == nil || log == opened.log)
+        }
+    }
 
     let path: String
     private let database: String
@@ -28,11 +49,21 @@ struct LeaseFile: Sendable {
     /// Returns the common prefix of the names of all lease files of a database.
     static func prefix(of database: String) -> String { database + "-leases-" }
 
-    /// Creates the file if necessary, and removes those of earlier boots.
+    var identity: Identity {
+        get throws(StoreError) {
+            Identity(
+                file: try DatabaseFile.facts(of: path)?.identity,
+                index: try DatabaseFile.facts(of: path + "-shm")?.identity,
+                log: try DatabaseFile.facts(of: DatabaseFile.log(of: path))?.identity
+            )
+        }
+    }
+
+    /// Removes the files of earlier boots.
     ///
     /// In a container with a boot id of its own, a process may see another id than a running worker. Without the leases
     /// of each other, both would send the same grants.
-    func prepare() throws(StoreError) {
+    func removeFormer() throws(StoreError) {
         let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
         let former = DatabaseFile.names(in: folder)
             .filter { $0.hasPrefix(file) && isOfAnotherBoot($0.dropFirst(file.count)) }
@@ -45,8 +76,31 @@ struct LeaseFile: Sendable {
                     + "sees the boot id \(name). See \"Containers\" in running.md."
             )
         }
-        try DatabaseFile.create(path, unlessExists: true)
         for path in former { DatabaseFile.remove(path) }
+    }
+
+    /// Makes a new file in place of the one that may be there; only for a caller that excludes all other writers.
+    ///
+    /// It gets its name when it is complete, because a process that follows it uses it at once. The number of its note
+    /// was never used: the processes that used another file take it for that of a new checkpoint.
+    func make(note: DatabaseFileMonitor.Note, claimsFrom: BootInstant?) throws(StoreError) {
+        let temporary = path + ".new"
+        DatabaseFile.remove(temporary)
+        try DatabaseFile.create(temporary, unlessExists: false)
+        do {
+            let file = try SQLiteConnection(path: temporary, timeout: .zero)
+            try file.execute(Query("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))
+            try file.execute(.makeLeases(in: "main"))
+            try file.run(.writeFirstNote) { statement in
+                statement.bind(note.number)
+                statement.bind(note.size)
+                statement.bind(note.modifiedAt)
+                statement.bind(note.digest)
+            }
+            if let claimsFrom { try file.run(.writePause) { $0.bind(claimsFrom.milliseconds) } }
+        }
+        for ending in ["", "-wal", "-shm", "-journal"] { DatabaseFile.remove(path + ending) }
+        try DatabaseFile.replace(path, by: temporary)
     }
 
     /// Returns `true` for the id of another boot, with or without SQLite's endings.
@@ -61,27 +115,36 @@ struct LeaseFile: Sendable {
 }
 
 extension Query {
-    static let makeLeases = Query(
-        "make leases",
-        """
-        CREATE TABLE IF NOT EXISTS \(LeaseFile.schema).leases (
-            grant_id INTEGER PRIMARY KEY,
-            owner TEXT NOT NULL,
-            claim INTEGER NOT NULL,
-            epoch TEXT NOT NULL,
-            until INTEGER NOT NULL
-        ) STRICT;
-        CREATE TABLE IF NOT EXISTS \(LeaseFile.schema).checkpoints (
-            id INTEGER PRIMARY KEY CHECK (id = 0),
-            number INTEGER NOT NULL,
-            is_running INTEGER NOT NULL,
-            size INTEGER NOT NULL,
-            modified_at INTEGER NOT NULL,
-            digest INTEGER
-        ) STRICT;
-        INSERT OR IGNORE INTO \(LeaseFile.schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
-        """
+    static func makeLeases(in schema: String) -> Query {
+        Query(
+            "make leases",
+            """
+            CREATE TABLE IF NOT EXISTS \(schema).leases (
+                grant_id INTEGER PRIMARY KEY,
+                owner TEXT NOT NULL,
+                claim INTEGER NOT NULL,
+                epoch TEXT NOT NULL,
+                until INTEGER NOT NULL
+            ) STRICT;
+            CREATE TABLE IF NOT EXISTS \(schema).checkpoints (
+                id INTEGER PRIMARY KEY CHECK (id = 0),
+                number INTEGER NOT NULL,
+                is_running INTEGER NOT NULL,
+                size INTEGER NOT NULL,
+                modified_at INTEGER NOT NULL,
+                digest INTEGER
+            ) STRICT;
+            INSERT OR IGNORE INTO \(schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
+            CREATE TABLE IF NOT EXISTS \(schema).pause (claims_from INTEGER NOT NULL) STRICT;
+            """
+        )
+    }
+    static let writeFirstNote = Query(
+        "first note",
+        "UPDATE checkpoints SET number = ?1, size = ?2, modified_at = ?3, digest = ?4"
     )
+    static let writePause = Query("write pause of claims", "INSERT INTO pause (claims_from) VALUES (?1)")
+    static let readPause = Query("pause of claims", "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
     /// Removes leases of grants that were deleted, and of workers that were killed.
     static let removeEndedLeases = Query(
         "remove ended leases",

@@ -10,7 +10,7 @@ extension SQLiteConnection {
     /// sync. `secure_delete` overwrites deleted data. `trusted_schema = OFF` and `cell_size_check` protect against a
     /// file that was tampered with (https://sqlite.org/security.html). The log is cut back after a backup has let it
     /// grow.
-    private static let settings = Query(
+    private static let databaseSettings = Query(
         "settings",
         """
         PRAGMA synchronous = FULL;
@@ -21,6 +21,11 @@ extension SQLiteConnection {
         PRAGMA mmap_size = 0;
         PRAGMA temp_store = MEMORY;
         PRAGMA journal_size_limit = \(logSizeLimit);
+        """
+    )
+    private static let leaseSettings = Query(
+        "settings of leases",
+        """
         PRAGMA \(LeaseFile.schema).synchronous = OFF;
         PRAGMA \(LeaseFile.schema).journal_size_limit = \(logSizeLimit);
         """
@@ -66,18 +71,17 @@ extension SQLiteConnection {
                 )
             }
         }
-        try leases.prepare()
-        try connection.attach(leases)
-        try connection.retryingWhileBusy(for: timeout) { () throws(StoreError) in
-            _ = try connection.first(useLeaseLog) { (row: inout Row) throws(StoreError) in row.text() }
-        }
-        try connection.execute(settings)
+        try leases.removeFormer()
+        try connection.execute(databaseSettings)
         try connection.execute(writerSettings)
-        try connection.write { () throws(StoreError) in try connection.execute(.makeLeases) }
-        let checkpointer = try SQLiteConnection(path: path, timeout: timeout)
-        try checkpointer.attach(leases)
-        try checkpointer.execute(settings)
-        connection.checkpointer = checkpointer
+        connection.checkpointer = try SQLiteConnection(path: path, timeout: timeout)
+        try connection.checkpointer?.execute(databaseSettings)
+        do {
+            try connection.openLeases(leases, at: time)
+        } catch {
+            guard error.code == .corrupt, SQLiteStore.isDamaged(leases.path) else { throw error }
+            try connection.openLeases(leases, replacing: try leases.identity.file, at: time)
+        }
         var fullDisk: StoreError?
         do {
             try connection.prepareCommits(at: time)
@@ -104,10 +108,116 @@ extension SQLiteConnection {
 
     static func reader(path: String, leases: LeaseFile, timeout: Duration) throws(StoreError) -> SQLiteConnection {
         let connection = try SQLiteConnection(path: path, timeout: timeout)
-        try connection.attach(leases)
-        try connection.execute(settings)
+        try connection.execute(databaseSettings)
         try connection.execute(readerSettings)
+        try connection.attach(leases)
+        try connection.execute(leaseSettings)
         return connection
+    }
+
+    // MARK: The file of leases
+
+    /// Attaches the file of leases to the writer and its checkpointer; makes a new one if there is none, or only the one
+    /// that is to be replaced.
+    ///
+    /// The lock on the database excludes every other process that makes or uses one.
+    private func openLeases(
+        _ leases: LeaseFile,
+        replacing former: DatabaseFile.Identity? = nil,
+        at time: LeaseTime
+    ) throws(StoreError) {
+        try checkpointer?.detachLeases()
+        try detachLeases()
+        try begin()
+        do {
+            let file = try leases.identity.file
+            if file == nil || file == former { try make(leases, pausing: former != nil, at: time) }
+        } catch {
+            rollBack()
+            throw error
+        }
+        rollBack()
+        try attach(leases)
+        try retryingWhileBusy(for: timeout) { () throws(StoreError) in
+            _ = try first(Self.useLeaseLog) { (row: inout Row) throws(StoreError) in row.text() }
+        }
+        try execute(Self.leaseSettings)
+        try write { () throws(StoreError) in try execute(.makeLeases(in: LeaseFile.schema)) }
+        try checkpointer?.attach(leases)
+        try checkpointer?.execute(Self.leaseSettings)
+        let present = try leases.identity
+        attached?.identity.index = present.index
+        attached?.identity.log = present.log
+    }
+
+    private func make(_ leases: LeaseFile, pausing: Bool, at time: LeaseTime) throws(StoreError) {
+        guard let facts = try DatabaseFile.facts(of: path) else {
+            throw StoreError(.ioFailure, "The database \(path) was deleted just now. Try again.")
+        }
+        let note = DatabaseFileMonitor.Note(
+            number: time.instant.milliseconds,
+            isRunning: false,
+            size: facts.size,
+            modifiedAt: facts.modifiedAt,
+            digest: comparableDigest(of: facts)
+        )
+        // A worker that uses the database may have claims in a file that was deleted.
+        let workers = try Schema().liveWorkers(of: self, at: time)
+        let pauses = pausing || !workers.isEmpty
+        try leases.make(note: note, claimsFrom: pauses ? time.instant + LeaseFile.maximumSpan : nil)
+    }
+
+    /// Uses the present file of leases if the attached one was deleted or replaced; for the time between transactions.
+    ///
+    /// `time` is needed by the writer.
+    func followLeases(at time: (() -> LeaseTime)? = nil) throws(StoreError) {
+        guard let (leases, opened) = attached else { return }
+        guard checkpointer != nil, let time else {
+            if let file = try DatabaseFile.facts(of: leases.path)?.identity, file != opened.file || !hasLeases {
+                try detachLeases()
+                try attach(leases)
+                try execute(Self.leaseSettings)
+            }
+            return
+        }
+        let present = try leases.identity
+        guard !hasLeases || !present.continues(opened) else { return }
+        // The notes of the former file must not be lost before they have shown that the database is unchanged.
+        if hasLeases, present.file == nil || present.file == opened.file {
+            do {
+                try requireSameDatabase()
+            } catch  where error.endsUse {
+                throw error
+            } catch {
+                // The former file cannot be read any more.
+            }
+        }
+        try replaceLeases(opened.file, at: time())
+    }
+
+    /// Makes a new file of leases if the attached one is damaged; returns the error to report.
+    func healLeases(after error: StoreError, at time: () -> LeaseTime) -> StoreError {
+        guard error.code == .corrupt, checkpointer != nil, let (leases, opened) = attached,
+            SQLiteStore.isDamaged(leases.path)
+        else { return error }
+        do throws(StoreError) {
+            try replaceLeases(opened.file, at: time())
+        } catch {
+            return error
+        }
+        return StoreError(
+            .ioFailure,
+            "The file of leases \(leases.path) was damaged, and was replaced by a new one. Try again."
+        )
+    }
+
+    private func replaceLeases(_ former: DatabaseFile.Identity?, at time: LeaseTime) throws(StoreError) {
+        guard let leases = attached?.leases else { return }
+        let monitor = fileMonitor
+        fileMonitor = nil
+        defer { if fileMonitor == nil { fileMonitor = monitor } }
+        try openLeases(leases, replacing: former, at: time)
+        try monitorFiles(leases: leases, since: monitor)
     }
 
     /// Retries a call that SQLite fails at once, without waiting, if two connections switch a new file to a log at the

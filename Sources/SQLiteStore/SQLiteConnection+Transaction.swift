@@ -15,9 +15,9 @@ extension SQLiteConnection {
     /// Makes the writes durable; if that fails, nothing is written.
     ///
     /// The check of the files comes last, and before the commit, while no other process can checkpoint.
-    func commit(_ purpose: DatabaseFileMonitor.Purpose = .results) throws(StoreError) {
+    func commit() throws(StoreError) {
         do {
-            try requireSameFiles(purpose)
+            try requireSameFiles()
             try run(Self.commitQuery)
         } catch {
             rollBack()
@@ -41,7 +41,6 @@ extension SQLiteConnection {
     ///
     /// It throws ``StoreError/Code/moved`` if the database was moved, unless `evenIfMoved` is set.
     func write<Value>(
-        _ purpose: DatabaseFileMonitor.Purpose = .results,
         evenIfMoved: Bool = false,
         _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -54,7 +53,7 @@ extension SQLiteConnection {
             rollBack()
             throw error
         }
-        try commit(purpose)
+        try commit()
         return value
     }
 

@@ -12,10 +12,13 @@ final class SQLiteConnection {
     /// The result of registering this program's VFS, which distinguishes failed reads from damage (`vfs.h` of CSQLite).
     private static let vfsRegistration = csqlite_register_vfs()
     private static let attach = Query("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
+    private static let detach = Query("detach leases", "DETACH DATABASE \(LeaseFile.schema)")
 
     let path: String
     /// The path of the write-ahead log.
     let logPath: String
+    /// The path of the log's index, which all processes share in memory.
+    var indexPath: String { String(logPath.dropLast("-wal".count)) + "-shm" }
     /// `true` after a token was deleted: the log holds the former page until it is written back.
     var needsWipe = false
     /// The reason why nothing may be committed: the steps before the first commit found a full disk.
@@ -26,12 +29,14 @@ final class SQLiteConnection {
     var synced: LogState?
     /// The number of frames at which the next checkpoint is due.
     var nextCheckpointLength = LogState.checkpointLength
+    /// The attached file of leases; only the writer knows more than the identity of the file itself.
+    var attached: (leases: LeaseFile, identity: LeaseFile.Identity)?
     /// The last known state of the files that this connection writes to; only the writer has one.
     var fileMonitor: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
     var largestComparedSize = DatabaseFileMonitor.largestComparedSize
     private let handle: OpaquePointer
-    private let timeout: Duration
+    let timeout: Duration
     private var statements: [String: Statement] = [:]
 
     /// Opens an existing file.
@@ -89,9 +94,18 @@ final class SQLiteConnection {
     /// Attaches the file of leases; from now on only ``checkpoint()`` copies the logs.
     func attach(_ leases: LeaseFile) throws(StoreError) {
         keepLogOnClose(true)
+        let file = try leases.identity.file
         try run(Self.attach) { $0.bind(Self.name(leases.path)) }
+        attached = (leases, LeaseFile.Identity(file: file))
         try requireWriting(to: LeaseFile.schema, at: leases.path)
     }
+
+    func detachLeases() throws(StoreError) {
+        if hasLeases { try execute(Self.detach) }
+    }
+
+    /// `false` if the file of leases could not be attached again.
+    var hasLeases: Bool { unsafe sqlite3_db_readonly(handle, LeaseFile.schema) >= 0 }
 
     /// Throws if a file was opened read-only although it may be written.
     private func requireWriting(to schema: String, at path: String) throws(StoreError) {

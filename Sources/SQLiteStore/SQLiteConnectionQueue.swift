@@ -11,8 +11,14 @@ final class SQLiteConnectionQueue: Sendable {
     ///
     /// Only the queue takes the lock, so the lock never waits.
     private let connection: Mutex<SQLiteConnection?>
+    private let leaseTime: @Sendable () -> LeaseTime
 
-    init(_ connection: sending SQLiteConnection, label: String) {
+    init(
+        _ connection: sending SQLiteConnection,
+        label: String,
+        leaseTime: @escaping @Sendable () -> LeaseTime
+    ) {
+        self.leaseTime = leaseTime
         queue = DispatchQueue(label: label)
         self.connection = Mutex(connection)
     }
@@ -48,11 +54,12 @@ final class SQLiteConnectionQueue: Sendable {
         connection.withLock { connection in
             guard let connection else { return .failure(StoreError(.closed, "The database is closed.")) }
             do throws(StoreError) {
+                try connection.followLeases(at: leaseTime)
                 let value = try body(connection)
                 if connection.needsWipe || connection.hasLongLog { queue.async(execute: cleanUpLogs) }
                 return .success(value)
             } catch {
-                return .failure(error)
+                return .failure(connection.healLeases(after: error, at: leaseTime))
             }
         }
     }

@@ -35,7 +35,7 @@ extension SQLiteStore {
         guard !DatabaseFile.exists(destination) else {
             throw StoreError(.cannotOpen, "\(destination) exists already: a backup replaces no file. Name another.")
         }
-        let queue = SQLiteConnectionQueue(try openForBackup(), label: "sqlite.backup")
+        let queue = SQLiteConnectionQueue(try openForBackup(), label: "sqlite.backup") { [self] in leaseTimeNow }
         let temporary = "\(destination).partial-\(String(random.nextBits(), radix: 16))"
         let timeout = timeout
         let outcome: Result<Void, StoreError>

@@ -57,8 +57,9 @@ extension SQLiteStore {
         takesOver: Bool
     ) async throws -> [Grant] {
         try await writer.run { [self] connection throws(StoreError) in
-            try connection.write(.leases) { () throws(StoreError) in
+            try connection.write { () throws(StoreError) -> [Grant] in
                 let time = leaseTimeNow
+                guard try connection.integer(.readPause) <= time.instant.milliseconds else { return [] }
                 let until = time.instant + span
                 var reader = GrantReader()
                 var claimed: [Grant] = []
@@ -108,7 +109,7 @@ extension SQLiteStore {
 
     package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
         try await writer.run { [self] connection throws(StoreError) in
-            try connection.write(.leases) { () throws(StoreError) in
+            try connection.write { () throws(StoreError) in
                 let time = leaseTimeNow
                 var renewed: Set<GrantID> = []
                 for (id, claim) in leases {
@@ -127,7 +128,7 @@ extension SQLiteStore {
 
     package func release(_ leases: [GrantID: Int64]) async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.write(.leases) { () throws(StoreError) in
+            try connection.write { () throws(StoreError) in
                 for (id, claim) in leases { try connection.removeLease(of: id, claim: claim) }
             }
         }

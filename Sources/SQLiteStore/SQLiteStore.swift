@@ -51,6 +51,7 @@ package final class SQLiteStore: AccountStore {
         self.keepsNotices = keepsNotices
         let leases = LeaseFile(of: path, bootID: bootID)
         self.leases = leases
+        let leaseTime: @Sendable () -> LeaseTime = { LeaseTime(epoch: bootID, instant: timeSource.sinceBoot) }
         do {
             // The writer first: it creates the files and the schema.
             writer = SQLiteConnectionQueue(
@@ -58,19 +59,22 @@ package final class SQLiteStore: AccountStore {
                     path: path,
                     leases: leases,
                     timeout: timeout,
-                    at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot),
+                    at: leaseTime(),
                     onlyReads: onlyReads,
                     onUpgrade: onUpgrade
                 ),
-                label: "sqlite.writer"
+                label: "sqlite.writer",
+                leaseTime: leaseTime
             )
             reader = SQLiteConnectionQueue(
                 try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout),
-                label: "sqlite.reader"
+                label: "sqlite.reader",
+                leaseTime: leaseTime
             )
             scanner = SQLiteConnectionQueue(
                 try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout),
-                label: "sqlite.scanner"
+                label: "sqlite.scanner",
+                leaseTime: leaseTime
             )
         } catch {
             throw Self.confirmed(error, bootID: bootID)

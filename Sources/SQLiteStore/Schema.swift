@@ -90,13 +90,18 @@ struct Schema {
         }
     }
 
-    private func refuseWorkers(of connection: SQLiteConnection, at time: LeaseTime, before step: Int) throws(StoreError)
-    {
-        guard try connection.integer(Self.countWorkerTables) > 0 else { return }
-        let workers = try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLiveness(at: time) }) {
+    /// Returns the ids of the workers of any version that use the file.
+    func liveWorkers(of connection: SQLiteConnection, at time: LeaseTime) throws(StoreError) -> [String] {
+        guard try connection.integer(Self.countWorkerTables) > 0 else { return [] }
+        return try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLiveness(at: time) }) {
             (row: inout Row) throws(StoreError) in
             row.text()
         }
+    }
+
+    private func refuseWorkers(of connection: SQLiteConnection, at time: LeaseTime, before step: Int) throws(StoreError)
+    {
+        let workers = try liveWorkers(of: connection, at: time)
         guard workers.isEmpty else {
             throw StoreError(
                 .inUse,

@@ -92,8 +92,8 @@ extension StoreError {
     init(damagedLeasesOf path: String) {
         self.init(
             .ioFailure,
-            "The file of leases of the database \(path) is damaged. Stop every worker, remove the files whose names "
-                + "begin with \(LeaseFile.prefix(of: path)), and start again. They hold no tokens."
+            "The file of leases of the database \(path) is damaged. It holds no tokens. Try again: the next process "
+                + "that opens the database makes a new one."
         )
     }
 

@@ -47,6 +47,7 @@ package final class SynchronousGrantReader: Sendable {
             let outcome: Result<Grant?, StoreError>? = reader.connection.withLockIfAvailable { connection in
                 guard let connection else { return .success(nil) }
                 do throws(StoreError) {
+                    try connection.followLeases()
                     return .success(
                         try connection.first(.grantOfUser, bind: { $0.bind(userID) }, read: GrantRow.read)
                     )

@@ -169,19 +169,76 @@ struct SQLiteReplacementTests {
         )
     }
 
-    @Test("The file of leases is deleted: nothing is claimed, and results are stored")
-    func deletedLeases() async throws {
+    @Test(
+        "A deleted or damaged file of leases is made again, and claims pause until the lost leases have ended",
+        arguments: [("", false), ("", true), ("-shm", false), ("-shm", true), ("-wal", false), ("garbled", true)]
+    )
+    func lostLeases(part: String, opensElsewhere: Bool) async throws {
         try await TemporaryFolder.with { folder in
-            let store = try open(folder)
-            try await store.add([try Sample.grant(1)])
-            #expect(unlink(folder.path("grants.db-leases-boot")) == 0)
-            let refused = await #expect(throws: StoreError.self) {
-                try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30))
+            let time = ManualTime()
+            let open = { () throws(StoreError) in
+                try SQLiteStore(path: folder.path("grants.db"), timeSource: time, bootID: "boot")
             }
-            #expect(refused?.code == .replaced)
+            let store = try open()
+            try await store.add(try Sample.grants(1...3))
+            let key = try #require(try Sample.grant(1).refreshToken?.sealed.keyID)
+            _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key))
+            try await checkpoint(store)
+            #expect(try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)).count == 1)
+            let leases = folder.path("grants.db-leases-boot")
+            if part == "garbled" {
+                for ending in ["", "-wal"] {
+                    try Data(repeating: 7, count: 8192).write(to: URL(filePath: leases + ending))
+                }
+            } else {
+                #expect(unlink(leases + part) == 0)
+            }
+            let other = opensElsewhere ? try open() : store
+            // The note of this checkpoint is in the new file alone.
+            try await other.add([try Sample.grant(4)])
+            try await checkpoint(other)
             try await store.change(id) { $0.disconnect(reason: .invalidGrant, at: start) }
+            try await other.add([try Sample.grant(5)])
+            let second = GrantID(rawValue: 2)
+            for claimant in [store, other] {
+                #expect(try await claimant.claim([second], dueBy: nil, owner: "x", for: .seconds(30)).isEmpty)
+            }
+            time.advance(by: LeaseFile.maximumSpan)
+            #expect(try await store.claim([second], dueBy: nil, owner: "w", for: .seconds(30)).count == 1)
+            #expect(try await other.claim([second], dueBy: nil, owner: "x", for: .seconds(30)).isEmpty)
+            #expect(try await store.grant(second)?.lease?.owner == "w")
+            try await checkpoint(store)
+            try await other.add([try Sample.grant(6)])
+            #expect(try await store.integrityProblems().isEmpty)
+            if opensElsewhere { await other.close() }
             await store.close()
         }
+    }
+
+    @Test("An overwritten database is noticed although the file of leases was deleted with it")
+    func overwrittenWithoutLeases() async throws {
+        try await expectRefusal { folder, store in
+            let older = try folder.bytes(of: "grants.db")
+            try await store.change(id) { grant in
+                grant.scope = "stored later."
+                return []
+            }
+            try await checkpoint(store)
+            try write(older, in: folder)
+            #expect(unlink(folder.path("grants.db-leases-boot")) == 0)
+        }
+    }
+
+    @Test("The shared index is deleted: the database is complete, and the advice is to start again")
+    func deletedIndex() async throws {
+        try await expectRefusal(
+            after: { folder, _ in #expect(unlink(folder.path("grants.db-shm")) == 0) },
+            then: { folder in
+                let again = try open(folder)
+                #expect(try await again.grant(id)?.scope == "stored before")
+                await again.close()
+            }
+        )
     }
 
     @Test("Checkpoints of another process do not count as a foreign change")
