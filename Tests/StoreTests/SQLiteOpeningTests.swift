@@ -207,4 +207,44 @@ struct SQLiteOpeningTests {
             await store.close()
         }
     }
+
+    @Test("A file with two names is refused under both, because each name has a log of its own")
+    func hardLink() async throws {
+        try await TemporaryFolder.with { folder in
+            let paths = [folder.path("grants.db"), folder.path("second.db")]
+            await (try SQLiteStore(path: paths[0], timeSource: ManualTime(), bootID: "boot")).close()
+            #expect(link(paths[0], paths[1]) == 0)
+            for path in paths {
+                let error = #expect(throws: StoreError.self) {
+                    _ = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+                }
+                #expect(error?.code == .cannotOpen)
+                #expect(error?.message.contains("hard links") == true)
+            }
+            #expect(unlink(paths[1]) == 0)
+            await (try SQLiteStore(path: paths[0], timeSource: ManualTime(), bootID: "boot")).close()
+        }
+    }
+
+    @Test("A file that another process uses under another name is refused until that process has ended")
+    func otherName() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            await (try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")).close()
+            // Another open file stands for another process: F_OFD_SETLK, and a byte for one name of 2^48.
+            let descriptor = Glibc.open(path, O_RDONLY)
+            var lock = flock()
+            lock.l_type = Int16(F_RDLCK)
+            lock.l_start = 1 << 56
+            lock.l_len = 1
+            #expect(fcntl(descriptor, 37, &lock) == 0)
+            let error = #expect(throws: StoreError.self) {
+                _ = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+            }
+            #expect(error?.code == .inUse)
+            #expect(error?.message.contains("under another name") == true)
+            Glibc.close(descriptor)
+            await (try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")).close()
+        }
+    }
 }
