@@ -5,13 +5,15 @@ private import Synchronization
 
 /// The one name under which a database file may be used, as a lock on the file itself.
 ///
-/// SQLite finds the log and its index by the name. A process that uses the same file under another name (a hard link, or
-/// the file alone mounted into a container) has a log of its own: neither process sees the commits and leases of the
-/// other. So each process holds a read lock on a byte whose place stands for its name, far behind the file's end, and
-/// looks for locks on other bytes.
+/// SQLite finds the log and its index by the name. A process that uses the same file under another name, such as a hard
+/// link or the file alone mounted into a container, has a log of its own. Neither process sees the commits and leases
+/// of the other. So each process holds a read lock on a byte far behind the file's end, whose place stands for its name,
+/// and looks for locks on other bytes.
 final class DatabaseName: Sendable {
-    /// The descriptors of this process. Closing one drops SQLite's own locks on the file, so all stores of a file share
-    /// it (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+    /// The descriptors of this process.
+    ///
+    /// Closing one drops SQLite's own locks on the file, so all stores of a file share it
+    /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
     private static let descriptors = Mutex<[DatabaseFile.Identity: (descriptor: Int32, users: Int)]>([:])
     private static let firstByte: Int64 = 1 << 56
     private static let bytes: Int64 = 1 << 48

@@ -12,9 +12,9 @@ import Store
 /// The file's name holds the id of the boot, so a file that a crash has damaged is never used again. A symbolic link is
 /// resolved first, so that all processes find the same file.
 ///
-/// The file holds nothing that has to last. If it, its shared index or its log is deleted, or if it is damaged, the next
-/// writer makes a new one, in which nothing is claimed for a while. Example: A claims a grant, and the file is deleted.
-/// B makes a new file, which lacks A's lease. B claims after 30 seconds, when A's lease has ended.
+/// The file holds nothing that has to last. If it, its shared index or its log is deleted, or if it is damaged, the
+/// next writer makes a new one, in which nothing is claimed for a while. Example: A claims a grant, and the file is
+/// deleted. B makes a new file, which lacks A's lease. B claims after 30 seconds, when A's lease has ended.
 struct LeaseFile: Sendable {
     /// The name under which connections attach the file.
     static let schema = "boot"

@@ -119,8 +119,9 @@ extension SQLiteConnection {
 
     // MARK: The file of leases
 
-    /// Attaches the file of leases to the writer and its checkpointer; makes a new one if there is none, or only the one
-    /// that is to be replaced.
+    /// Attaches the file of leases to the writer and its checkpointer.
+    ///
+    /// Makes a new one if there is none, or only the one that is to be replaced.
     ///
     /// The lock on the database excludes every other process that makes or uses one.
     private func openLeases(

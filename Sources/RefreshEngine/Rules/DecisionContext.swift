@@ -34,7 +34,8 @@ package struct DecisionContext: Sendable {
 
     /// `true` if the request was sent with the current version of the refresh token.
     ///
-    /// After a restore a user who signs in again can get a number that an earlier token had, so tokens are compared too.
+    /// After a restore, the token of a user who signs in again can get a number that another token had. So tokens are
+    /// compared too.
     var isCurrent: Bool {
         let attempt = result.attempt
         return grant.generation == attempt.generation

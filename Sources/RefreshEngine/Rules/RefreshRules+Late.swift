@@ -9,7 +9,7 @@ extension StoreTransaction {
     /// replaced by the one that was sent, so the result continues from there. Example: the backup has version 3. The
     /// worker has sent version 6 and got version 7, which is now the only token that works.
     ///
-    /// What happened after the answer is newer than it, in spite of the lower version: the user signed in again or
+    /// An event after the answer is newer than it, in spite of the lower version: the user signed in again or
     /// disconnected, or the stored token has worked.
     func grant(for result: RefreshResult) throws -> Grant? {
         let attempt = result.attempt

@@ -104,7 +104,7 @@ struct ResultRecoveryTests {
         #expect(try await storedToken(0) == "refresh-0-9")
     }
 
-    /// What happens to a grant between the restore of a backup and the recovery.
+    /// An event of a grant between the restore of a backup and the recovery.
     enum AfterRestore: CaseIterable {
         case nothing, answerWithoutRotation, refusal, oldEnd, signIn, signInToSameVersion, end, deletion, success
     }
