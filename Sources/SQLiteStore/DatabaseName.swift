@@ -7,8 +7,8 @@ private import Synchronization
 ///
 /// SQLite finds the log and its index by the name. A process that uses the same file under another name, such as a hard
 /// link or the file alone mounted into a container, has a log of its own. Neither process sees the commits and leases
-/// of the other. So each process holds a read lock on a byte far behind the file's end, whose place stands for its name,
-/// and looks for locks on other bytes.
+/// of the other. So each process holds a read lock on a byte far behind the file's end, whose place stands for its
+/// name, and looks for locks on other bytes.
 final class DatabaseName: Sendable {
     /// The descriptors of this process.
     ///
