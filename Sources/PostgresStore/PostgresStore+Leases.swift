@@ -6,10 +6,10 @@ extension Query {
     ///
     /// It is also free if it ends later than any lease can, because the clock was set back since, or the database
     /// failed over to a server whose clock is behind. `$3` is the duration of a lease, `$7` a test's clock. `$8` says
-    /// if a lease that has ended may be taken over.
+    /// if a lease that has ended may be taken over from its owner.
     private static let isFree = """
         (s.lease_owner IS NULL OR s.lease_epoch <> $2
-            OR $8 AND s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
+            OR ($8 OR s.lease_owner = '') AND s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
         """
 
     private static func claim(_ name: String, from source: String, where condition: String) -> Query {
@@ -17,7 +17,8 @@ extension Query {
             name,
             """
             WITH free AS MATERIALIZED (
-                SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished FROM \(source) WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
+                SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished FROM \(source)
+                WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
                 ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
             )
             UPDATE refresh_worker.grant_schedule AS s

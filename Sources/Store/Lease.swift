@@ -41,9 +41,12 @@ package struct Lease: Hashable, Sendable {
         remaining(at: time) > .zero
     }
 
-    /// `true` if another worker may claim the grant; without `takesOver` only if the lease is of an earlier boot.
+    /// `true` if another worker may claim the grant.
+    ///
+    /// Without `takesOver` the lease of an owner is free only if it is of an earlier boot: its owner might still hold
+    /// an answer. A lease that outlives its request hides no answer.
     package func isFree(at time: LeaseTime, takesOver: Bool) -> Bool {
-        takesOver ? !isLive(at: time) : epoch != time.epoch
+        takesOver || isOfEndedRequest ? !isLive(at: time) : epoch != time.epoch
     }
 
     /// Returns the remaining time of the lease.

@@ -74,7 +74,7 @@ struct LeaseConformanceTests {
             time.advance(by: span - .milliseconds(1))
             #expect(try await store.claim([id], dueBy: nil, owner: "b", for: span).isEmpty)
             time.advance(by: .milliseconds(1))
-            let next = try await store.claim([id], dueBy: nil, owner: "b", for: span)
+            let next = try await store.claim([id], dueBy: nil, owner: "b", for: span, takesOver: false)
             #expect(next.first?.lease?.followsUnfinishedClaim == false, "its result is stored")
         }
     }
