@@ -145,7 +145,9 @@ extension Query {
     )
     static let writePause = Query("write pause of claims", "INSERT INTO pause (claims_from) VALUES (?1)")
     static let readPause = Query("pause of claims", "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
-    /// Removes leases of grants that were deleted, and of workers that were killed.
+    /// Removes leases of grants that were deleted.
+    ///
+    /// A lease that has ended lately must stay: the next claim of its grant learns from it that an answer can be lost.
     static let removeEndedLeases = Query(
         "remove ended leases",
         "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"

@@ -102,7 +102,7 @@ extension SQLiteConnection {
         try write { () throws(StoreError) in
             try run(.removeEndedLeases) { statement in
                 statement.bind(time.epoch)
-                statement.bind(time.instant.milliseconds)
+                statement.bind((time.instant + .seconds(-86_400)).milliseconds)
             }
         }
         try secureLog()

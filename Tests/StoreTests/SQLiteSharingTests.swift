@@ -56,6 +56,23 @@ struct SQLiteSharingTests {
         }
     }
 
+    @Test("A process that opens the file leaves the mark of an unfinished claim")
+    func unfinishedClaim() async throws {
+        try await TemporaryFolder.with { folder in
+            let time = ManualTime()
+            let path = folder.path("grants.db")
+            let store = try SQLiteStore(path: path, timeSource: time, bootID: "boot")
+            let id = GrantID(rawValue: 1)
+            try await store.add([try Sample.grant(1)])
+            _ = try await store.claim([id], dueBy: nil, owner: "suspended", for: .seconds(30))
+            time.advance(by: .seconds(40))
+            let command = try SQLiteStore(path: path, timeSource: time, bootID: "boot")
+            let next = try await command.claim([id], dueBy: nil, owner: "other", for: .seconds(30))
+            #expect(next.first?.lease?.followsUnfinishedClaim == true)
+            for store in [store, command] { await store.close() }
+        }
+    }
+
     @Test("A file and a symbolic link to it share their leases")
     func symbolicLink() async throws {
         try await TemporaryFolder.with { folder in
