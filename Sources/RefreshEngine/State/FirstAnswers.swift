@@ -37,9 +37,11 @@ struct FirstAnswers: Sendable {
     }
 
     /// Records that a proven grant was refused; returns `true` if the client is held now.
-    mutating func refuse(_ grant: GrantID, at instant: BootInstant) -> Bool {
+    ///
+    /// A grant that was in doubt before does not count: after a restart in a wave many are refused again.
+    mutating func refuse(_ grant: GrantID, wasInDoubt: Bool, at instant: BootInstant) -> Bool {
         guard !hasSucceeded else { return false }
-        refused.insert(grant)
+        if !wasInDoubt { refused.insert(grant) }
         guard refused.count >= Self.maximumGrants else { return false }
         nextTry = instant + Self.retryInterval
         return true

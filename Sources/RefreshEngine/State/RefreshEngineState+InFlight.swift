@@ -53,6 +53,7 @@ extension RefreshEngineState {
                 inFlightLimit.record(latency, at: conditions.instant)
             }
             if let committed = finished.committed {
+                addFirstAnswer(committed, about: refresh.grant, at: conditions.instant, &actions)
                 apply(committed, client: refresh.grant.clientID, at: conditions, &actions)
                 freeSlot(of: id, as: .committed(finished), &actions)
             } else if finished.isNotSent {
@@ -87,7 +88,6 @@ extension RefreshEngineState {
         _ actions: inout [EngineAction]
     ) {
         let decision = committed.decision
-        addFirstAnswer(committed, client: client, at: conditions.instant, &actions)
         if let change = decision.breakerChange { actions.append(.logBreaker(change, client: client)) }
         if decision.limitsChanged, let pacer = gates[client]?.pacer {
             let instant = sharedInstant(at: conditions.instant)
@@ -110,17 +110,20 @@ extension RefreshEngineState {
 
     private mutating func addFirstAnswer(
         _ committed: CommittedResult,
-        client: String,
+        about claimed: Grant,
         at instant: BootInstant,
         _ actions: inout [EngineAction]
     ) {
+        let client = claimed.clientID
         switch committed.result.answer {
         case .granted:
             if gates[client]?.firstAnswers?.succeed() == true {
                 actions.append(.logHold(client: client, isHeld: false))
             }
         case .failed(.invalidGrant, _) where committed.grant?.isProven ?? false:
-            let isHeld = gates[client]?.firstAnswers?.refuse(committed.result.attempt.grant, at: instant) ?? false
+            let wasInDoubt = GrantReason.awaitingConfirmation.contains(claimed.reason)
+            let isHeld =
+                gates[client]?.firstAnswers?.refuse(claimed.id, wasInDoubt: wasInDoubt, at: instant) ?? false
             if isHeld { actions.append(.logHold(client: client, isHeld: true)) }
         default: break
         }

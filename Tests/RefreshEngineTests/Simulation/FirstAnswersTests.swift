@@ -43,4 +43,22 @@ struct FirstAnswersTests {
         await fixture.run(engine, for: .seconds(240), grain: .seconds(2))
         #expect(fixture.google.calls - before == 40)
     }
+
+    @Test("A restart in a wave holds nothing: the grants that were in doubt before it say nothing about a copy")
+    func confirmations() async throws {
+        let fixture = try EngineFixture(seed: 72, rotates: true)
+        try await fixture.add(0..<40)
+        await fixture.run(fixture.engine("before"), for: .seconds(5))
+        fixture.time.advance(by: .seconds(3600))
+        fixture.google.answer { $0.account < 20 ? .answer(.invalidGrant) : .grant }
+        await fixture.run(fixture.engine("in the wave"), for: .seconds(240), grain: .seconds(2))
+        #expect(try await fixture.states() == [.retrying: 20, .active: 20])
+        fixture.time.advance(by: .seconds(120))
+        let engine = fixture.engine("after a restart")
+        await engine.daemonBegins(waitingSince: fixture.time.sinceBoot)
+        await fixture.run(engine, for: .seconds(60), grain: .seconds(2))
+        #expect(engine.currentAlarms.allSatisfy { $0.kind != .databaseCopySuspected })
+        let grant = try await fixture.grant(30)
+        #expect(await !engine.state.isHeld(grant, at: fixture.time.sinceBoot))
+    }
 }
