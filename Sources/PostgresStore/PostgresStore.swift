@@ -250,12 +250,14 @@ extension Query {
     /// Ends a transaction that holds up others: its worker may have been stopped in the middle.
     ///
     /// It also makes a commit durable before the server responds, even if a role or a database is set not to wait for
-    /// that (https://www.postgresql.org/docs/15/wal-async-commit.html).
+    /// that (https://www.postgresql.org/docs/15/wal-async-commit.html). The server reports in a warning if the wait for a
+    /// standby was cancelled.
     static let limits = Query(
         "limits",
         """
         SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
             set_config('idle_in_transaction_session_timeout', $1, true),
+            set_config('client_min_messages', 'warning', true),
             CASE WHEN current_setting('synchronous_commit') = 'off'
                 THEN set_config('synchronous_commit', 'on', true) END
         """
