@@ -40,6 +40,10 @@ class Rounds:
 
     def begin(self, hold=False):
         """Makes every grant due; with `hold`, the sandbox keeps each answer back until `release`."""
+        if hold and self.rounds == 0:
+            # A worker sends few requests until the first of them has succeeded.
+            self.begin()
+            self.wait_stored(30, "the first answers are stored")
         for email in self.emails if hold else []:
             self.sandbox.change({"email": email}, hold=True)
         self.rounds += 1

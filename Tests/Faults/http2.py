@@ -90,7 +90,8 @@ class Exchange(asyncio.Protocol):
         self.requests += 1
         habits = [name for name, rate in google.habits.items() if google.chance.random() < rate]
         if "refused streams" in habits:
-            return self.write(frame(RST_STREAM, stream=stream, payload=struct.pack(">I", REFUSED_STREAM)))
+            self.write(frame(RST_STREAM, stream=stream, payload=struct.pack(">I", REFUSED_STREAM)))
+            return
         status, members, account = google.answer(urllib.parse.parse_qs(body.decode()))
         self.open[stream] = account
         if account:

@@ -4,7 +4,7 @@ The token server ends a grant when a spent token is used again. So no worker may
 one still holds.
 """
 
-from postgres import JOBS_FACTOR, GRANTS, Pair, template  # noqa: F401
+from postgres import GRANTS, JOBS_FACTOR, Pair, template  # noqa: F401
 from trial import Trial, pause
 from verification import verify
 

@@ -201,7 +201,7 @@ def checks(fixture):
 
 def rotates_keys(fixture):
     other = fixture.folder / "other-keys"
-    made = lines(fixture.run("keys", "generate", "--json", "--key-file", other))[0]
+    made = lines(fixture.run("keys", "generate", "--lost", "--json", "--key-file", other))[0]
     assert made["file"] == str(other) and f"\n{made['key']} " in "\n" + other.read_text(), "the new ring is described"
     former = lines(fixture.run("keys", "list", "--json"))[0]["key"]
     rotated = fixture.run("keys", "rotate", "--json")

@@ -34,10 +34,14 @@ def fill_disk(fixture, disk):
     sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
     fixture.generate_keys()
     grants = [sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
+    # A worker sends few requests until the first of them has succeeded.
+    fixture.import_grants(grants[:1])
+    worker = fixture.start("--stop-deadline", "8").wait_started()
+    wait_for(lambda: worker.events("refresh", outcome="refreshed"), 20, "the first grant is refreshed")
     for grant in grants:
         sandbox.change(grant, hold=True)
-    fixture.import_grants(grants)
-    worker = fixture.start("--stop-deadline", "8").wait_started()
+    fixture.import_grants(grants[1:])
+    fixture.set_due(0)
     sandbox.call(f"/control/wait?holding={GRANTS}")
     wait_for(lambda: (disk / "grants.sqlite.reserve").exists(), 20, "the reserve is made")
     # Without the half of the reserve for commits, only the spill file remains for the answers.
