@@ -26,9 +26,6 @@ def scenario(fixture):
     paused, other = workers
     wait_until_all_reported(fixture, 2)
 
-    # Before its first success a worker sends ten requests at most.
-    rounds.begin()
-    rounds.wait_stored(20, "both workers have refreshed grants")
     rounds.begin(hold=True)
     rounds.wait_held()
     of_paused = rounds.claimed_by(worker_name(paused))
