@@ -66,14 +66,19 @@ extension RefreshEngine {
         let (store, now) = (store, time.now)
         witnessSearch = Task {
             do {
-                let witness = try await store.grants(after: nil, in: .active, atMost: Self.retryBatchSize)
-                    .filter { $0.clientID == client && $0.isProven && $0.quickRefreshes == 0 && $0.dueAt != nil }
-                    .min { ($0.dueAt ?? now) < ($1.dueAt ?? now) }
-                guard let id = witness?.id else { return }
+                let next = try await store.due(
+                    ofClient: client,
+                    by: now + .seconds(86_400),
+                    after: nil,
+                    atMost: Self.retryBatchSize
+                ).map(\.id)
                 try await store.transact { transaction in
-                    guard var grant = try transaction.grant(id), grant.state == .active else { return }
-                    grant.probeNow(at: now)
-                    try transaction.update(grant)
+                    try transaction.willRead(grants: next, healthOf: [])
+                    let witness = try next.lazy.compactMap { try transaction.grant($0) }
+                        .first { $0.state == .active && $0.isProven && $0.quickRefreshes == 0 }
+                    guard var witness else { return }
+                    witness.probeNow(at: now)
+                    try transaction.update(witness)
                 }
             } catch {
                 // The next refusal asks again.

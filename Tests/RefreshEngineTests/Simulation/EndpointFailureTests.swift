@@ -132,10 +132,21 @@ struct EndpointFailureTests {
         #expect(fixture.lines.of("breaker").isEmpty)
     }
 
-    @Test("A foreign token among few healthy grants is recognised within a minute")
-    func foreignTokenAmongFew() async throws {
+    @Test(
+        "A foreign token among few healthy grants is recognised within a minute, however many grants other clients have",
+        arguments: [0, 500]
+    )
+    func foreignTokenAmongFew(others: Int64) async throws {
         let fixture = try EngineFixture()
         try await fixture.add(0..<2)
+        // Their ids are before those of the others, which are large random numbers.
+        try await fixture.memory.transact { transaction in
+            for number in 1_000..<1_000 + others {
+                var grant = try Sample.grant(number, dueAt: start + .seconds(3000))
+                grant.clientID = "other"
+                try transaction.insert(grant)
+            }
+        }
         let engine = fixture.engine(scanInterval: .seconds(2))
         await fixture.run(engine, for: .seconds(60))
         fixture.google.answer { $0.account == 2 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
