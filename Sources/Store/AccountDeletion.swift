@@ -14,22 +14,18 @@ package enum AccountDeletion {
     /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
     package static let shortestTombstone: Duration = .seconds(86_400)
 
-    /// Deletes the user within the caller's transaction; the id is refused until `end`, or for as long as an accepted
-    /// token names it.
+    /// Deletes the user within the caller's transaction.
     ///
     /// Returns `nil` if the user does not exist, or was deleted before.
-    package static func delete(
-        user id: String,
-        in transaction: any StoreTransaction,
-        at now: Timestamp,
-        until end: Timestamp
-    ) throws -> Outcome? {
+    package static func delete(user id: String, in transaction: any StoreTransaction, at now: Timestamp) throws
+        -> Outcome?
+    {
         guard var user = try transaction.user(id), !user.isDeleted else { return nil }
         let endedSessions = try transaction.endSessions(ofUser: id)
         let ending = try transaction.grant(ofUser: id).map { grant in
             try GrantEnding.end(grant, reason: .userDeleted, in: transaction, at: now)
         }
-        user.delete(until: end)
+        user.delete(until: now + shortestTombstone)
         try transaction.update(user)
         try transaction.notify(.userDeleted, ofUser: id, at: now)
         return Outcome(endedSessions: endedSessions, grant: ending?.grant, isShared: ending?.isShared ?? false)

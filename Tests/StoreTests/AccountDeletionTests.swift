@@ -4,12 +4,11 @@ import Testing
 
 @Suite("A deleted user leaves a tombstone, which is removed later", .timeLimit(.minutes(10)))
 struct AccountDeletionTests {
-    private let end = start + .seconds(86_400)
+    private let end = start + AccountDeletion.shortestTombstone
     private let account = Grant.Owner(googleUserID: "1", email: "a@b.c", name: "A")
 
     private func delete(_ user: String, in store: any AccountStore) async throws -> AccountDeletion.Outcome? {
-        let end = end
-        return try await store.transact { try AccountDeletion.delete(user: user, in: $0, at: start, until: end) }
+        try await store.transact { try AccountDeletion.delete(user: user, in: $0, at: start) }
     }
 
     private func addUser(_ number: Int64, to store: any AccountStore) async throws {

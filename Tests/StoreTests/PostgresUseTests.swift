@@ -241,7 +241,7 @@ struct PostgresUseTests {
     func signedUpAgain() async throws {
         try await withStore { store, url in
             let end = start + .seconds(86_400)
-            _ = try await store.transact { try AccountDeletion.delete(user: "user 1", in: $0, at: start, until: end) }
+            _ = try await store.transact { try AccountDeletion.delete(user: "user 1", in: $0, at: start) }
             try await store.change(id) { grant in
                 grant.finishRevocation()
                 return []

@@ -378,9 +378,7 @@ extension StoreArchive {
                 try transaction.setClientHealth(Array("{\"n\":\(number)}".utf8), of: grant.clientID)
             }
         }
-        _ = try await transact {
-            try AccountDeletion.delete(user: "user 1", in: $0, at: start, until: start + .seconds(9))
-        }
+        _ = try await transact { try AccountDeletion.delete(user: "user 1", in: $0, at: start) }
         try await noticeAccepted(1, at: start + .seconds(1))
         try await noticePostponed(2, until: start + .seconds(100))
     }

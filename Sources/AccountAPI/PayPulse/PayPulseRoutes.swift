@@ -91,11 +91,10 @@ struct PayPulseRoutes: Sendable {
     private func delete(_ request: ServerRequest) async throws {
         let caller = try await dependencies.authenticator.caller(of: request)
         let now = dependencies.time.now
-        let end = now + AccountDeletion.shortestTombstone
         let deleted = try await dependencies.store.transact { transaction -> (former: Grant?, grant: Grant?) in
             let user = try caller.storeUser(in: transaction, at: now)
             let former = try transaction.grant(ofUser: user.id)
-            let outcome = try AccountDeletion.delete(user: user.id, in: transaction, at: now, until: end)
+            let outcome = try AccountDeletion.delete(user: user.id, in: transaction, at: now)
             return (former, outcome?.grant)
         }
         if let former = deleted.former, let grant = deleted.grant {

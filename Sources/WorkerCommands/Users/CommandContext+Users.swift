@@ -42,12 +42,7 @@ extension CommandContext {
         let outcome: AccountDeletion.Outcome
         do {
             let deleted = try await store.transact { transaction in
-                try AccountDeletion.delete(
-                    user: id,
-                    in: transaction,
-                    at: now,
-                    until: now + AccountDeletion.shortestTombstone
-                )
+                try AccountDeletion.delete(user: id, in: transaction, at: now)
             }
             guard let deleted else { throw CommandFailure(unknownUser: id) }
             outcome = deleted

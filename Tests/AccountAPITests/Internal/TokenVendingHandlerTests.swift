@@ -190,7 +190,7 @@ struct TokenVendingHandlerTests {
         #expect(await fixture.send().error == "404 not_found")
         try await fixture.add()
         try await fixture.store.transact { transaction in
-            _ = try AccountDeletion.delete(user: "u/1", in: transaction, at: fixture.time.now, until: fixture.time.now)
+            _ = try AccountDeletion.delete(user: "u/1", in: transaction, at: fixture.time.now)
         }
         let response = await fixture.send()
         #expect(response.error == "404 not_found")

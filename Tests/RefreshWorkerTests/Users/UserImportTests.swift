@@ -240,7 +240,7 @@ struct UserImportTests {
         let now = time.now
         _ = try await store.transact { transaction in
             try transaction.insert(User(id: "a", createdAt: now))
-            return try AccountDeletion.delete(user: "a", in: transaction, at: now, until: now + .seconds(60))
+            return try AccountDeletion.delete(user: "a", in: transaction, at: now)
         }
         let result = try await run(#"{"user_id": "a", "email": "a@b.c"}"#, into: store, replacing: replacing)
         #expect(result.tally.bad == 1 && result.reports.first?.hasPrefix("line 1: user 'a' was deleted") == true)
