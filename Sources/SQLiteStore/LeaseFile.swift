@@ -18,8 +18,6 @@ import Store
 struct LeaseFile: Sendable {
     /// The name under which connections attach the file.
     static let schema = "boot"
-    /// The longest time for which a claim or a renewal holds a lease.
-    static let maximumSpan: Duration = .seconds(30)
 
     /// The files that a connection has open, as far as it knows.
     struct Identity: Hashable, Sendable {

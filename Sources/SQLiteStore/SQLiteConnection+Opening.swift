@@ -167,7 +167,7 @@ extension SQLiteConnection {
         // A worker that uses the database may have claims in a file that was deleted.
         let workers = try Schema().liveWorkers(of: self, at: time)
         let pauses = pausing || !workers.isEmpty
-        try leases.make(note: note, claimsFrom: pauses ? time.instant + LeaseFile.maximumSpan : nil)
+        try leases.make(note: note, claimsFrom: pauses ? time.instant + Lease.span : nil)
     }
 
     /// Uses the present file of leases if the attached one was deleted or replaced; for the time between transactions.

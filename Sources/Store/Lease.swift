@@ -31,6 +31,9 @@ package struct Lease: Hashable, Sendable {
         self.followsUnfinishedClaim = followsUnfinishedClaim
     }
 
+    /// The duration of a worker's claim, which is renewed after a third of it.
+    package static let span: Duration = .seconds(30)
+
     /// The owner of a lease that outlives its request.
     static let noOwner = ""
 

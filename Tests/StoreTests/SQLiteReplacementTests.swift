@@ -203,7 +203,7 @@ struct SQLiteReplacementTests {
             for claimant in [store, other] {
                 #expect(try await claimant.claim([second], dueBy: nil, owner: "x", for: .seconds(30)).isEmpty)
             }
-            time.advance(by: LeaseFile.maximumSpan)
+            time.advance(by: Lease.span)
             #expect(try await store.claim([second], dueBy: nil, owner: "w", for: .seconds(30)).count == 1)
             #expect(try await other.claim([second], dueBy: nil, owner: "x", for: .seconds(30)).isEmpty)
             #expect(try await store.grant(second)?.lease?.owner == "w")

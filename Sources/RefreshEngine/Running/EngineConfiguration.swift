@@ -16,8 +16,6 @@ package struct EngineConfiguration: Sendable {
     package var maximumInFlight: Int
     /// The longest time that one request may take; a lease must outlast it.
     package var requestDeadline: Duration
-    /// The duration of a claim, which is renewed after a third of it.
-    package var leaseSpan: Duration
     /// The interval between reads of the due index, and how far ahead each one reads.
     package var scanInterval: Duration
     package var scanAhead: Duration
@@ -28,7 +26,6 @@ package struct EngineConfiguration: Sendable {
         clientSecrets: [String: Secret] = [:],
         maximumInFlight: Int = defaultMaximumInFlight,
         requestDeadline: Duration = .seconds(15),
-        leaseSpan: Duration = .seconds(30),
         scanInterval: Duration = .seconds(2),
         scanAhead: Duration = .seconds(5)
     ) {
@@ -37,7 +34,6 @@ package struct EngineConfiguration: Sendable {
         self.clientSecrets = clientSecrets
         self.maximumInFlight = maximumInFlight
         self.requestDeadline = requestDeadline
-        self.leaseSpan = leaseSpan
         self.scanInterval = scanInterval
         self.scanAhead = scanAhead
     }

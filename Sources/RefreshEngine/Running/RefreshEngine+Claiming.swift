@@ -29,14 +29,13 @@ extension RefreshEngine {
             execute(state.abandon(request))
             return ClaimOutcome(lost: request.ids.count)
         }
-        let span = configuration.leaseSpan
-        let leasesEnd = time.sinceBoot + span
+        let leasesEnd = time.sinceBoot + Lease.span
         do {
             let grants = try await store.claim(
                 request.ids,
                 dueBy: request.dueBy,
                 owner: configuration.workerName,
-                for: span,
+                for: Lease.span,
                 takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
             )
             state.takeoverPause.reached(at: time.sinceBoot)

@@ -9,11 +9,10 @@ extension RefreshEngine {
     package func renewLeases() async {
         let refreshes = state.refreshes
         guard !refreshes.isEmpty else { return }
-        let span = configuration.leaseSpan
-        let leaseEnd = time.sinceBoot + span
+        let leaseEnd = time.sinceBoot + Lease.span
         do {
             let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.claim) })
-            let renewed = try await store.renew(claims, for: span)
+            let renewed = try await store.renew(claims, for: Lease.span)
             for refresh in refreshes where renewed.contains(refresh.grant.id) {
                 refresh.leaseRenewed(until: leaseEnd)
             }
@@ -23,7 +22,7 @@ extension RefreshEngine {
     }
 
     /// The interval at which to call ``renewLeases()``.
-    package var leaseRenewalInterval: Duration { configuration.leaseSpan / 3 }
+    package var leaseRenewalInterval: Duration { Lease.span / 3 }
 
     /// Makes the grants due at once that an outage of the endpoint left in back-off.
     ///

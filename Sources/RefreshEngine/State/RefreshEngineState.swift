@@ -40,11 +40,7 @@ struct RefreshEngineState: Sendable {
         nextScan = instant
         claimBackOff = ClaimBackOff(at: instant)
         // A scan reaches the store in each interval. Within a third of a lease, others have renewed theirs.
-        takeoverPause = TakeoverPause(
-            after: configuration.scanInterval + configuration.leaseSpan / 3,
-            for: configuration.leaseSpan,
-            at: instant
-        )
+        takeoverPause = TakeoverPause(after: configuration.scanInterval + Lease.span / 3, at: instant)
         inFlightLimit = InFlightLimit(maximum: configuration.maximumInFlight)
     }
 

@@ -1,4 +1,5 @@
 import Clocks
+import Store
 
 /// Decides when this worker may claim grants whose earlier claim has ended without a result.
 ///
@@ -6,23 +7,21 @@ import Clocks
 /// They get the duration of a lease to store what they hold, or to renew.
 struct TakeoverPause: Sendable {
     private let silence: Duration
-    private let span: Duration
     private var lastContact: BootInstant
     private var end: BootInstant
 
     /// Creates it for a worker that has just reached the store.
     ///
     /// An outage is a time without contact that is longer than `silence`.
-    init(after silence: Duration, for span: Duration, at instant: BootInstant) {
+    init(after silence: Duration, at instant: BootInstant) {
         self.silence = silence
-        self.span = span
         lastContact = instant
         end = instant
     }
 
     /// The store has responded.
     mutating func reached(at instant: BootInstant) {
-        if isOutage(at: instant) { end = instant + span }
+        if isOutage(at: instant) { end = instant + Lease.span }
         lastContact = instant
     }
 
