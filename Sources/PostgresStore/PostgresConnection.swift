@@ -241,8 +241,7 @@ final class PostgresConnection {
 
     private static let poolerHint = """
          after it had accepted the connection. If a pooler is in front, no connection to the server is left in its \
-        pool: set pool_mode = transaction, or a default_pool_size of at least eight for each worker and four for \
-        commands.
+        pool: \(ServerFacts.poolerAdvice).
         """
 
     enum Readiness {

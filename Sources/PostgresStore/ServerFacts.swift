@@ -35,8 +35,12 @@ package struct ServerFacts: Hashable, Sendable {
     /// The number of connections that a pooler gave when as many were opened as a worker needs; `nil` without a pooler.
     package var pooledConnections: Int?
 
-    /// The most connections that a worker opens to one server.
-    package static let connectionsOfWorker = 8
+    package static let maximumWorkerConnections = 8
+    /// The change to make if a pooler gives fewer connections.
+    package static let poolerAdvice = """
+        set pool_mode = transaction in pgbouncer.ini, or a default_pool_size of at least \(maximumWorkerConnections) for \
+        each worker and four for commands
+        """
 
     package init(
         version: String,
@@ -132,7 +136,7 @@ extension ServerFacts {
     /// Counts the connections that a pooler gives when a worker's are opened at once, and closes them.
     package mutating func countPooledConnections(to address: DatabaseAddress) async {
         guard isPooled else { return }
-        let queues = (1...Self.connectionsOfWorker).map { _ in Self.queue(to: address, timeout: Self.poolTimeout) }
+        let queues = (1...Self.maximumWorkerConnections).map { _ in Self.queue(to: address, timeout: Self.poolTimeout) }
         pooledConnections = await withTaskGroup(of: Bool.self) { group in
             for queue in queues { group.addTask { (try? await queue.run { _, _ in true }) ?? false } }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }

@@ -164,7 +164,7 @@ struct PostgresFaultTests {
             for store in stores { await store.close() }
             var facts = try await ServerFacts.read(try DatabaseAddress(url: url), time: SystemTime())
             await facts.countPooledConnections(to: try DatabaseAddress(url: url))
-            #expect(facts.pooledConnections == ServerFacts.connectionsOfWorker)
+            #expect(facts.pooledConnections == ServerFacts.maximumWorkerConnections)
         }
     }
 
@@ -196,7 +196,7 @@ struct PostgresFaultTests {
                 }
                 return await group.reduce(into: []) { $0.append($1 ?? "") }
             }
-            #expect(messages.allSatisfy { $0.contains("a default_pool_size of at least eight") }, "\(messages)")
+            #expect(messages.allSatisfy { $0.contains("a default_pool_size of at least 8") }, "\(messages)")
             await store.close()
             var facts = try await ServerFacts.read(try DatabaseAddress(url: url), time: SystemTime())
             await facts.countPooledConnections(to: try DatabaseAddress(url: url))

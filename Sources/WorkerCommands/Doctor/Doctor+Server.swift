@@ -148,14 +148,11 @@ extension Doctor {
 
     private static func checkConnectionLimit(_ facts: ServerFacts) -> Diagnosis {
         let subject = "database connections"
-        if let count = facts.pooledConnections, count < ServerFacts.connectionsOfWorker {
+        if let count = facts.pooledConnections, count < ServerFacts.maximumWorkerConnections {
             return .fault(
                 subject,
-                "the pooler gave \(count) of the \(ServerFacts.connectionsOfWorker) that a worker needs",
-                advice: """
-                    set pool_mode = transaction in pgbouncer.ini, or a default_pool_size of at least eight for each worker and \
-                    four for commands
-                    """
+                "the pooler gave \(count) of the \(ServerFacts.maximumWorkerConnections) that a worker needs",
+                advice: ServerFacts.poolerAdvice
             )
         }
         let text = "the server allows \(facts.maximumConnections) in total"
