@@ -52,9 +52,9 @@ extension SQLiteConnection {
     ) throws(StoreError) -> SQLiteConnection {
         let schema = Schema()
         try DatabaseFile.prepare(path)
-        let name = try DatabaseName(path)
+        let nameLock = try DatabaseNameLock(path)
         let connection = try SQLiteConnection(path: path, timeout: timeout)
-        connection.name = name
+        connection.nameLock = nameLock
         guard !connection.isReadOnly else {
             throw StoreError(
                 .readOnly,

@@ -29,9 +29,11 @@ final class SQLiteConnection {
     var synced: LogState?
     /// The number of frames at which the next checkpoint is due.
     var nextCheckpointLength = LogState.checkpointLength
-    /// The lock on the database's name; only the writer, which is closed last, has one.
-    var name: DatabaseName?
-    /// The attached file of leases; only the writer knows more than the identity of the file itself.
+    /// The lock of the writer, which is closed last, or `nil` for other connections.
+    var nameLock: DatabaseNameLock?
+    /// The attached file of leases.
+    ///
+    /// Only the writer knows more than the identity of the file itself.
     var attached: (leases: LeaseFile, identity: LeaseFile.Identity)?
     /// The last known state of the files that this connection writes to; only the writer has one.
     var fileMonitor: DatabaseFileMonitor?

@@ -3,13 +3,13 @@ private import Glibc
 import Store
 private import Synchronization
 
-/// The one name under which a database file may be used, as a lock on the file itself.
+/// Holds a lock on a database file that excludes processes which use the file under another name.
 ///
 /// SQLite finds the log and its index by the name. A process that uses the same file under another name, such as a hard
 /// link or the file alone mounted into a container, has a log of its own. Neither process sees the commits and leases
 /// of the other. So each process holds a read lock on a byte far behind the file's end, whose place stands for its
 /// name, and looks for locks on other bytes.
-final class DatabaseName: Sendable {
+final class DatabaseNameLock: Sendable {
     /// The descriptors of this process.
     ///
     /// Closing one drops SQLite's own locks on the file, so all stores of a file share it
@@ -23,7 +23,7 @@ final class DatabaseName: Sendable {
 
     private let file: DatabaseFile.Identity
 
-    /// Throws if the file has, or may have, several names.
+    /// Throws if the file has several names, or is used under another one.
     init(_ path: String) throws(StoreError) {
         let path = DatabaseFile.resolved(path)
         guard try DatabaseFile.links(of: path) == 1 else {
@@ -93,7 +93,9 @@ final class DatabaseName: Sendable {
         return firstByte + Int64(hash % UInt64(bytes))
     }
 
-    /// Sets or asks for a lock; returns the kind that is in the way, or `F_UNLCK`.
+    /// Sets or asks for a lock.
+    ///
+    /// Returns the kind that is in the way, or `F_UNLCK`.
     private static func lock(_ kind: Int32, _ start: Int64, _ length: Int64, _ call: Int32, _ descriptor: Int32)
         -> Int32
     {
