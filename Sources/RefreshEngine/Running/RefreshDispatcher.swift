@@ -94,9 +94,8 @@ struct RefreshDispatcher: Sendable {
                 receive(
                     PendingResult(refresh) { () throws(SealError) in
                         try report(
-                            reply,
-                            sent: token,
-                            secrets: secrets,
+                            ParsedRefreshResponse.reading(reply, sent: secrets),
+                            to: token,
                             with: fingerprint,
                             for: attempt,
                             at: receivedAt,
@@ -117,16 +116,14 @@ struct RefreshDispatcher: Sendable {
     }
 
     private func report(
-        _ reply: RawRefreshResponse,
-        sent: Secret,
-        secrets: [Secret],
+        _ answer: ParsedRefreshResponse,
+        to sent: Secret,
         with clientSecret: ClientSecretFingerprint,
         for attempt: RefreshAttempt,
         at receivedAt: Timestamp,
         latency: Duration
     ) throws(SealError) -> Report {
-        let answer = ParsedRefreshResponse.reading(reply, sent: secrets)
-        return Report(
+        Report(
             result: RefreshResult(
                 attempt: attempt,
                 answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt),
