@@ -23,7 +23,7 @@ package struct RefreshRules: Sendable {
     /// The time for which a server may go on working on a request that the worker does not wait for any more.
     ///
     /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
-    package static let longestUnansweredWork: Duration = .seconds(30)
+    package static let maximumUnansweredWork: Duration = .seconds(30)
 
     let backOff = BackOff()
     /// The highest number of requests per second of one client.
@@ -56,7 +56,7 @@ package struct RefreshRules: Sendable {
         decision.endsOutage = effect.endsOutage
         if case .revocation = context.result.answer { decision.endsAccount = true }
         if isCurrent, holdsLease, let lease, context.result.answer.isOutcomeUnknown {
-            decision.grant?.leaveAlone(under: lease, for: Self.longestUnansweredWork, at: context.now, context.instant)
+            decision.grant?.leaveAlone(under: lease, for: Self.maximumUnansweredWork, at: context.now, context.instant)
         }
         if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
             decision.grant?.recordRotation(by: context.result.attempt.claim)

@@ -48,7 +48,7 @@ package enum RenewalDecision: Hashable, Sendable {
     ///
     /// After a request with an unknown outcome it lasts as long as the lease.
     private static func pause(of grant: Grant) -> Duration {
-        if grant.lease?.isOfEndedRequest ?? false { return RefreshRules.longestUnansweredWork }
+        if grant.lease?.isOfEndedRequest ?? false { return RefreshRules.maximumUnansweredWork }
         let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
         return excess > 0 ? max(BackOff().cap(failures: excess + 1), pause) : pause
     }

@@ -86,7 +86,7 @@ struct FenceTests {
         var fixture = RulesFixture()
         let timeout = RefreshVerdict.noAnswer(code: "timeout", outcomeUnknown: isUnknown)
         #expect(fixture.refuse(timeout, on: &grant).outcome == .retrying)
-        let span = RefreshRules.longestUnansweredWork
+        let span = RefreshRules.maximumUnansweredWork
         #expect(grant.lease?.until == (isUnknown ? fixture.instant + span : nil))
         #expect(try #require(grant.dueAt) >= fixture.now + (isUnknown ? span : .seconds(1)))
         #expect(try #require(grant.dueAt) <= fixture.now + (isUnknown ? span : .seconds(10)))
