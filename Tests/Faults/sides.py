@@ -66,7 +66,8 @@ def second_name(one, kind):
         second.touch()
         mounted = subprocess.run(["mount", "--bind", first, second], capture_output=True, text=True)
         if mounted.returncode != 0:
-            return one.note(f"no file can be mounted here: {mounted.stderr.strip()}")
+            one.note(f"no file can be mounted here: {mounted.stderr.strip()}")
+            return
     try:
         one.database = second
         worker = one.start()
@@ -77,7 +78,6 @@ def second_name(one, kind):
             subprocess.run(["umount", second], check=True)
         second.unlink()
         one.workers.remove(worker)
-    return None
 
 
 def lose_leases(one, kind):
