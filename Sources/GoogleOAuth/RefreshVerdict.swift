@@ -28,7 +28,7 @@ package enum RefreshVerdict: Sendable {
     case endpointFault(code: String)
     /// No answer came, for a temporary reason.
     ///
-    /// `outcomeUnknown` is `true` if the request may have been processed, or may still be.
+    /// `outcomeUnknown` is `true` if the request might have been processed, or might still be.
     case noAnswer(code: String, outcomeUnknown: Bool = true)
     /// The worker did not send the request.
     case notSent(code: String)
@@ -37,7 +37,7 @@ package enum RefreshVerdict: Sendable {
     /// An answer with an unknown meaning.
     case unknown(code: String)
 
-    /// `true` if the server may have processed the request, or may still be working on it.
+    /// `true` if the server might have processed the request, or might still be working on it.
     package var isOutcomeUnknown: Bool {
         switch self {
         case .noAnswer(_, let outcomeUnknown): outcomeUnknown

@@ -2,9 +2,10 @@
 struct ForwardedHeader {
     private var rest: Substring.UTF8View
 
-    /// Returns the node that each proxy saw (`for=`), empty where a proxy names none; `nil` if the header is malformed.
+    /// Returns the node that each proxy saw (`for=`), empty where a proxy names none.
     ///
-    /// Quotes are read from the first byte on, because a quoted text might contain what a client sent, such as a host.
+    /// Returns `nil` if the header is malformed. Quotes are read from the first byte on, because a quoted text might
+    /// contain what a client sent, such as a host.
     static func nodes(of header: String) -> [String]? {
         var reader = ForwardedHeader(rest: Substring(header).utf8)
         var nodes: [String] = []
@@ -33,7 +34,9 @@ struct ForwardedHeader {
         return node ?? ""
     }
 
-    /// Reads quoted or plain text; some proxies write an IPv6 address without the quotes that it needs.
+    /// Reads quoted or plain text.
+    ///
+    /// Some proxies write an IPv6 address without the quotes that it needs.
     private mutating func value() -> String? {
         guard skip("\"") else { return word(until: ";, \t\"") }
         var value = word(until: "\\\"")

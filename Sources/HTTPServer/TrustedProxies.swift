@@ -76,9 +76,9 @@ package struct TrustedProxies: Sendable {
         return forwardedFor.isEmpty || contains(clients.0) || clients.0 == clients.1 ? clients.1 : peer
     }
 
-    /// Returns the last entry that is not a trusted proxy; the entries before it can be forged.
+    /// Returns the last entry that is not a trusted proxy.
     ///
-    /// An unreadable entry ends the search at the proxy that wrote it.
+    /// The entries before it can be forged. An unreadable entry ends the search at the proxy that wrote it.
     private func client(behind peer: NetworkAddress, latestFirst entries: some Sequence<Substring>) -> NetworkAddress {
         var client = peer
         for entry in entries.prefix(Self.maximumHops) {

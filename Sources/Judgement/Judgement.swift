@@ -7,7 +7,7 @@ import Store
 package struct Judgement: Equatable, Sendable {
     /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
     fileprivate static let tolerableLateness: Duration = .seconds(60)
-    /// The same limit between two passes of `--run-once`, which cron may start every few minutes.
+    /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
     fileprivate static let tolerablePassInterval: Duration = .seconds(600)
     /// The free space below which a person should free some.
     package static let nearlyFull: Int64 = 256 << 20
@@ -233,8 +233,8 @@ package struct Judgement: Equatable, Sendable {
 }
 
 extension Observations {
-    /// `true` if the stored state shows that the cause is over: the process that raised the alarm may not know, or may
-    /// have ended.
+    /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
+    /// might have ended.
     package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
         // The last grant of this client id has ended, or has moved to another one.
         if !alarm.client.isEmpty, clientsInUse?.contains(alarm.client) == false { return true }

@@ -11,7 +11,7 @@ package enum LastPass {
 
     /// Records that a pass begins.
     ///
-    /// Another pass may record its own at the same time; it makes no difference which of them is kept.
+    /// Another pass can record its own at the same time. It makes no difference which of them is kept.
     package static func record(in store: any GrantStore, at now: Timestamp) async throws {
         _ = try await store.replaceNote(note, try await store.note(note), with: "\(now.milliseconds)")
     }

@@ -55,7 +55,7 @@ package struct Observations: Equatable, Sendable {
     package var grants: GrantStatistics
     /// The client ids that are configured, have a health, or have expired grants.
     package var clients: [Client] = []
-    /// The client ids with grants that are refreshed; `nil` if they were not looked up.
+    /// The client ids with grants that are refreshed, or `nil` if they were not looked up.
     package var clientsInUse: Set<String>?
     /// The live workers; `nil` if they were not looked up.
     package var workers: [WorkerReport]?

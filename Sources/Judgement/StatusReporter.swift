@@ -4,7 +4,9 @@ package import Store
 package struct StatusReporter: Sendable {
     /// Returns the output of `refresh-worker status --json`.
     package let json: @Sendable (any AccountStore, ProcessObservations) async throws -> String
-    /// Returns what the database says for the judgement; it reads no whole table.
+    /// Returns what the database says for the judgement.
+    ///
+    /// It reads no whole table.
     package let observe: @Sendable (any AccountStore) async throws -> Observations
 
     package init(

@@ -26,7 +26,9 @@ final class PostgresConnection {
     /// identify itself.
     var identity: ServerIdentity?
 
-    /// `true` once the server has answered a statement; before that a pooler may have accepted the connection alone.
+    /// `true` once the server has answered a statement.
+    ///
+    /// Until then a pooler might have accepted the connection alone.
     private var hasAnswered = false
 
     /// Takes ownership of a connection that was just established.

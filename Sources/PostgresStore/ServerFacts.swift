@@ -32,7 +32,7 @@ package struct ServerFacts: Hashable, Sendable {
     /// that.
     package var isDurable: Bool
     package var maximumConnections: Int
-    /// The number of connections that a pooler gave when as many were opened as a worker needs; `nil` without a pooler.
+    /// The number of connections that a pooler gave when as many were opened as a worker needs, or `nil` without one.
     package var pooledConnections: Int?
 
     package static let maximumWorkerConnections = 8

@@ -27,7 +27,7 @@ struct LeaseFile: Sendable {
         /// `nil` before the first commit.
         var log: DatabaseFile.Identity?
 
-        /// `true` if these are the files of `opened`, which may have gained a log since.
+        /// `true` if these are the files of `opened`, which can have gained a log since.
         func continues(_ opened: Identity) -> Bool {
             file == opened.file && index == opened.index && (opened.log == nil || log == opened.log)
         }
@@ -77,10 +77,11 @@ struct LeaseFile: Sendable {
         for path in former { DatabaseFile.remove(path) }
     }
 
-    /// Makes a new file in place of the one that may be there; only for a caller that excludes all other writers.
+    /// Makes a new file in place of the one that might be there.
     ///
-    /// It gets its name when it is complete, because a process that follows it uses it at once. The number of its note
-    /// was never used: the processes that used another file take it for that of a new checkpoint.
+    /// The caller must exclude all other writers. The file gets its name when it is complete, because a process that
+    /// follows it uses it at once. The number of its note was never used: the processes that used another file take it
+    /// for that of a new checkpoint.
     func make(note: DatabaseFileMonitor.Note, claimsFrom: BootInstant?) throws(StoreError) {
         let temporary = path + ".new"
         DatabaseFile.remove(temporary)

@@ -121,9 +121,8 @@ extension SQLiteConnection {
 
     /// Attaches the file of leases to the writer and its checkpointer.
     ///
-    /// Makes a new one if there is none, or only the one that is to be replaced.
-    ///
-    /// The lock on the database excludes every other process that makes or uses one.
+    /// Makes a new one if there is none, or only the one that is to be replaced. The lock on the database excludes
+    /// every other process that makes or uses one.
     private func openLeases(
         _ leases: LeaseFile,
         replacing former: DatabaseFile.Identity? = nil,
@@ -164,15 +163,15 @@ extension SQLiteConnection {
             modifiedAt: facts.modifiedAt,
             digest: comparableDigest(of: facts)
         )
-        // A worker that uses the database may have claims in a file that was deleted.
+        // A worker that uses the database can have claims in a file that was deleted.
         let workers = try Schema().liveWorkers(of: self, at: time)
         let pauses = pausing || !workers.isEmpty
         try leases.make(note: note, claimsFrom: pauses ? time.instant + Lease.span : nil)
     }
 
-    /// Uses the present file of leases if the attached one was deleted or replaced; for the time between transactions.
+    /// Uses the present file of leases if the attached one was deleted or replaced.
     ///
-    /// `time` is needed by the writer.
+    /// It must not be called within a transaction. The writer needs `time`.
     func followLeases(at time: (() -> LeaseTime)? = nil) throws(StoreError) {
         guard let (leases, opened) = attached else { return }
         guard checkpointer != nil, let time else {
@@ -198,7 +197,9 @@ extension SQLiteConnection {
         try replaceLeases(opened.file, at: time())
     }
 
-    /// Makes a new file of leases if the attached one is damaged; returns the error to report.
+    /// Makes a new file of leases if the attached one is damaged.
+    ///
+    /// Returns the error to report.
     func healLeases(after error: StoreError, at time: () -> LeaseTime) -> StoreError {
         guard error.code == .corrupt, checkpointer != nil, let (leases, opened) = attached,
             SQLiteStore.isDamaged(leases.path)

@@ -26,8 +26,9 @@ extension SQLiteStore {
     /// The copy is a snapshot of one moment. It is written under a temporary name next to `destination`, checked, made
     /// durable, and only then gets its name; an existing file is never replaced. The log grows during the copy.
     ///
-    /// Leases and workers are not part of it: no process uses the copy. To restore it: stop every process that has the database open, copy the backup over
-    /// the database file, remove the files of the same name that end in `-wal` and `-shm`, start again.
+    /// Leases and workers are not part of it: no process uses the copy. To restore it: stop every process that has the
+    /// database open, copy the backup over the database file, remove the files of the same name that end in `-wal` and
+    /// `-shm`, start again.
     package func backup(
         to destination: String,
         progress: @escaping @Sendable (BackupProgress) -> Void = { _ in }

@@ -40,7 +40,7 @@ package protocol GrantStore: Sendable {
     /// another worker.
     ///
     /// Returns the leased grants, without those that another worker holds or has finished. Unless `takesOver`, it also
-    /// leaves out those whose lease has ended without a result or a release: their worker may still hold an answer.
+    /// leaves out those whose lease has ended without a result or a release: their worker can still hold an answer.
     func claim(
         _ ids: [GrantID],
         dueBy: Timestamp?,
@@ -49,7 +49,7 @@ package protocol GrantStore: Sendable {
         takesOver: Bool
     ) async throws -> [Grant]
 
-    /// Extends leases that are still held under the same claim, also those that have ended; returns their ids.
+    /// Extends leases that are still held under the same claim, also those that have ended. Returns their ids.
     func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID>
 
     /// Releases leases without a call to Google.
@@ -120,7 +120,7 @@ package protocol GrantStore: Sendable {
     /// Stores a reading of both clocks.
     func record(_ reading: ClockReading) async throws
 
-    /// Counts the grants, to find out if something else has removed some; `nil` if that is not known.
+    /// Counts the grants, to find out if something else has removed some. Returns `nil` if that is not known.
     ///
     /// PostgreSQL reads a table for it: a second for ten million grants.
     func grantTally() async throws -> GrantTally?

@@ -19,7 +19,7 @@ package struct User: Hashable, Sendable {
     /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this
     /// time.
     package internal(set) var deletedUntil: Timestamp?
-    /// The latest expiry of the backend's tokens that were accepted for the user; `nil` if the shortest tombstone
+    /// The latest expiry of the backend's tokens that were accepted for the user, or `nil` if the shortest tombstone
     /// outlives them all.
     package internal(set) var tokensUntil: Timestamp?
 

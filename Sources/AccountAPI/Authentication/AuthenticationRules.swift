@@ -35,7 +35,7 @@ enum AuthenticationRules {
         return completed == former ? .stored(former) : .completed(completed)
     }
 
-    /// Adds what the backend's token says: it may contain more than the one that the user was created from.
+    /// Adds what the backend's token says: it can contain more than the one that the user was created from.
     private static func complete(_ user: User, by claims: AccessClaims, at now: Timestamp) -> User {
         var user = user
         user.accept(tokenUntil: claims.expiresAt, at: now)

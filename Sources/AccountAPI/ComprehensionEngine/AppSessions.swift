@@ -125,7 +125,7 @@ struct AppSessions: Sendable {
     /// Handles a request that does not need a write, so that it never waits for the store's writer.
     ///
     /// Most repetitions, and tokens of ended families, do not need one. Returns `nil` for a token that does. The user
-    /// is that of the session: an import may have joined the user that the token names with another one.
+    /// is that of the session: an import might have joined the user that the token names with another one.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
         let stored = try await dependencies.store.session(claims.sessionID)
         let mayBegin = stored == nil && claims.mayBegin(at: now, dependencies.sessionSettings)

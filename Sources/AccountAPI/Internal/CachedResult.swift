@@ -18,7 +18,9 @@ package actor CachedResult<Value: Sendable> {
         self.compute = compute
     }
 
-    /// Returns the result of the last two seconds, or a new one; simultaneous callers share it.
+    /// Returns the result of the last two seconds, or a new one.
+    ///
+    /// Simultaneous callers share it.
     package func value() async throws -> Value {
         try await currentTask().value
     }

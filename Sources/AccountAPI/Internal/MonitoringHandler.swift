@@ -194,7 +194,7 @@ package struct MonitoringHandler: Sendable {
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
-    /// Returns the last observations without waiting; `nil` if there are none of the last ten minutes.
+    /// Returns the last observations without waiting, or `nil` if there are none of the last ten minutes.
     func latestObservations() async -> Observations? {
         await lastObservations.latestValue()
     }
@@ -202,7 +202,7 @@ package struct MonitoringHandler: Sendable {
     /// Judges the process as it is now, and the database as it was observed last.
     ///
     /// It judges the process alone if the database cannot be used, or was not observed for long. If the process has no
-    /// concern then, it returns `nil`, because nobody knows if all is well.
+    /// concern then, it returns `nil`, because it is unknown if all is well.
     func judgement(of process: ProcessObservations, _ observed: Observations?) -> Judgement? {
         let now = time.now
         if let observed, database.problem == nil, now - observed.at <= Self.maximumAge {

@@ -98,7 +98,7 @@ package struct ClientHealth: Hashable, Sendable {
         unconfirmedEnds = kept + [UnconfirmedEnd(grant: grant, at: now)]
     }
 
-    /// The remaining time in which a wave can still undo the end of a grant; `nil` if none can.
+    /// The remaining time in which a wave can still undo the end of a grant, or `nil` if none can.
     package func recallTimeLeft(of grant: GrantID, at now: Timestamp) -> Duration? {
         guard let end = unconfirmedEnds.last(where: { $0.grant == grant }), end.at <= now else { return nil }
         let left = end.at + Self.recallSpan - now

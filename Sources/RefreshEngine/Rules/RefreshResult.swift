@@ -39,7 +39,7 @@ package struct RefreshResult: Sendable {
             }
         }
 
-        /// `true` if the server may have processed the request, or may still be working on it.
+        /// `true` if the server might have processed the request, or might still be working on it.
         var isOutcomeUnknown: Bool {
             guard case .failed(let verdict, _) = self else { return false }
             return verdict.isOutcomeUnknown

@@ -22,7 +22,7 @@ extension RefreshRules {
         let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
         let first = isInDoubt ? min(grant.suspectedSince ?? now, now) : now
 
-        // Another worker may hold the answer that spent the token, and not reach the database for a while.
+        // Another worker can hold the answer that spent the token, and not reach the database for a while.
         let isAnswerElsewhere = grant.answerLostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
 
         // Only first refusals count: the retry of a grant in doubt must not prolong the wave that it waits for.

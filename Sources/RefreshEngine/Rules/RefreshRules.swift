@@ -20,7 +20,7 @@ package struct RefreshRules: Sendable {
     /// The time during which a revocation is retried; after it the tokens are deleted anyway.
     package static let longestRevocation: Duration = .seconds(86_400)
 
-    /// The time for which a server may go on working on a request that the worker does not wait for any more.
+    /// The time for which a server might go on working on a request that the worker does not wait for any more.
     ///
     /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
     package static let maximumUnansweredWork: Duration = .seconds(30)

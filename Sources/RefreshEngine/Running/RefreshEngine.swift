@@ -31,7 +31,7 @@ package actor RefreshEngine {
     private nonisolated let fatalStoreErrorContinuation: AsyncStream<StoreError>.Continuation
     /// The task that makes grants due which an outage left in back-off; `nil` before the first outage has ended.
     var outageRetries: Task<Void, Never>?
-    /// The task that makes a healthy grant due because another one is refused; `nil` before the first.
+    /// The task that makes a healthy grant due because another one is refused, or `nil` before the first.
     var witnessSearch: Task<Void, Never>?
 
     /// Stores the results of refreshes.

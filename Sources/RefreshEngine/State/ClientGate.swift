@@ -28,7 +28,7 @@ struct ClientGate: Sendable {
     /// `true` if the breaker is closed and the endpoint's last answer was not a failure, as far as this worker knows.
     var isBreakerIdle: Bool { !health.breaker.isOpen && !health.breaker.hasEndpointFailures }
 
-    /// Returns `true`, once a minute, if a healthy grant may be refreshed early.
+    /// Returns `true`, once a minute, if a healthy grant can be refreshed early.
     mutating func mayAskWitness(at instant: BootInstant) -> Bool {
         guard witnessAskedAt.map({ instant - $0 >= .seconds(60) }) ?? true else { return false }
         witnessAskedAt = instant

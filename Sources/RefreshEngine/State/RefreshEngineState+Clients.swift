@@ -46,8 +46,9 @@ extension RefreshEngineState {
         if daemonBeganAt != nil { gates[client]?.firstAnswers = FirstAnswers() }
     }
 
-    /// `true` if the grant must wait because all first grants of its client were refused; a token that came after the
-    /// start cannot be one of a copied database.
+    /// `true` if the grant must wait because all first grants of its client were refused.
+    ///
+    /// A token that came after the start cannot be one of a copied database.
     func isHeld(_ grant: Grant, at instant: BootInstant) -> Bool {
         guard gates[grant.clientID]?.firstAnswers?.wait(at: instant) != nil, let daemonBeganAt else { return false }
         return grant.isProven && grant.lastSuccessAt.map { $0 < daemonBeganAt } ?? true

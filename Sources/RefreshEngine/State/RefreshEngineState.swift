@@ -22,7 +22,7 @@ struct RefreshEngineState: Sendable {
     var rounds: UInt64 = 0
     var claimBackOff: ClaimBackOff
     var takeoverPause: TakeoverPause
-    /// The time at which the daemon began to refresh; `nil` for a command.
+    /// The time at which the daemon began to refresh, or `nil` for a command.
     var daemonBeganAt: Timestamp?
     /// The client ids that have grants to refresh, as of the last scan; `nil` before the first one.
     var clientsInUse: Set<String>?

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// Decides when this worker may claim grants whose earlier claim has ended without a result.
+/// Decides when this worker can claim grants whose earlier claim has ended without a result.
 ///
 /// After an outage of the store the other workers can still hold answers in memory, but could not renew their leases.
 /// They get the duration of a lease to store what they hold, or to renew.

@@ -64,7 +64,7 @@ package struct TokenProvider: Sendable {
         }
     }
 
-    /// Returns the remaining time in which a wave can still undo the end of a user's grant; `nil` if none can.
+    /// Returns the remaining time in which a wave can still undo the end of a user's grant, or `nil` if none can.
     ///
     /// Only the first `invalid_grant` of a grant is undone, and only if no user, operator or event ended the grant too.
     package func recallTimeLeft(ofUser userID: String) async throws -> Duration? {

@@ -9,8 +9,7 @@ extension Doctor {
     /// worker is running.
     private static let ownChecks: [Condition] = [
         .noWorker, .keyRingUnreadable, .keysMissing, .rotationUnfinished, .resultsSpilled, .diskNearlyFull,
-        .sqliteLogResetBug,
-        .databaseUnusable,
+        .sqliteLogResetBug, .databaseUnusable,
     ]
 
     /// Judges the stored state, as `status` does.

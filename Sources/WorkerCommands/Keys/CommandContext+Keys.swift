@@ -44,7 +44,7 @@ extension CommandContext {
             guard let store = try await openStoreIfThere(for: .reading) else { return }
             keysInUse = try await Self.using(store) { try await store.keysInUse() }
         } catch {
-            // A ring may be made before the server of the database is up. The worker checks it at its start.
+            // A ring can be made before the server of the database is up. The worker checks it at its start.
             diagnostics.warning(
                 "the database cannot be read, so it is unknown if its tokens are sealed with another key ring",
                 ["database": "\(configuration.database)", "error": "\(CommandFailure(error).message)"]

@@ -40,7 +40,7 @@ struct ImportedUserWriter: Sendable {
         }
         guard writes else { return joined.map { .joined($0.id) } ?? outcome }
         if var joined {
-            // No two users may have the account, even for a moment.
+            // No two users can have the account, even for a moment.
             joined.googleUserID = nil
             try transaction.update(joined)
         }

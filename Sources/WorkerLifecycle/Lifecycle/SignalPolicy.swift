@@ -33,7 +33,9 @@ package struct SignalPolicy: Sendable {
 
     private var isStopping = false
 
-    /// Handles a signal that arrived `count` times; returns `nil` for a reload after a request to stop.
+    /// Handles a signal that arrived `count` times.
+    ///
+    /// Returns `nil` for a reload after a request to stop.
     mutating func receive(_ signal: Signal, count: Int = 1) -> Action? {
         guard signal != .hangUp else { return isStopping ? nil : .deliver(signal) }
         if isStopping || count > 1 { return .exit(status: signal.exitStatus) }

@@ -322,7 +322,7 @@ struct TokenEndpointTests {
 
         let fixture = try await provenFixture()
         #expect(await fixture.postForm().error == "503 temporarily_unavailable")
-        // The user disconnects in the meantime.
+        // The user disconnects within these ten minutes.
         let now = fixture.time.now
         try await fixture.change { $0.disconnectByRequest(revokes: false, at: now) }
         #expect(await fixture.postForm().error == "400 invalid_grant")

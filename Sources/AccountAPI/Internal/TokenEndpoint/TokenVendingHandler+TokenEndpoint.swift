@@ -38,7 +38,7 @@ extension TokenVendingHandler {
         }
     }
 
-    /// Returns the error for now, instead of the end of a grant that the worker itself may still undo.
+    /// Returns the error for now, instead of the end of a grant that the worker itself can still undo.
     ///
     /// Libraries delete the connection after `invalid_grant`, so it must be final.
     private func orDoubt(_ error: VendingError, about userID: String) async throws -> VendingError {
