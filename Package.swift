@@ -43,56 +43,59 @@ let package = Package(
             ]
         ),
 
-        .target(name: "Clocks", swiftSettings: atTheEdge),
-        .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
-        .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
-        .target(name: "Secrets", dependencies: ["CCrypto", "Clocks", "JSON"], swiftSettings: atTheEdge),
+        .target(
+            name: "Base",
+            dependencies: [],
+            swiftSettings: atTheEdge
+        ),
+        .target(name: "Scheduler", dependencies: ["Base"], swiftSettings: common),
+        .target(name: "Secrets", dependencies: ["Base", "CCrypto"], swiftSettings: atTheEdge),
         .target(name: "HTTP2", dependencies: ["CNGHTTP2", "Secrets"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "HTTP2", "Secrets"], swiftSettings: atTheEdge),
-        .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
-        .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
+        .target(name: "HTTPClient", dependencies: ["Base", "CCurl", "HTTP2", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "GoogleOAuth", dependencies: ["Base", "HTTPClient", "Secrets"], swiftSettings: common),
+        .target(name: "Store", dependencies: ["Base", "Secrets"], swiftSettings: common),
         .target(
             name: "SQLiteStore",
-            dependencies: ["CSQLite", "Clocks", "Secrets", "Store"],
+            dependencies: ["Base", "CSQLite", "Secrets", "Store"],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "PostgresStore",
-            dependencies: ["CPostgres", "Clocks", "Secrets", "Store"],
+            dependencies: ["Base", "CPostgres", "Secrets", "Store"],
             swiftSettings: atTheEdge
         ),
-        .target(name: "Observability", dependencies: ["Clocks", "JSON"], swiftSettings: atTheEdge),
+        .target(name: "Observability", dependencies: ["Base"], swiftSettings: atTheEdge),
         .target(
             name: "HTTPServer",
-            dependencies: ["CGnuTLS", "CMicroHTTPD", "Clocks", "Secrets"],
+            dependencies: ["Base", "CGnuTLS", "CMicroHTTPD", "Secrets"],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "RefreshEngine",
-            dependencies: ["Clocks", "GoogleOAuth", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
+            dependencies: ["Base", "GoogleOAuth", "Observability", "Scheduler", "Secrets", "Store"],
             swiftSettings: common
         ),
         .target(
             name: "Judgement",
-            dependencies: ["Clocks", "JSON", "Observability", "Secrets", "Store"],
+            dependencies: ["Base", "Observability", "Secrets", "Store"],
             swiftSettings: common
         ),
         .target(
             name: "StatusPage",
-            dependencies: ["Clocks", "Judgement", "Observability", "Secrets", "Store"],
+            dependencies: ["Base", "Judgement", "Observability", "Secrets", "Store"],
             // A link to docs/runbook.md.
             resources: [.embedInCode("runbook.md")],
             swiftSettings: common
         ),
         .target(
             name: "Notices",
-            dependencies: ["Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
+            dependencies: ["Base", "HTTPClient", "Observability", "Scheduler", "Secrets", "Store"],
             swiftSettings: common
         ),
         .target(
             name: "AccountAPI",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Judgement", "Observability", "RefreshEngine", "Secrets",
+                "Base", "GoogleOAuth", "HTTPServer", "Judgement", "Observability", "RefreshEngine", "Secrets",
                 "StatusPage", "Store",
             ],
             swiftSettings: common
@@ -102,7 +105,7 @@ let package = Package(
         .target(
             name: "WorkerConfiguration",
             dependencies: [
-                "AccountAPI", "CCommit", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "AccountAPI", "Base", "CCommit", "GoogleOAuth", "HTTPClient", "HTTPServer", "Observability",
                 "PostgresStore", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
@@ -110,63 +113,65 @@ let package = Package(
         .target(
             name: "WorkerLifecycle",
             dependencies: [
-                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON",
-                "Judgement", "Notices", "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Secrets",
-                "Store", "WorkerConfiguration",
+                "AccountAPI", "Base", "CProcess", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Notices",
+                "Observability", "PostgresStore", "RefreshEngine", "Secrets", "SQLiteStore", "Store",
+                "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Judgement",
-                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
-                "WorkerConfiguration", "WorkerLifecycle",
+                "AccountAPI", "Base", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Observability",
+                "PostgresStore", "RefreshEngine", "Scheduler", "Secrets", "SQLiteStore", "Store", "WorkerConfiguration",
+                "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "AWSImport",
             dependencies: [
-                "Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store", "WorkerCommands",
+                "Base", "HTTPClient", "Observability", "Scheduler", "Secrets", "Store", "WorkerCommands",
                 "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),
         .executableTarget(
             name: "RefreshWorker",
-            dependencies: ["AWSImport", "JSON", "Store", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
+            dependencies: ["AWSImport", "Base", "Store", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
             swiftSettings: common
         ),
         .executableTarget(
             name: "GoogleSandbox",
-            dependencies: ["Clocks", "HTTPServer", "JSON", "Secrets"],
+            dependencies: ["Base", "HTTPServer", "Secrets"],
             swiftSettings: atTheEdge
         ),
 
         .executableTarget(
             name: "BenchmarkSeed",
-            dependencies: [
-                "Clocks", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
-            ],
+            dependencies: ["Base", "PostgresStore", "RefreshEngine", "Scheduler", "Secrets", "SQLiteStore", "Store"],
             path: "Benchmarks/Seed",
             swiftSettings: common
         ),
 
         .target(
             name: "TestSupport",
-            dependencies: ["Clocks", "GoogleOAuth", "Secrets"],
+            dependencies: ["Base", "GoogleOAuth", "Secrets"],
             path: "Tests/TestSupport",
             swiftSettings: common
         ),
-        .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
-        .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(
-            name: "StatusPageTests",
-            dependencies: ["Clocks", "Judgement", "Observability", "Secrets", "StatusPage", "Store"],
+            name: "BaseTests",
+            dependencies: ["Base"],
             swiftSettings: common
         ),
-        .testTarget(name: "SecretsTests", dependencies: ["Clocks", "JSON", "Secrets"], swiftSettings: common),
+        .testTarget(name: "SchedulerTests", dependencies: ["Base", "Scheduler"], swiftSettings: common),
+        .testTarget(
+            name: "StatusPageTests",
+            dependencies: ["Base", "Judgement", "Observability", "Secrets", "StatusPage", "Store"],
+            swiftSettings: common
+        ),
+        .testTarget(name: "SecretsTests", dependencies: ["Base", "Secrets"], swiftSettings: common),
         .target(
             name: "TLSListener",
             path: "Tests/TLSListener",
@@ -174,82 +179,78 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["Clocks", "HTTPClient", "Secrets", "TLSListener", "TestSupport"],
+            dependencies: ["Base", "HTTPClient", "Secrets", "TestSupport", "TLSListener"],
             swiftSettings: common
         ),
         .testTarget(
             name: "GoogleOAuthTests",
-            dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Secrets", "TestSupport"],
+            dependencies: ["Base", "GoogleOAuth", "HTTPClient", "Secrets", "TestSupport"],
             swiftSettings: common
         ),
         .target(name: "FaultyDisk", dependencies: ["CSQLite"], path: "Tests/FaultyDisk"),
         .testTarget(
             name: "StoreTests",
-            dependencies: ["Clocks", "FaultyDisk", "PostgresStore", "SQLiteStore", "Secrets", "Store", "TestSupport"],
+            dependencies: ["Base", "FaultyDisk", "PostgresStore", "Secrets", "SQLiteStore", "Store", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "JudgementTests",
-            dependencies: ["Clocks", "JSON", "Judgement", "Observability", "Secrets", "Store"],
+            dependencies: ["Base", "Judgement", "Observability", "Secrets", "Store"],
             swiftSettings: common
         ),
         .testTarget(
             name: "ObservabilityTests",
-            dependencies: ["Clocks", "JSON", "Observability", "TestSupport"],
+            dependencies: ["Base", "Observability", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "HTTPServerTests",
-            dependencies: ["Clocks", "HTTPClient", "HTTPServer", "Secrets", "TestSupport"],
+            dependencies: ["Base", "HTTPClient", "HTTPServer", "Secrets", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "GoogleSandboxTests",
-            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer", "JSON", "Secrets", "TestSupport"],
+            dependencies: ["Base", "GoogleSandbox", "HTTPServer", "Secrets", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
-                "Clocks", "GoogleOAuth", "JSON", "Observability", "RefreshEngine", "Scheduler", "Secrets", "Store",
-                "TestSupport",
+                "Base", "GoogleOAuth", "Observability", "RefreshEngine", "Scheduler", "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Judgement", "Observability",
-                "RefreshEngine", "Secrets", "StatusPage", "Store", "TestSupport",
+                "AccountAPI", "Base", "GoogleOAuth", "HTTPServer", "Judgement", "Observability", "RefreshEngine",
+                "Secrets", "StatusPage", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "NoticesTests",
-            dependencies: [
-                "Clocks", "HTTPClient", "JSON", "Notices", "Observability", "Secrets", "Store", "TestSupport",
-            ],
+            dependencies: ["Base", "HTTPClient", "Notices", "Observability", "Secrets", "Store", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "AccountClientTests",
-            dependencies: ["AccountClient", "Clocks", "Store", "TestSupport"],
+            dependencies: ["AccountClient", "Base", "Store", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AWSImport", "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON",
-                "Judgement", "Notices", "Observability", "PostgresStore", "RefreshEngine", "RefreshWorker",
-                "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport", "WorkerCommands",
-                "WorkerConfiguration", "WorkerLifecycle",
+                "AccountAPI", "AWSImport", "Base", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Notices",
+                "Observability", "PostgresStore", "RefreshEngine", "RefreshWorker", "Scheduler", "Secrets",
+                "SQLiteStore", "Store", "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTP2", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
+                "AccountAPI", "Base", "GoogleOAuth", "HTTP2", "HTTPClient", "HTTPServer", "PostgresStore",
                 "RefreshEngine", "Secrets", "Store", "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Glibc
 import RefreshEngine
 import Secrets

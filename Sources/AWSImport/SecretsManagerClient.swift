@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import HTTPClient
-import JSON
 import Scheduler
 
 /// Lists and reads secrets, and retries temporary failures.

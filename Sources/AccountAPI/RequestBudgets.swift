@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 internal import HTTPServer
 
 /// The limits on requests of one address to the public routes.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Observability
 package import RefreshEngine
 package import Secrets

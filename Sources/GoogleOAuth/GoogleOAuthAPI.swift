@@ -1,5 +1,5 @@
+private import Base
 package import HTTPClient
-private import JSON
 package import Secrets
 
 /// Google's endpoints over HTTP.

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Base
 
 extension JSONValue {
     /// `true` for a JSON `true`, and for the string "true" that tokeninfo sends.

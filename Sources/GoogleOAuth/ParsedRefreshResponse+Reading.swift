@@ -1,5 +1,5 @@
+private import Base
 package import HTTPClient
-private import JSON
 package import Secrets
 
 /// Reads a response. Its form and error code decide, not its status alone.

@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 package import Secrets
 
 /// The syntax of a token: visible ASCII that is safe in a header and in a form (RFC 6749 appendix A, without the

@@ -1,5 +1,4 @@
-private import Clocks
-package import JSON
+package import Base
 
 /// The client, account, scopes and expiry of an access token, from the tokeninfo endpoint.
 package struct TokenInfo: Hashable, Sendable {

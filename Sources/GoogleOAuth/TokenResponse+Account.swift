@@ -1,4 +1,4 @@
-private import JSON
+private import Base
 private import Secrets
 
 extension TokenResponse {

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Base
 internal import Secrets
 
 /// Reads the members of a good answer.

@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// The account that an access token belongs to, from the userinfo endpoint.
 package struct UserInfo: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Base
 
 /// A JSON value whose objects keep the order of their members, as Google's answers do.
 enum OrderedJSON: Equatable, Sendable {

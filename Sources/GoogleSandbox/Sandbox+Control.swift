@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 internal import HTTPServer
 
 /// The control routes.

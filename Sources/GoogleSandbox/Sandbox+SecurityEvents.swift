@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 internal import HTTPServer
 
 /// The routes of Cross-Account Protection: Google's own, and those by which a test controls them.

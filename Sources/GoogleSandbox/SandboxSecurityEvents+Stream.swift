@@ -1,6 +1,5 @@
-internal import Clocks
+internal import Base
 internal import HTTPServer
-internal import JSON
 internal import Secrets
 
 /// The management of the stream, like risc.googleapis.com, with its authentication.

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Base
 internal import Secrets
 
 extension SandboxSecurityEvents {

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 
 /// The settings that apply to all requests.
 struct SandboxSettings: Sendable {

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 
 /// The actions and views of the control routes.
 extension SandboxState {

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 
 /// The endpoints userinfo, tokeninfo and revoke.
 extension SandboxState {

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 internal import Secrets
 
 /// The format of tokens, and the lookup of an access token's owner.

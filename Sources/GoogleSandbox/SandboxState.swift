@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 internal import HTTPServer
 
 /// The state and decisions of the sandbox: it takes requests and times, returns answers, and has no other effects.

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 
 /// The content of a security event token that a test requests, and how it is forged, if at all.
 struct SecurityEventSpecification: Sendable {

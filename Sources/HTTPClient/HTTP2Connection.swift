@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 internal import HTTP2
 private import Secrets
 

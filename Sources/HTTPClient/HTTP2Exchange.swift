@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 internal import HTTP2
 
 /// One request on its way over HTTP/2: waiting for a stream, or on one.

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 
 /// The connections to one host and port, and the requests that wait for a stream on one.
 final class HTTP2Pool {

@@ -1,5 +1,5 @@
+internal import Base
 internal import CCurl
-internal import Clocks
 internal import HTTP2
 private import Secrets
 

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 
 /// One request on its way through the client, with the closure that gets its result.
 ///

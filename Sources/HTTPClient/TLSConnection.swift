@@ -1,5 +1,5 @@
+private import Base
 internal import CCurl
-private import Clocks
 internal import Secrets
 
 /// A TLS connection that libcurl makes, and that then carries bytes instead of libcurl's transfers.

@@ -1,5 +1,5 @@
+private import Base
 internal import CCurl
-private import Clocks
 private import Secrets
 
 /// The libcurl options that prepare a handle for a request.

@@ -1,5 +1,5 @@
+internal import Base
 internal import CCurl
-internal import Clocks
 internal import Secrets
 
 /// A handle with which libcurl carries a request, with the state of its current request; it is reused for later ones.

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 private import Glibc
 
 /// The loop of the client's thread: it takes commands, starts and ends requests, and waits for sockets.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The waiting and in-flight requests with their deadlines.
 ///

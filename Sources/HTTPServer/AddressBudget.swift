@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Synchronization
 
 /// Limits the rate at which one address may request an expensive operation, such as a call to another service.

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 private import Dispatch
 private import Synchronization
 

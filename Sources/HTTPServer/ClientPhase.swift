@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 
 /// The current activity of a client and its start.
 ///

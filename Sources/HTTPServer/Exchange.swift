@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 private import Synchronization
 
 /// One request on its way through the server, from its first line until its response is sent.

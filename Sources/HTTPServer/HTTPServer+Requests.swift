@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 
 /// The callbacks of the connections' threads, one for each step of a request.
 extension HTTPServer {

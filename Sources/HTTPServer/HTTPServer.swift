@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Synchronization
 
 /// An HTTP/1.1 server with limits on its clients.

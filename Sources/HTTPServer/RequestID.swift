@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 import Secrets
 
 /// The id of a request in the log and in the Request-Id header of its response.

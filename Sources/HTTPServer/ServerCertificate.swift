@@ -1,5 +1,5 @@
+package import Base
 private import CGnuTLS
-package import Clocks
 private import Glibc
 package import Secrets
 

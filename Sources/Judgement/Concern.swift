@@ -1,5 +1,4 @@
-package import Clocks
-package import JSON
+package import Base
 import Observability
 
 /// A condition that a person should look at.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Store
 
 /// The time of the last `--run-once`, kept as a note in the store: no process is alive between two passes.

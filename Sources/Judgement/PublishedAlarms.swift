@@ -1,5 +1,4 @@
-package import Clocks
-import JSON
+package import Base
 package import Observability
 package import Store
 

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Store
 
 /// The times of the last security events that were received, kept as a note in the store.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import HTTPClient
 package import Observability
 package import Secrets

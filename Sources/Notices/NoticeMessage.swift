@@ -1,6 +1,5 @@
-package import Clocks
+package import Base
 package import HTTPClient
-private import JSON
 private import Observability
 package import Secrets
 package import Store

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// Records on their way into the database, separated by kind, since each kind has its own tables.

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 
 /// The end of the time that a call may take, by a clock that cannot be stepped.
 ///

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The estimate of another clock, from readings that each took some time.
 ///

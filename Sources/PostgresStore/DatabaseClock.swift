@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Synchronization
 
 /// The database's clock, continued between readings by this machine's boot clock: the time that all workers share, even

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 private import Dispatch
 private import Synchronization
 

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 private import Dispatch
 private import Glibc
 private import Store

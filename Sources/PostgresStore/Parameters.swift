@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The values of one statement, in PostgreSQL's binary form: whole numbers in big-endian form, text as UTF-8
 /// (``StoredText``).

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// A notice that will be added to the outbox.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The transaction that ``PostgresStore/transact(_:)`` passes to its body; valid until that body returns.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The wait before the next attempt to connect.
 enum ReconnectPause {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Store
 
 /// The facts that a server reports about itself and about this program's tables, queried without a write.

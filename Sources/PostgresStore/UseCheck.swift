@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 extension Query {
     /// Fails, before anything is written, in a database that must not be used any more; returns the server's timeline.

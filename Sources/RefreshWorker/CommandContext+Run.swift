@@ -1,5 +1,5 @@
 import AWSImport
-import JSON
+import Base
 import Store
 import WorkerCommands
 import WorkerConfiguration

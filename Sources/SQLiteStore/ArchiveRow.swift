@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The table and columns of each kind of record.

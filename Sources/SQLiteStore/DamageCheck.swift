@@ -1,5 +1,5 @@
+private import Base
 private import CSQLite
-private import Clocks
 package import Store
 
 extension SQLiteStore {

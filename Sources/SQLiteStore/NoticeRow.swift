@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The columns of a notice in `notices`.

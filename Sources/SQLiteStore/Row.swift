@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The current row of a statement; valid until the next step.

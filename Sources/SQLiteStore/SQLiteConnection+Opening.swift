@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 import Store
 
 extension SQLiteConnection {

@@ -1,5 +1,5 @@
+private import Base
 private import CSQLite
-private import Clocks
 import Store
 
 /// Owns one connection to the database file, and the statements prepared on it.

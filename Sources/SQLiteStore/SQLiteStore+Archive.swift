@@ -1,4 +1,4 @@
-import Clocks
+import Base
 package import Store
 
 extension SQLiteStore: StoreArchive {

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 package import Store
 
 /// The progress of a backup.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Store
 
 /// Grants, users and sessions in one SQLite file, which any number of processes of one machine may have open at once.

@@ -1,5 +1,5 @@
+import Base
 private import CSQLite
-import Clocks
 private import Glibc
 import Store
 

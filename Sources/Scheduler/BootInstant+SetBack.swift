@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 extension BootInstant {
     /// The largest difference between the readings of one clock in several processes.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 extension Breaker {
     /// Asks to send one grant as the probe.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// Stops the requests of a client while the client or the endpoint, and not a single grant, fails.
 ///

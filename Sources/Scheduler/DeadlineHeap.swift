@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The coming deadlines, earliest first, one for each key.
 ///

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The rule for due times: a grant is refreshed well before it must be.
 ///

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The number of requests worth having in flight: as many as the rate needs at the endpoint's own latency.
 ///

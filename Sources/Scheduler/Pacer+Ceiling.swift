@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 extension Pacer {
     /// The limits that the endpoint set for the client, shared by all processes.

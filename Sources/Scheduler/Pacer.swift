@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// Limits the requests of one client id to this worker's pace: its equal part of the ceiling, which falls when the
 /// endpoint throttles.

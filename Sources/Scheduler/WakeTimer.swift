@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Dispatch
 
 /// The single timer for all deadlines: wakes its owner for the earliest of them, and at least once per longest sleep.

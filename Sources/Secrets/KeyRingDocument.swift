@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The text of a key ring's file: comments and keys, one per line, in order.
 struct KeyRingDocument {

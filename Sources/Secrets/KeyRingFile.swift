@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Glibc
 
 /// The key ring on disk: comments (`#`) and one key per line.

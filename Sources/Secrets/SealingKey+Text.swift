@@ -1,5 +1,5 @@
+private import Base
 private import CCrypto
-private import Clocks
 
 /// The text form of a key in the ring's file: `<id> <base64 of its 32 bytes> [pending | retired <seconds since 1970>]`.
 extension SealingKey {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// A key of the ring: 256 random bits and an id.
 package struct SealingKey: Sendable {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Observability
 
 /// The charts of the last hour.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The form in which an operator asks for a user, and the answer.

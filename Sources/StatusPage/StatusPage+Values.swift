@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Observability
 
 /// The forms of values: times, numbers, codes and long names.

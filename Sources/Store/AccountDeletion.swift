@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// Deletes a user: ends the sessions and the grant, notifies the backend, and keeps only a tombstone.
 package enum AccountDeletion {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// A store that also keeps users, their sessions, and the notices for the backend.
 package protocol AccountStore: GrantStore {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// Moves a grant to another client id on an operator's request: it was stored for the wrong one.
 package enum ClientChange {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// A reading of both clocks at one instant: the wall clock, which may be stepped, and the boot clock, which cannot.
 package struct ClockReading: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// A row that is written: takes the values of columns, one after another.
 package protocol ColumnWriter {

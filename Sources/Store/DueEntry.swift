@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// One entry of a client's part of the due index.
 package struct DueEntry: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The connected grants without a valid access token, which services cannot use.
 ///

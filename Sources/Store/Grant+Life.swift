@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Secrets
 
 /// The changes of a grant: the only place where its state, its generation and its tokens change.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Secrets
 
 /// The type of a column's values.

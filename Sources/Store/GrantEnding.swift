@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Secrets
 
 /// Ends a grant at a user's request, and decides if Google is notified.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// One event of a grant's history.
 package struct GrantEvent: Hashable, Sendable {

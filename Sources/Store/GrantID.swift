@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Secrets
 
 /// The permanent name of a grant: 63 random bits.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// Makes grants due now on an operator's request, except where an early refresh would do harm.
 package enum GrantRetry {

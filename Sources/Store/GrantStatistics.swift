@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The numbers of grants in each state, of those that are due, and of those that may end soon.
 package struct GrantStatistics: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Secrets
 
 /// The interface of every store: grants, their history, the health of each client, and the live workers.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The notices of a store in memory: the pending and the finished ones, and the process that delivers them.
 ///

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 extension InMemoryStore {
     package func user(_ id: String) async throws -> User? {

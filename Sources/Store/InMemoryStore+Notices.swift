@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 extension InMemoryStore {
     package func claimNotices(owner: String, for span: Duration) async throws -> Bool {

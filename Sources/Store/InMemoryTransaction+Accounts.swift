@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 extension InMemoryTransaction {
     func grants(ofGoogleUser googleUserID: String) -> [Grant] {

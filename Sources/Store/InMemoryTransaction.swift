@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The transaction of ``InMemoryStore/transact(_:)``: it works on a copy of all stored data.
 final class InMemoryTransaction: StoreTransaction {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Secrets
 
 /// Digests of the access tokens from refreshes of a grant that may still be valid, the latest last.

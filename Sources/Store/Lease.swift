@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The right of one worker to call Google for one grant, until an instant.
 package struct Lease: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// An instant of the clock that times leases: the wall clock is not used, because it may be stepped.
 ///

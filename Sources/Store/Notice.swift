@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// One message to the backend about a user, kept in the outbox until it is accepted.
 package struct Notice: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// A position in the order of notices by time.
 package struct NoticeCursor: Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The notices at the head of each user's queue that wait for delivery.
 package struct PendingNotices: Hashable, Sendable {

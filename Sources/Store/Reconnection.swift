@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Secrets
 
 /// The change that an app or an import makes to an existing grant, decided from the data stored at one time.

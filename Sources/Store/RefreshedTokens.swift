@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The sealed tokens of a successful refresh.
 package struct RefreshedTokens: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Secrets
 
 /// The answer of a session to one of its refresh tokens.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Secrets
 
 /// One sign-in of a user with its family of refresh tokens; it ends by being removed.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Secrets
 
 /// The name of a session: 128 random bits.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The reads and writes within one transaction of ``GrantStore/transact(_:)``.
 package protocol StoreTransaction {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The form of a family's earlier tokens and instants in one column; the current hash has its own column.
 ///

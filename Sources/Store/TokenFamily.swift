@@ -1,4 +1,4 @@
-import Clocks
+import Base
 private import Secrets
 
 /// The refresh tokens of one session, known by their hashes, and the rules by which one replaces another.

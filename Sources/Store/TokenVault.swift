@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Secrets
 
 /// Seals and opens tokens, each bound to the id of its grant or session and to its column.

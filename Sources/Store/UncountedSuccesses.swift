@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// Plain refreshes of one client that its stored health does not contain yet.
 package struct UncountedSuccesses: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The changes of a user between the first sign-in and the deletion.
 extension User {

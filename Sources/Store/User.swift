@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// One user of the backend: created by a sign-in, by a token of the backend's own, or by an import.
 package struct User: Hashable, Sendable {

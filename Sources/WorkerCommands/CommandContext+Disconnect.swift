@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import HTTPClient
-import JSON
 import RefreshEngine
 import Store
 package import WorkerConfiguration

@@ -1,4 +1,4 @@
-import JSON
+import Base
 import RefreshEngine
 import Store
 package import WorkerConfiguration

@@ -1,7 +1,6 @@
 import AccountAPI
-import Clocks
+import Base
 import HTTPClient
-import JSON
 import Observability
 import RefreshEngine
 import Secrets

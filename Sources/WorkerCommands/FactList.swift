@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Observability
 
 /// Names and values in two columns, for people.

@@ -1,6 +1,6 @@
+import Base
 import HTTPClient
 import HTTPServer
-import JSON
 import PostgresStore
 import SQLiteStore
 import Secrets

@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import Glibc
-import JSON
 import Observability
 import Store
 import Testing

@@ -1,9 +1,8 @@
 import AccountAPI
-import Clocks
+import Base
 import GoogleOAuth
 import HTTPClient
 import HTTPServer
-import JSON
 import PostgresStore
 import Store
 

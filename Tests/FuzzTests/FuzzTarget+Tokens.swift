@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import HTTPServer
-import JSON
 
 @testable import AccountAPI
 @testable import GoogleOAuth

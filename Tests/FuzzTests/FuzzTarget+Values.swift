@@ -1,5 +1,5 @@
+import Base
 import Foundation
-import JSON
 import RefreshEngine
 import Secrets
 

@@ -1,5 +1,5 @@
+import Base
 import GoogleOAuth
-import JSON
 import Testing
 
 @Suite("The answers of userinfo and tokeninfo")

@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import HTTPClient
-import JSON
 import Secrets
 import Testing
 

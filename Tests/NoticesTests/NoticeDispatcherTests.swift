@@ -1,7 +1,6 @@
-import Clocks
+import Base
 import Foundation
 import HTTPClient
-import JSON
 import Notices
 import Observability
 import Secrets

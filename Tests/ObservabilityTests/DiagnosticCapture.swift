@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Observability
 
 /// A diagnostic log whose lines a test reads back.

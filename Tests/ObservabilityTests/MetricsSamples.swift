@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Observability
 
 /// One event of each kind with every field, and one with only those that are always there.

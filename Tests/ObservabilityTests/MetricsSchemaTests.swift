@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import Foundation
-import JSON
 import Observability
 import Testing
 

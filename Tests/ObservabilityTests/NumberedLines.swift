@@ -1,5 +1,5 @@
+import Base
 import Foundation
-import JSON
 
 /// Parses JSON objects, one per line; every line must be terminated.
 func parseLines(_ text: String) throws -> [[String: Any]] {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Scheduler
 import Testing
 

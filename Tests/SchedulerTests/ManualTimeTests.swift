@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Testing
 
 @Suite("A sleep on the clocks of a test", .timeLimit(.minutes(10)))

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Testing
 
 @Suite("The system's random numbers")

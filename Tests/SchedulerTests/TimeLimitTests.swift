@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Testing
 
 @Suite("A wait with a time limit", .timeLimit(.minutes(10)))

@@ -1,4 +1,4 @@
-import JSON
+import Base
 import Secrets
 import Testing
 

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import FaultyDisk
 import Foundation
 import Glibc

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The clocks of a simulated server: real time passes on both; the wall clock is stepped, and the boot clock restarts.

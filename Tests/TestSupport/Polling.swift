@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// Returns when a condition holds that another thread, another process or the kernel causes without an event.
 ///

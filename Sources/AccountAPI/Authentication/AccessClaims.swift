@@ -1,5 +1,4 @@
-internal import Clocks
-internal import JSON
+internal import Base
 internal import Store
 
 /// The content of an access token whose signature and times have been checked.

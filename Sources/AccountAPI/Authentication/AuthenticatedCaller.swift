@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 internal import Store
 
 /// A caller with a valid token, and the user as stored when the request came.

@@ -1,4 +1,4 @@
-internal import Clocks
+internal import Base
 internal import Store
 
 /// Decides from the stored data whether a valid access token is accepted.

@@ -1,5 +1,4 @@
-internal import Clocks
-internal import JSON
+internal import Base
 
 /// The id of a user in the claims of a token.
 struct UserIdentifier {

@@ -1,5 +1,5 @@
+internal import Base
 internal import GoogleOAuth
-internal import JSON
 internal import Secrets
 
 /// The members of a body; `null` and an empty text count as a missing member.

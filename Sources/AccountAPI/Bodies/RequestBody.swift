@@ -1,5 +1,5 @@
+internal import Base
 internal import HTTPServer
-internal import JSON
 
 /// The body of a request as named values, from JSON or a form.
 enum RequestBody {

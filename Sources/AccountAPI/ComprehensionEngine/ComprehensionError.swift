@@ -1,5 +1,5 @@
+internal import Base
 internal import HTTPServer
-internal import JSON
 
 /// An error response of the ComprehensionEngine family: a status and one fixed text.
 struct ComprehensionError: Error, Hashable, Sendable, RouteFamilyError {

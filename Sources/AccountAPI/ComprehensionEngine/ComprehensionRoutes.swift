@@ -1,6 +1,6 @@
+internal import Base
 internal import GoogleOAuth
 internal import HTTPServer
-internal import JSON
 internal import Observability
 internal import Secrets
 internal import Store

@@ -1,5 +1,4 @@
-internal import Clocks
-internal import JSON
+internal import Base
 internal import Secrets
 internal import Store
 

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Store
 
 /// The settings of the app's own sessions.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// A result that is expensive to get, so it is got again at most every two seconds.
 package actor CachedResult<Value: Sendable> {

@@ -1,5 +1,5 @@
+import Base
 package import HTTPServer
-import JSON
 
 /// The routes of the internal listener: tokens for services, the state of the process, and the status page.
 package struct InternalRoutes: Sendable {

@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 package import Secrets
 
 /// A new credential for a service or an operator, and its entry for the services file.

@@ -1,4 +1,4 @@
-import JSON
+import Base
 private import Secrets
 private import Store
 

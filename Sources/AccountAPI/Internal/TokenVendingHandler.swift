@@ -1,6 +1,5 @@
-package import Clocks
+package import Base
 package import HTTPServer
-import JSON
 package import Observability
 package import RefreshEngine
 import Secrets

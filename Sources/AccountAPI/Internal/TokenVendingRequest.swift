@@ -1,6 +1,6 @@
+import Base
 import GoogleOAuth
 import HTTPServer
-import JSON
 import Observability
 import Secrets
 import Store

@@ -1,5 +1,4 @@
-package import Clocks
-package import JSON
+package import Base
 import Observability
 package import RefreshEngine
 import Secrets

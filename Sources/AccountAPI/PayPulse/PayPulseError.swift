@@ -1,5 +1,5 @@
+internal import Base
 internal import HTTPServer
-internal import JSON
 internal import RefreshEngine
 
 /// An error response of the PayPulse family: a status, one of the family's codes, and a fixed text.

@@ -1,5 +1,5 @@
+internal import Base
 internal import HTTPServer
-internal import JSON
 internal import Observability
 internal import Store
 

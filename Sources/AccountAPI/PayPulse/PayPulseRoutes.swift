@@ -1,6 +1,5 @@
-internal import Clocks
+internal import Base
 internal import HTTPServer
-internal import JSON
 internal import Observability
 internal import RefreshEngine
 internal import Store

@@ -1,5 +1,5 @@
+internal import Base
 internal import HTTPServer
-internal import JSON
 
 extension ServerResponse {
     /// Returns a response whose body is the object that `body` writes.

@@ -1,7 +1,6 @@
-package import Clocks
+package import Base
 package import GoogleOAuth
 package import HTTPServer
-import JSON
 import Judgement
 package import Observability
 package import RefreshEngine

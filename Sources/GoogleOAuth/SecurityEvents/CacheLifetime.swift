@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The time for which an answer may be cached (RFC 9111, section 5.2.2.1).
 enum CacheLifetime {

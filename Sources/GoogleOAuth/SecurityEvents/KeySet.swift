@@ -1,4 +1,4 @@
-import JSON
+import Base
 import Secrets
 
 /// A fetched set of the keys that sign security events.

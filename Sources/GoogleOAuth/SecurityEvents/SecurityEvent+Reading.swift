@@ -1,4 +1,4 @@
-import JSON
+import Base
 
 extension SecurityEvent {
     /// Reads one member of a token's `events`.

@@ -1,6 +1,5 @@
-package import Clocks
+package import Base
 package import HTTPClient
-import JSON
 package import Secrets
 
 /// The cache of Google's keys for security events. It fetches them when they are first used, and again when a token

@@ -1,6 +1,5 @@
-package import Clocks
+package import Base
 package import HTTPClient
-import JSON
 import Secrets
 
 /// The stream of security events of a Cloud project: its receiver URL and status

@@ -1,4 +1,4 @@
-import JSON
+import Base
 
 /// The reason why Google did not perform a request about the stream, for an operator.
 package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,5 +1,4 @@
-package import Clocks
-import JSON
+package import Base
 
 /// The content of a verified security event token from Google (RFC 8417).
 package struct SecurityEventToken: Hashable, Sendable {

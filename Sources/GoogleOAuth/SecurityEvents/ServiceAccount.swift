@@ -1,5 +1,4 @@
-package import Clocks
-import JSON
+package import Base
 package import Secrets
 
 /// A service account of the Cloud project, from its key file

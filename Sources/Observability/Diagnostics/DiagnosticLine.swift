@@ -1,5 +1,4 @@
-import Clocks
-private import JSON
+import Base
 
 /// The text of one diagnostic line: a prefix, a fixed message, and `key=value` for each variable part.
 struct DiagnosticLine {

@@ -1,4 +1,4 @@
-import JSON
+import Base
 
 /// Whole lines in one buffer, each with its line break, so that one `write` takes many.
 struct LineBlock {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The file that lines are written to, followed by its name, with the state of its failure reports.
 struct LineOutput: ~Copyable {

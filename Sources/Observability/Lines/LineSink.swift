@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A destination for whole lines: a file, a pipe, or memory in a test.
 package protocol LineSink: Sendable {

@@ -1,6 +1,5 @@
-package import Clocks
+package import Base
 private import Dispatch
-package import JSON
 private import Synchronization
 
 /// Writes whole lines to a file or a pipe without making the callers wait.

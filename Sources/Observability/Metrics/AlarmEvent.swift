@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A condition that a person should look at, reported once and not for each grant.
 package struct AlarmEvent: MetricsEvent {

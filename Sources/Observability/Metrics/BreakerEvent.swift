@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A change of the breaker of one client id.
 package struct BreakerEvent: MetricsEvent {

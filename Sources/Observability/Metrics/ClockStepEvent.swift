@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A step of the wall clock.
 package struct ClockStepEvent: MetricsEvent {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// An alarm whose cause was seen in the last hour, and has not ended as far as the worker knows.
 package struct CurrentAlarm: Hashable, Sendable {

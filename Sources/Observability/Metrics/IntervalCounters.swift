@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Synchronization
 
 /// Counts refreshes from many tasks: per interval, until the next summary; in total since the start; and for each

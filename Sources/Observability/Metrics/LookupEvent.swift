@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// One user that an operator looked up on the status page, whatever the outcome: the audit.
 package struct LookupEvent: MetricsEvent {

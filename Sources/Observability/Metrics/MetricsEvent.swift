@@ -1,5 +1,4 @@
-package import Clocks
-package import JSON
+package import Base
 
 /// An event that the metrics log reports in one line.
 package protocol MetricsEvent: Sendable {

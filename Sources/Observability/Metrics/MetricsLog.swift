@@ -1,5 +1,4 @@
-package import Clocks
-private import JSON
+package import Base
 
 /// The log of the worker's actions for programs: one JSON object per line.
 package struct MetricsLog: Sendable {

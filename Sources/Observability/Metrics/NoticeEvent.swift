@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// One try to deliver a notice to the backend.
 package struct NoticeEvent: MetricsEvent {

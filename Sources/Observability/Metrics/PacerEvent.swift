@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A change of the pace of one client id.
 package struct PacerEvent: MetricsEvent {

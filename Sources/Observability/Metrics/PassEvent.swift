@@ -1,5 +1,4 @@
-package import Clocks
-package import JSON
+package import Base
 
 /// The result of a pass, which tries each due grant once: the last line on standard output.
 package struct PassEvent: MetricsEvent {

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Base
 
 /// The median and the upper percentiles of a set of values.
 package struct Percentiles: Sendable {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Synchronization
 
 /// The refreshes of the last hour, by minute, in constant memory.

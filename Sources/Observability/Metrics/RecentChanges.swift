@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Synchronization
 
 /// The last changes of grants' states that this worker made.

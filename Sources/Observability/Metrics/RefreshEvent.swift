@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// One try at refreshing one grant.
 package struct RefreshEvent: MetricsEvent {

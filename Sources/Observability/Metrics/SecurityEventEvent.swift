@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// One event of a security event token that Google sent.
 package struct SecurityEventEvent: MetricsEvent {

@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// The start of the worker.
 package struct StartedEvent: MetricsEvent {

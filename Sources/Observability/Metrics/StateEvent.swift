@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A grant's move from one state to another.
 package struct StateEvent: MetricsEvent {

@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// The worker's last line.
 package struct StoppedEvent: MetricsEvent {

@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// The worker takes no new work, and finishes or releases its current work.
 package struct StoppingEvent: MetricsEvent {

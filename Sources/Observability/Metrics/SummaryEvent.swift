@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// The counts of one interval, and the state at its end.
 package struct SummaryEvent: MetricsEvent {

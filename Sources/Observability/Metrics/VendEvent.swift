@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// One request of a service for an access token, whatever its outcome: the audit.
 package struct VendEvent: MetricsEvent {

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Synchronization
 
 /// Counts the worker's actions since its start.

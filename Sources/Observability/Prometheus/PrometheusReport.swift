@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The content of one answer to Prometheus.
 package struct PrometheusReport: Sendable {

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 
 /// Metrics in Prometheus' text format, version 0.0.4
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The health of the clients that one transaction touches, each read and written once.

@@ -1,4 +1,4 @@
-import JSON
+import Base
 package import Secrets
 
 /// A digest of a client secret, by which workers see if they send the same one.

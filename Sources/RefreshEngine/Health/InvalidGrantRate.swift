@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The rate at which one client's proven grants answer `invalid_grant`: in the last ten minutes, in the last one to two
 /// thousand answers, and in recent days (the baseline).

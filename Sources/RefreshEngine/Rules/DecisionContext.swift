@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Store
 
 /// All that the rules know when they decide about a result.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Store
 
 /// A claim on a grant, with the grant's state at the time of the claim.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 package import Observability
 package import Scheduler
 package import Store

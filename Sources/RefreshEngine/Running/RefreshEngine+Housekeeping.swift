@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The engine's periodic tasks: its leases and the machine's clock.

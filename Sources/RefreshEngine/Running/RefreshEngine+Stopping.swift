@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 
 /// The stop of an engine.
 extension RefreshEngine {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Observability
 import Scheduler
 import Store

@@ -1,5 +1,4 @@
-import Clocks
-import JSON
+import Base
 package import Secrets
 package import Store
 

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Scheduler
 
 /// The pause between claims while the store fails: a call may wait for seconds before it fails.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// Detects steps of the wall clock, by comparison with the boot clock.

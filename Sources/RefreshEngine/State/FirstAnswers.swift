@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The first answers about the grants of one client since this worker has started.

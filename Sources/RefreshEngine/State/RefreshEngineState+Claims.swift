@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// Claims: grants get a slot before the store is asked for their leases, and are sent if it returns them.

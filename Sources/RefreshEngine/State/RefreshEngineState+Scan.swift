@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// Decides when this worker can claim grants whose earlier claim has ended without a result.

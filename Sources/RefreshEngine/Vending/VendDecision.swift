@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 package import Store
 
 /// The decision for a caller that wants a grant's access token: pure, from the grant as stored.

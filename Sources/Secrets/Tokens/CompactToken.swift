@@ -1,4 +1,4 @@
-import JSON
+import Base
 
 /// The parts of a signed token in its compact form (RFC 7515, section 7.1).
 ///

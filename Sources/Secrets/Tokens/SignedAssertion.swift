@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A token signed with RS256 and our own key, such as a service account presents to Google.
 package struct SignedAssertion: Sendable {

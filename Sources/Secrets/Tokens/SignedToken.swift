@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// A compact RS256 token from another party.
 ///

@@ -1,5 +1,4 @@
-package import Clocks
-package import JSON
+package import Base
 
 extension TokenSigner {
     /// The tolerated clock difference to other machines.

@@ -1,5 +1,4 @@
-package import Clocks
-package import JSON
+package import Base
 
 /// Makes and checks the app's own tokens: JSON Web Tokens with HS256 (RFC 7519, RFC 7518 section 3.2).
 package struct TokenSigner: Sendable {

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 private import Secrets
 
 /// A checksum over records that does not depend on their store, or on the page size with which they were read.

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// One record of a store, without the parts that only make sense in that store.
 package enum ArchiveRecord: Hashable, Sendable {

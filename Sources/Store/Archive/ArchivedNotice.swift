@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// A notice with the state of its delivery.
 package struct ArchivedNotice: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import Base
 import SQLiteStore
 import Store
 package import WorkerConfiguration

@@ -1,4 +1,4 @@
-import JSON
+import Base
 import WorkerConfiguration
 
 /// The result of one check of `doctor`, and how to fix the problem.

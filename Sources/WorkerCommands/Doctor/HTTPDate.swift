@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import WorkerConfiguration
 
 /// Parses the instant of a `Date` header, in the only form that servers may send: `Sun, 06 Nov 1994 08:49:37 GMT`

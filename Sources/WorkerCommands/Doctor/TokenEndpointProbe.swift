@@ -1,6 +1,6 @@
+import Base
 import GoogleOAuth
 import HTTPClient
-import JSON
 import Secrets
 import WorkerConfiguration
 

@@ -1,6 +1,6 @@
+import Base
 import GoogleOAuth
 import HTTPClient
-import JSON
 package import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,6 +1,5 @@
-import Clocks
+import Base
 private import Glibc
-import JSON
 import Secrets
 import Store
 package import WorkerConfiguration

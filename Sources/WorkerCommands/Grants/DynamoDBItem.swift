@@ -1,4 +1,4 @@
-import JSON
+import Base
 
 /// A row in the JSON of DynamoDB, in which each value is an object that names its type.
 ///

@@ -1,5 +1,4 @@
-import Clocks
-import JSON
+import Base
 import Observability
 import Secrets
 import Store

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import WorkerConfiguration
 
 /// Imports grants from a stream of bytes.

@@ -1,5 +1,4 @@
-package import Clocks
-import JSON
+package import Base
 import Secrets
 import Store
 package import WorkerConfiguration

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The replacement of a stored grant, with the state that it had at its origin.

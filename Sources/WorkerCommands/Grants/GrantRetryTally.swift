@@ -1,4 +1,4 @@
-import JSON
+import Base
 import Store
 
 /// The numbers of grants that `grants retry` made due, and of those that it left.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// Grants as a table for people, page by page.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// A condition of a connected grant that an operator should know about.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import WorkerConfiguration
 
 /// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.

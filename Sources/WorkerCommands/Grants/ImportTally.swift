@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// The results of an import so far.
 package struct ImportTally: Equatable, Sendable {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// The distance of an instant from now, in a unit that suits people.
 struct RelativeTime: CustomStringConvertible {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Secrets
 
 /// The keys of a ring by id and role, without their material: enough for every decision about them.

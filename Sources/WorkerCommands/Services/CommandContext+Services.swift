@@ -1,5 +1,5 @@
 import AccountAPI
-import JSON
+import Base
 import Observability
 import Secrets
 package import WorkerConfiguration

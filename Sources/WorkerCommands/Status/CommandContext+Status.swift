@@ -1,5 +1,4 @@
-import Clocks
-import JSON
+import Base
 package import Judgement
 import Observability
 import PostgresStore

@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 import Judgement
 import Observability
 import Secrets

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Judgement
 import RefreshEngine
 import Scheduler

@@ -1,4 +1,4 @@
-import JSON
+import Base
 package import Store
 package import WorkerConfiguration
 import WorkerLifecycle

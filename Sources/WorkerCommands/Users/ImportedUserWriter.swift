@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// Stores one imported user, or decides to keep the stored one.

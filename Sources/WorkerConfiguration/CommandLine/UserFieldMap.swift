@@ -1,4 +1,4 @@
-package import JSON
+package import Base
 
 /// The names that a file of users has for its fields.
 package struct UserFieldMap: Equatable, Sendable {

@@ -1,5 +1,5 @@
 package import AccountAPI
-package import Clocks
+package import Base
 package import GoogleOAuth
 package import HTTPClient
 package import Observability

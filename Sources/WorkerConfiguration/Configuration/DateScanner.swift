@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// Parses the parts of a date from left to right.
 struct DateScanner {

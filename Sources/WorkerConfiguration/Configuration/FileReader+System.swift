@@ -1,4 +1,4 @@
-import Clocks
+import Base
 private import Glibc
 import Secrets
 

@@ -1,5 +1,5 @@
 import AccountAPI
-import Clocks
+import Base
 import HTTPClient
 import Observability
 import Secrets

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 extension Timestamp {
     /// Returns the number of days from 1 January 1970 to a date of the Gregorian calendar; `nil` if the date does not

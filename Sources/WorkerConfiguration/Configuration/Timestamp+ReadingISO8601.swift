@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 extension Timestamp {
     /// Parses a date and time as RFC 3339 and Python's `isoformat` write them; without a zone it is UTC.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 private import Synchronization
 
 /// The time of the last iteration of each of the worker's loops, so that the watchdog is fed only while all of them

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 
 /// A notification to systemd (https://www.freedesktop.org/software/systemd/man/252/sd_notify.html).
 enum NotifyMessage: Equatable, Sendable {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// Repeats an action until its task is cancelled.
 enum PeriodicTask {

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 
 /// Decides whether to feed systemd's watchdog: a worker is alive only while all of its loops run.
 struct Watchdog: Sendable {

@@ -1,5 +1,5 @@
 import AccountAPI
-import Clocks
+import Base
 package import Judgement
 import Observability
 import RefreshEngine

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 import Judgement
 package import Observability
 package import RefreshEngine

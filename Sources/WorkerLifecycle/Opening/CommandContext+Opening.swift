@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Dispatch
 import Observability
 package import SQLiteStore

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 import GoogleOAuth
 package import HTTPClient
 package import Observability

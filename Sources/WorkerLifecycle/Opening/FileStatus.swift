@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 private import Glibc
 package import Secrets
 

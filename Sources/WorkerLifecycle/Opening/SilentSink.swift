@@ -1,4 +1,4 @@
-import JSON
+import Base
 import Observability
 
 /// A sink for commands without a metrics log.

@@ -1,4 +1,4 @@
-private import Clocks
+private import Base
 private import Glibc
 import RefreshEngine
 import Secrets

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Observability
 package import RefreshEngine
 import Secrets

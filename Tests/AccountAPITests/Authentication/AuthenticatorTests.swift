@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import HTTPServer
-import JSON
 import Secrets
 import Store
 import Testing

@@ -1,5 +1,4 @@
-import Clocks
-import JSON
+import Base
 import RefreshEngine
 import Secrets
 import Store

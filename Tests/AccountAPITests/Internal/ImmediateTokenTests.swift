@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import HTTPServer
-import JSON
 import Observability
 import Store
 import Testing

@@ -1,6 +1,6 @@
 import AccountAPI
+import Base
 import HTTPServer
-import JSON
 import Observability
 import Testing
 

@@ -1,7 +1,6 @@
-import Clocks
+import Base
 import Foundation
 import GoogleOAuth
-import JSON
 import Observability
 import Store
 import Testing

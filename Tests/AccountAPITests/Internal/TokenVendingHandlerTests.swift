@@ -1,7 +1,6 @@
-import Clocks
+import Base
 import GoogleOAuth
 import HTTPServer
-import JSON
 import Observability
 import Store
 import Testing

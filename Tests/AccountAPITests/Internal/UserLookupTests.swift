@@ -1,7 +1,7 @@
+import Base
 import Foundation
 import GoogleOAuth
 import HTTPServer
-import JSON
 import Observability
 import StatusPage
 import Store

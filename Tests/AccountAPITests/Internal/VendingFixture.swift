@@ -1,8 +1,7 @@
 import AccountAPI
-import Clocks
+import Base
 import Glibc
 import HTTPServer
-import JSON
 import Observability
 import RefreshEngine
 import Secrets

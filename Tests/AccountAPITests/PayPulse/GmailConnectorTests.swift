@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import GoogleOAuth
-import JSON
 import RefreshEngine
 import Secrets
 import Store

@@ -1,7 +1,6 @@
-import Clocks
+import Base
 import GoogleOAuth
 import HTTPServer
-import JSON
 import Judgement
 import Observability
 import RefreshEngine

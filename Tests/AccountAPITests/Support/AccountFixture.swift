@@ -1,9 +1,8 @@
 import AccountAPI
-import Clocks
+import Base
 import Glibc
 import GoogleOAuth
 import HTTPServer
-import JSON
 import Observability
 import RefreshEngine
 import Secrets

@@ -1,5 +1,5 @@
+import Base
 import HTTPServer
-import JSON
 
 /// A response of a route, with parsed JSON.
 struct ParsedResponse: Sendable {

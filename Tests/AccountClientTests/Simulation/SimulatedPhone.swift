@@ -1,5 +1,5 @@
 import AccountClient
-import Clocks
+import Base
 import Foundation
 import Synchronization
 import Testing

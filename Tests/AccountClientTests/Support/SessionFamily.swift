@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Store
 
 /// The refresh tokens of one session under the server's own rules; tokens are increasing numbers, times are seconds.

@@ -1,7 +1,6 @@
-import Clocks
+import Base
 import GoogleOAuth
 import HTTPClient
-import JSON
 import Secrets
 import Synchronization
 import TestSupport

@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import GoogleOAuth
-import JSON
 import Secrets
 import Testing
 

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import HTTPClient
 
 /// The result of a request in a form that a test can compare.

@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import RefreshEngine
 import Store
 import Testing

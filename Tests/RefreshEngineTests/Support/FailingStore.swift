@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import Secrets
 import Store
 import Synchronization

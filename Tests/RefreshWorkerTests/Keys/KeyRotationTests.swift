@@ -1,4 +1,4 @@
-import Clocks
+import Base
 import SQLiteStore
 import Secrets
 import Store

@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import Foundation
-import JSON
 import Judgement
 import Observability
 import RefreshEngine

@@ -1,4 +1,4 @@
-package import Clocks
+package import Base
 
 /// The process that the status page is about.
 package struct WorkerIdentity: Sendable {

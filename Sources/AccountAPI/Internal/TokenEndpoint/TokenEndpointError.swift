@@ -1,5 +1,5 @@
+import Base
 import HTTPServer
-import JSON
 import Observability
 import Store
 

@@ -1,6 +1,5 @@
-import Clocks
+import Base
 import HTTPServer
-import JSON
 import RefreshEngine
 import Secrets
 

@@ -1,5 +1,4 @@
-import Clocks
-import JSON
+import Base
 import Testing
 
 @Suite("The JSON parser")

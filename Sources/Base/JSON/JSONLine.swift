@@ -1,5 +1,3 @@
-private import Clocks
-
 /// A JSON object on one line, written field by field in order.
 ///
 /// The result never has a line break or a character that could move a terminal's cursor, whatever the values hold. It
