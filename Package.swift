@@ -49,53 +49,57 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(name: "Scheduler", dependencies: ["Base"], swiftSettings: common),
-        .target(name: "Secrets", dependencies: ["Base", "CCrypto"], swiftSettings: atTheEdge),
-        .target(name: "HTTP2", dependencies: ["CNGHTTP2", "Secrets"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["Base", "CCurl", "HTTP2", "Secrets"], swiftSettings: atTheEdge),
-        .target(name: "GoogleOAuth", dependencies: ["Base", "HTTPClient", "Secrets"], swiftSettings: common),
-        .target(name: "Store", dependencies: ["Base", "Secrets"], swiftSettings: common),
+        .target(
+            name: "Crypto",
+            dependencies: ["Base", "CCrypto"],
+            swiftSettings: atTheEdge
+        ),
+        .target(name: "HTTP2", dependencies: ["CNGHTTP2", "Crypto"], swiftSettings: atTheEdge),
+        .target(name: "HTTPClient", dependencies: ["Base", "CCurl", "Crypto", "HTTP2"], swiftSettings: atTheEdge),
+        .target(name: "GoogleOAuth", dependencies: ["Base", "Crypto", "HTTPClient"], swiftSettings: common),
+        .target(name: "Store", dependencies: ["Base", "Crypto"], swiftSettings: common),
         .target(
             name: "SQLiteStore",
-            dependencies: ["Base", "CSQLite", "Secrets", "Store"],
+            dependencies: ["Base", "Crypto", "CSQLite", "Store"],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "PostgresStore",
-            dependencies: ["Base", "CPostgres", "Secrets", "Store"],
+            dependencies: ["Base", "CPostgres", "Crypto", "Store"],
             swiftSettings: atTheEdge
         ),
         .target(name: "Observability", dependencies: ["Base"], swiftSettings: atTheEdge),
         .target(
             name: "HTTPServer",
-            dependencies: ["Base", "CGnuTLS", "CMicroHTTPD", "Secrets"],
+            dependencies: ["Base", "CGnuTLS", "CMicroHTTPD", "Crypto"],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "RefreshEngine",
-            dependencies: ["Base", "GoogleOAuth", "Observability", "Scheduler", "Secrets", "Store"],
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "Observability", "Scheduler", "Store"],
             swiftSettings: common
         ),
         .target(
             name: "Judgement",
-            dependencies: ["Base", "Observability", "Secrets", "Store"],
+            dependencies: ["Base", "Crypto", "Observability", "Store"],
             swiftSettings: common
         ),
         .target(
             name: "StatusPage",
-            dependencies: ["Base", "Judgement", "Observability", "Secrets", "Store"],
+            dependencies: ["Base", "Crypto", "Judgement", "Observability", "Store"],
             // A link to docs/runbook.md.
             resources: [.embedInCode("runbook.md")],
             swiftSettings: common
         ),
         .target(
             name: "Notices",
-            dependencies: ["Base", "HTTPClient", "Observability", "Scheduler", "Secrets", "Store"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "Observability", "Scheduler", "Store"],
             swiftSettings: common
         ),
         .target(
             name: "AccountAPI",
             dependencies: [
-                "Base", "GoogleOAuth", "HTTPServer", "Judgement", "Observability", "RefreshEngine", "Secrets",
+                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Observability", "RefreshEngine",
                 "StatusPage", "Store",
             ],
             swiftSettings: common
@@ -105,16 +109,16 @@ let package = Package(
         .target(
             name: "WorkerConfiguration",
             dependencies: [
-                "AccountAPI", "Base", "CCommit", "GoogleOAuth", "HTTPClient", "HTTPServer", "Observability",
-                "PostgresStore", "Secrets", "Store",
+                "AccountAPI", "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Observability",
+                "PostgresStore", "Store",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "WorkerLifecycle",
             dependencies: [
-                "AccountAPI", "Base", "CProcess", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Notices",
-                "Observability", "PostgresStore", "RefreshEngine", "Secrets", "SQLiteStore", "Store",
+                "AccountAPI", "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
+                "Notices", "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Store",
                 "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
@@ -122,8 +126,8 @@ let package = Package(
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Base", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Observability",
-                "PostgresStore", "RefreshEngine", "Scheduler", "Secrets", "SQLiteStore", "Store", "WorkerConfiguration",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Observability",
+                "PostgresStore", "RefreshEngine", "Scheduler", "SQLiteStore", "Store", "WorkerConfiguration",
                 "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
@@ -131,7 +135,7 @@ let package = Package(
         .target(
             name: "AWSImport",
             dependencies: [
-                "Base", "HTTPClient", "Observability", "Scheduler", "Secrets", "Store", "WorkerCommands",
+                "Base", "Crypto", "HTTPClient", "Observability", "Scheduler", "Store", "WorkerCommands",
                 "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
@@ -143,20 +147,20 @@ let package = Package(
         ),
         .executableTarget(
             name: "GoogleSandbox",
-            dependencies: ["Base", "HTTPServer", "Secrets"],
+            dependencies: ["Base", "Crypto", "HTTPServer"],
             swiftSettings: atTheEdge
         ),
 
         .executableTarget(
             name: "BenchmarkSeed",
-            dependencies: ["Base", "PostgresStore", "RefreshEngine", "Scheduler", "Secrets", "SQLiteStore", "Store"],
+            dependencies: ["Base", "Crypto", "PostgresStore", "RefreshEngine", "Scheduler", "SQLiteStore", "Store"],
             path: "Benchmarks/Seed",
             swiftSettings: common
         ),
 
         .target(
             name: "TestSupport",
-            dependencies: ["Base", "GoogleOAuth", "Secrets"],
+            dependencies: ["Base", "Crypto", "GoogleOAuth"],
             path: "Tests/TestSupport",
             swiftSettings: common
         ),
@@ -168,10 +172,14 @@ let package = Package(
         .testTarget(name: "SchedulerTests", dependencies: ["Base", "Scheduler"], swiftSettings: common),
         .testTarget(
             name: "StatusPageTests",
-            dependencies: ["Base", "Judgement", "Observability", "Secrets", "StatusPage", "Store"],
+            dependencies: ["Base", "Crypto", "Judgement", "Observability", "StatusPage", "Store"],
             swiftSettings: common
         ),
-        .testTarget(name: "SecretsTests", dependencies: ["Base", "Secrets"], swiftSettings: common),
+        .testTarget(
+            name: "CryptoTests",
+            dependencies: ["Base", "Crypto"],
+            swiftSettings: common
+        ),
         .target(
             name: "TLSListener",
             path: "Tests/TLSListener",
@@ -179,23 +187,23 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["Base", "HTTPClient", "Secrets", "TestSupport", "TLSListener"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "TestSupport", "TLSListener"],
             swiftSettings: common
         ),
         .testTarget(
             name: "GoogleOAuthTests",
-            dependencies: ["Base", "GoogleOAuth", "HTTPClient", "Secrets", "TestSupport"],
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "HTTPClient", "TestSupport"],
             swiftSettings: common
         ),
         .target(name: "FaultyDisk", dependencies: ["CSQLite"], path: "Tests/FaultyDisk"),
         .testTarget(
             name: "StoreTests",
-            dependencies: ["Base", "FaultyDisk", "PostgresStore", "Secrets", "SQLiteStore", "Store", "TestSupport"],
+            dependencies: ["Base", "Crypto", "FaultyDisk", "PostgresStore", "SQLiteStore", "Store", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "JudgementTests",
-            dependencies: ["Base", "Judgement", "Observability", "Secrets", "Store"],
+            dependencies: ["Base", "Crypto", "Judgement", "Observability", "Store"],
             swiftSettings: common
         ),
         .testTarget(
@@ -205,32 +213,32 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTPServerTests",
-            dependencies: ["Base", "HTTPClient", "HTTPServer", "Secrets", "TestSupport"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "HTTPServer", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "GoogleSandboxTests",
-            dependencies: ["Base", "GoogleSandbox", "HTTPServer", "Secrets", "TestSupport"],
+            dependencies: ["Base", "Crypto", "GoogleSandbox", "HTTPServer", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
-                "Base", "GoogleOAuth", "Observability", "RefreshEngine", "Scheduler", "Secrets", "Store", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "Observability", "RefreshEngine", "Scheduler", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Base", "GoogleOAuth", "HTTPServer", "Judgement", "Observability", "RefreshEngine",
-                "Secrets", "StatusPage", "Store", "TestSupport",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Observability",
+                "RefreshEngine", "StatusPage", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "NoticesTests",
-            dependencies: ["Base", "HTTPClient", "Notices", "Observability", "Secrets", "Store", "TestSupport"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "Notices", "Observability", "Store", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
@@ -241,8 +249,8 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "AWSImport", "Base", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Notices",
-                "Observability", "PostgresStore", "RefreshEngine", "RefreshWorker", "Scheduler", "Secrets",
+                "AccountAPI", "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
+                "Notices", "Observability", "PostgresStore", "RefreshEngine", "RefreshWorker", "Scheduler",
                 "SQLiteStore", "Store", "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
@@ -250,8 +258,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "AccountAPI", "Base", "GoogleOAuth", "HTTP2", "HTTPClient", "HTTPServer", "PostgresStore",
-                "RefreshEngine", "Secrets", "Store", "WorkerCommands", "WorkerConfiguration",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTP2", "HTTPClient", "HTTPServer", "PostgresStore",
+                "RefreshEngine", "Store", "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

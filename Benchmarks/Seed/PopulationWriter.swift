@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 import Store
 
 /// Writes the grants of a population, or only those that are due soon, in the order of their ids.

@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import RefreshEngine
 import Scheduler
-import Secrets
 import Store
 
 /// One grant of a benchmark.

@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import Foundation
 import PostgresStore
 import SQLiteStore
-import Secrets
 import Store
 
 /// The command `BenchmarkSeed`: fills a store with grants for a benchmark, and afterwards compares the store with the

@@ -1,5 +1,5 @@
+import Crypto
 import Foundation
-import Secrets
 import Store
 
 /// Compares every stored access token with the endpoint's log of issued ones.

@@ -1,5 +1,5 @@
+import Crypto
 import HTTPClient
-import Secrets
 import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,7 +1,7 @@
 package import Base
+package import Crypto
 package import Observability
 package import RefreshEngine
-package import Secrets
 package import Store
 
 /// The dependencies of the public routes.

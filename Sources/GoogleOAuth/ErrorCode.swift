@@ -1,4 +1,4 @@
-internal import Secrets
+internal import Crypto
 
 /// The known error codes of the token endpoint and their meaning.
 ///

@@ -1,5 +1,5 @@
 internal import Base
-internal import Secrets
+internal import Crypto
 
 /// The text of an error, for logs.
 enum ErrorText {

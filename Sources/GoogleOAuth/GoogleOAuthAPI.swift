@@ -1,6 +1,6 @@
 private import Base
+package import Crypto
 package import HTTPClient
-package import Secrets
 
 /// Google's endpoints over HTTP.
 package struct GoogleOAuthAPI: TokenEndpoint {

@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The id, and the secret if there is one, of the OAuth client that sends the requests.
 package struct OAuthClientCredentials: Sendable {

@@ -1,6 +1,6 @@
 private import Base
+package import Crypto
 package import HTTPClient
-package import Secrets
 
 /// Reads a response. Its form and error code decide, not its status alone.
 extension ParsedRefreshResponse {

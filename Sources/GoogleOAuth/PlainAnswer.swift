@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 /// The members of an answer in the usual form: one object, whose values are strings without escapes or whole numbers.
 ///

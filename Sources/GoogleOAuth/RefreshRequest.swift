@@ -1,5 +1,5 @@
+package import Crypto
 package import HTTPClient
-package import Secrets
 
 /// The refresh request of a public client (https://developers.google.com/identity/protocols/oauth2/native-app).
 ///

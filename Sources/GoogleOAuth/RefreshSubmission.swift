@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// A refresh of one grant, to be sent to the token endpoint.
 ///

@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The meaning of an answer to a refresh, as far as this one answer shows it.
 ///

@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// The syntax of a token: visible ASCII that is safe in a header and in a form (RFC 6749 appendix A, without the
 /// space).

@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The endpoints that the engine calls: Google's, or fake ones in tests.
 ///

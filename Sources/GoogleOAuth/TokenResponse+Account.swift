@@ -1,5 +1,5 @@
 private import Base
-private import Secrets
+private import Crypto
 
 extension TokenResponse {
     /// The id of the Google account that the tokens belong to, from the ID token; `nil` if the answer has none that can

@@ -1,5 +1,5 @@
 internal import Base
-internal import Secrets
+internal import Crypto
 
 /// Reads the members of a good answer.
 extension TokenResponse {

@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The content of a good answer to a refresh.
 package struct TokenResponse: Sendable {

@@ -1,6 +1,6 @@
 internal import Base
+internal import Crypto
 internal import HTTPServer
-internal import Secrets
 
 /// The management of the stream, like risc.googleapis.com, with its authentication.
 extension SandboxSecurityEvents {

@@ -1,5 +1,5 @@
 internal import Base
-internal import Secrets
+internal import Crypto
 
 extension SandboxSecurityEvents {
     /// Makes a security event token, either as Google would post it or forged.

@@ -1,4 +1,4 @@
-internal import Secrets
+internal import Crypto
 
 /// The state of Cross-Account Protection in the sandbox: keys, security event tokens, and the project's one stream
 /// (https://developers.google.com/identity/protocols/risc).

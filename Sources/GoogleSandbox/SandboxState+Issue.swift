@@ -1,5 +1,5 @@
 internal import Base
-internal import Secrets
+internal import Crypto
 
 /// The format of tokens, and the lookup of an access token's owner.
 extension SandboxState {

@@ -1,5 +1,5 @@
 internal import CNGHTTP2
-private import Secrets
+private import Crypto
 
 /// The header fields of a request, in the form that nghttp2 takes.
 ///

@@ -1,5 +1,5 @@
 internal import CNGHTTP2
-private import Secrets
+private import Crypto
 
 /// The client's side of one HTTP/2 connection, without input and output: it turns requests and received bytes into
 /// bytes to send and ended streams.

@@ -1,5 +1,5 @@
 private import CNGHTTP2
-package import Secrets
+package import Crypto
 
 /// One request and what has arrived of its response.
 package final class HTTP2Stream {

@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The access key that signs, with the session token if the key is temporary.
 package struct AWSCredentials: Equatable, Sendable {

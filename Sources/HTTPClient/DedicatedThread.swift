@@ -1,5 +1,5 @@
+import Crypto
 private import Glibc
-import Secrets
 private import Synchronization
 
 /// A named system thread that runs one closure to its end.

@@ -1,4 +1,4 @@
-private import Secrets
+private import Crypto
 
 /// A URL that the worker may call: https, or http to this machine.
 ///

@@ -1,4 +1,4 @@
-private import Secrets
+private import Crypto
 
 /// Encodes name and value pairs as `application/x-www-form-urlencoded`.
 ///

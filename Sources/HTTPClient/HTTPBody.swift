@@ -1,4 +1,4 @@
-internal import Secrets
+internal import Crypto
 
 /// The body of a request or response: bytes that are never printed and are overwritten when the last reference is
 /// released.

@@ -1,5 +1,5 @@
 package import Base
-import Secrets
+import Crypto
 private import Synchronization
 
 /// Sends many HTTP requests at once over few connections, with libcurl's multi interface.

@@ -1,4 +1,4 @@
-private import Secrets
+private import Crypto
 
 extension HTTPResponse {
     /// The cap on any `Retry-After` value.

@@ -1,4 +1,4 @@
-internal import Secrets
+internal import Crypto
 
 /// A complete response with any status.
 package struct HTTPResponse: Sendable {

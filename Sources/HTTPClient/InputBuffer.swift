@@ -1,4 +1,4 @@
-internal import Secrets
+internal import Crypto
 
 /// Memory into which connections read, one after the other; it is wiped after each use.
 @safe

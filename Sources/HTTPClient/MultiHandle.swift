@@ -1,5 +1,5 @@
 internal import CCurl
-private import Secrets
+private import Crypto
 
 /// libcurl's multi handle: the transfers in flight and the connections that they share.
 ///

@@ -1,6 +1,6 @@
 private import Base
 internal import CCurl
-internal import Secrets
+internal import Crypto
 
 /// A TLS connection that libcurl makes, and that then carries bytes instead of libcurl's transfers.
 ///

@@ -1,6 +1,6 @@
 private import Base
 internal import CCurl
-private import Secrets
+private import Crypto
 
 /// The libcurl options that prepare a handle for a request.
 extension Transfer {

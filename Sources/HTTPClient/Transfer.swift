@@ -1,6 +1,6 @@
 internal import Base
 internal import CCurl
-internal import Secrets
+internal import Crypto
 
 /// A handle with which libcurl carries a request, with the state of its current request; it is reused for later ones.
 @safe

@@ -1,4 +1,4 @@
-private import Secrets
+private import Crypto
 
 /// The name and password of a request's `Authorization` header (RFC 7617), as OAuth clients send them.
 package enum BasicCredentials: Hashable, Sendable {

@@ -1,4 +1,4 @@
-private import Secrets
+private import Crypto
 
 /// The address on which a server listens.
 package enum ListenAddress: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 /// A request's headers, with the check for ambiguous ones.
 ///

@@ -1,5 +1,5 @@
 internal import Base
-import Secrets
+import Crypto
 
 /// The id of a request in the log and in the Request-Id header of its response.
 enum RequestID {

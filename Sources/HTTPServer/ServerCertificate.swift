@@ -1,7 +1,7 @@
 package import Base
 private import CGnuTLS
+package import Crypto
 private import Glibc
-package import Secrets
 
 /// The reason why a certificate and its key cannot be used.
 package enum ServerCertificateError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 package import Observability
-import Secrets
 import Store
 
 /// The concerns that follow from observations: one judgement for `status`, `/readyz`, the metrics and `doctor`.

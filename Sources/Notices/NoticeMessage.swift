@@ -1,7 +1,7 @@
 package import Base
+package import Crypto
 package import HTTPClient
 private import Observability
-package import Secrets
 package import Store
 
 /// One notice as it is posted: a signed message about a user.

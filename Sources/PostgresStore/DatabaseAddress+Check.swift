@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Store
 
 /// Checks for passwords that libpq misreads without an error: a character in them that is not percent-encoded ends the

@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 extension DatabaseAddress {
     private static let secretOptions: Set = ["password", "sslpassword"]

@@ -1,5 +1,5 @@
 private import CPostgres
-package import Secrets
+package import Crypto
 package import Store
 
 /// The place of the database and the options to connect, parsed from a URL or a connection string of libpq.

@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 import Store
 
 /// The rows of a grant in `grants` and `grant_schedule`; its columns are those of ``GrantColumn``.

@@ -1,6 +1,6 @@
 private import CPostgres
+private import Crypto
 private import Glibc
-private import Secrets
 import Store
 
 extension PostgresConnection {

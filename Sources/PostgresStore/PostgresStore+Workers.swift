@@ -1,5 +1,5 @@
 import Base
-private import Secrets
+private import Crypto
 package import Store
 
 extension Query {

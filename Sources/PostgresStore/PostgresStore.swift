@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 package import Store
 
 /// Grants, users and sessions in a PostgreSQL database that any number of workers share.

@@ -1,7 +1,7 @@
 package import Base
+import Crypto
 package import Observability
 import Scheduler
-import Secrets
 package import Store
 import Synchronization
 

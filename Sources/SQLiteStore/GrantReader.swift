@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 import Store
 
 /// Reads rows of grants, in the order of ``GrantRow/columns``.

@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Store
 
 /// A grant's row in `grants`, and its lease's row in `leases`; its columns are those of ``GrantColumn``.

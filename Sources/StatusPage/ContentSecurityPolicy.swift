@@ -1,4 +1,4 @@
-private import Secrets
+private import Crypto
 
 extension StatusPage {
     /// The value of `Content-Security-Policy` for the page.

@@ -1,4 +1,4 @@
-private import Secrets
+private import Crypto
 
 /// The Cloud project that a client id belongs to: Google's ids begin with the project's number.
 package enum ClientProject {

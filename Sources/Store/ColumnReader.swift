@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// A row that is read from left to right.
 package protocol ColumnReader {

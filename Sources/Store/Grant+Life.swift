@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// The changes of a grant: the only place where its state, its generation and its tokens change.
 ///

@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// One user's consent at Google, as stored.
 ///

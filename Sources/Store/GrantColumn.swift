@@ -1,5 +1,5 @@
 package import Base
-private import Secrets
+private import Crypto
 
 /// The type of a column's values.
 package enum ColumnType: Sendable {

@@ -1,5 +1,5 @@
 package import Base
-private import Secrets
+private import Crypto
 
 /// Ends a grant at a user's request, and decides if Google is notified.
 package enum GrantEnding {

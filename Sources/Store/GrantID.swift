@@ -1,5 +1,5 @@
 package import Base
-private import Secrets
+private import Crypto
 
 /// The permanent name of a grant: 63 random bits.
 ///

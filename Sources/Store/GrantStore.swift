@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// The interface of every store: grants, their history, the health of each client, and the live workers.
 ///

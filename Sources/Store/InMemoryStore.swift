@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 private import Synchronization
 
 /// A store in memory, with the same rules as the stores on disk: for tests, and as a plain statement of those rules.

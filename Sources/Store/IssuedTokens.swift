@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// Digests of the access tokens from refreshes of a grant that may still be valid, the latest last.
 ///

@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// A known value, sealed with each key that seals stored tokens: a ring that opens all of them is the right one.
 package struct KeyChecks: Hashable, Sendable {

@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// The change that an app or an import makes to an existing grant, decided from the data stored at one time.
 package struct Reconnection: Sendable {

@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// The answer of a session to one of its refresh tokens.
 package enum RotationOutcome: Hashable, Sendable {

@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// One sign-in of a user with its family of refresh tokens; it ends by being removed.
 ///

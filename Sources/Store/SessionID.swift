@@ -1,5 +1,5 @@
 package import Base
-private import Secrets
+private import Crypto
 
 /// The name of a session: 128 random bits.
 package struct SessionID: Hashable, Sendable, CustomStringConvertible {

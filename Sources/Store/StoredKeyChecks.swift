@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// Reads and writes the ``KeyChecks`` of a store, which are kept in its notes.
 package struct StoredKeyChecks: Sendable {

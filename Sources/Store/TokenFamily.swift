@@ -1,5 +1,5 @@
 import Base
-private import Secrets
+private import Crypto
 
 /// The refresh tokens of one session, known by their hashes, and the rules by which one replaces another.
 ///

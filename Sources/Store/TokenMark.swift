@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// A hash by which Google names a refresh token in a security event; it never reveals a part of the token.
 ///

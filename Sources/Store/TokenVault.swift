@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// Seals and opens tokens, each bound to the id of its grant or session and to its column.
 package struct TokenVault: Sendable {

@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The report of a live worker about itself.
 package struct WorkerReport: Hashable, Sendable {

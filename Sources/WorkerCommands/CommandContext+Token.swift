@@ -1,9 +1,9 @@
 import AccountAPI
 import Base
+import Crypto
 import HTTPClient
 import Observability
 import RefreshEngine
-import Secrets
 import Store
 package import WorkerConfiguration
 import WorkerLifecycle

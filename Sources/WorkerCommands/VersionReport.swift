@@ -1,9 +1,9 @@
 import Base
+import Crypto
 import HTTPClient
 import HTTPServer
 import PostgresStore
 import SQLiteStore
-import Secrets
 import WorkerConfiguration
 
 /// The output of `--version`: the program, and the libraries that it runs with.

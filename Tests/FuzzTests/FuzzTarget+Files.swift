@@ -6,7 +6,7 @@ import HTTPServer
 import PostgresStore
 import Store
 
-@testable import Secrets
+@testable import Crypto
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 

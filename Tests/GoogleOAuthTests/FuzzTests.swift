@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import HTTPClient
-import Secrets
 import Testing
 
 @testable import GoogleOAuth

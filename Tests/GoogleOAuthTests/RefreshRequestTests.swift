@@ -1,6 +1,6 @@
+import Crypto
 import GoogleOAuth
 import HTTPClient
-import Secrets
 import Testing
 
 @Suite("The refresh request")

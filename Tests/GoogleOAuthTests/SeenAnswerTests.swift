@@ -1,5 +1,5 @@
+import Crypto
 import GoogleOAuth
-import Secrets
 import Testing
 
 /// An answer that was seen in practice, with its verdict.

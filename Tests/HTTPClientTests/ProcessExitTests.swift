@@ -1,6 +1,6 @@
+import Crypto
 import Glibc
 import HTTPClient
-import Secrets
 import Testing
 
 @Suite("A client at the end of the process")

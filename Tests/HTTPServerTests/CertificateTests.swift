@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import Foundation
-import Secrets
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
+import Crypto
 import Foundation
 import HTTPClient
 import HTTPServer
-import Secrets
 import TestSupport
 import Testing
 

@@ -1,9 +1,9 @@
 import Base
+import Crypto
 import Foundation
 import HTTPClient
 import Notices
 import Observability
-import Secrets
 import Store
 import Synchronization
 import TestSupport

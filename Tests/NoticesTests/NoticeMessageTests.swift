@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import Foundation
 import HTTPClient
 import Notices
-import Secrets
 import Store
 import Testing
 

@@ -1,5 +1,5 @@
+import Crypto
 import SQLiteStore
-import Secrets
 import Testing
 
 @testable import RefreshWorker

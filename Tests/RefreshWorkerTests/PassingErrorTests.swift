@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Secrets
+@testable import Crypto
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
 

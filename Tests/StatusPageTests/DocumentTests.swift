@@ -1,5 +1,5 @@
+import Crypto
 import Observability
-import Secrets
 import Testing
 
 @testable import StatusPage

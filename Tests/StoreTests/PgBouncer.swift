@@ -1,5 +1,5 @@
+import Crypto
 import Foundation
-import Secrets
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
+import Crypto
 import Glibc
-import Secrets
 import Store
 import Testing
 

@@ -1,5 +1,5 @@
+import Crypto
 import PostgresStore
-import Secrets
 import Store
 import Testing
 

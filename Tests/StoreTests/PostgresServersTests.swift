@@ -1,6 +1,6 @@
+import Crypto
 import Foundation
 import PostgresStore
-import Secrets
 import Store
 import TestSupport
 import Testing

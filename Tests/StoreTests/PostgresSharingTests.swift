@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import Dispatch
 import PostgresStore
-import Secrets
 import Store
 import Testing
 

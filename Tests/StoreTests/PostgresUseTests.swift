@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import Dispatch
 import Foundation
 import PostgresStore
-import Secrets
 import Store
 import Synchronization
 import TestSupport

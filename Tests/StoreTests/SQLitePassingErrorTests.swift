@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import FaultyDisk
 import Foundation
 import Glibc
-import Secrets
 import Store
 import Testing
 

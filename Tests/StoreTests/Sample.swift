@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 import Store
 
 /// The start of every ``ManualTime`` of these tests.

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import PostgresStore
-import Secrets
 import Store
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
+package import Crypto
 package import GoogleOAuth
-package import Secrets
 
 /// A fake token endpoint that answers each request from a function that may wait.
 package protocol AnsweringEndpoint: TokenEndpoint {

@@ -1,6 +1,6 @@
 internal import Base
+internal import Crypto
 internal import HTTPServer
-internal import Secrets
 internal import Store
 
 /// Authenticates callers by their access tokens.

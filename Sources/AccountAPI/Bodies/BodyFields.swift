@@ -1,6 +1,6 @@
 internal import Base
+internal import Crypto
 internal import GoogleOAuth
-internal import Secrets
 
 /// The members of a body; `null` and an empty text count as a missing member.
 struct BodyFields: Sendable {

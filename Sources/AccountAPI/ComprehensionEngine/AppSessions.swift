@@ -1,6 +1,6 @@
 internal import Base
+internal import Crypto
 internal import Observability
-internal import Secrets
 internal import Store
 
 /// The sessions of apps that signed in with Google: begun, rotated and ended, each in one transaction.

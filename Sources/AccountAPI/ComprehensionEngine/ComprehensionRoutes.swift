@@ -1,8 +1,8 @@
 internal import Base
+internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
 internal import Observability
-internal import Secrets
 internal import Store
 
 /// The ComprehensionEngine routes: signing in with Google, and the app's own tokens.

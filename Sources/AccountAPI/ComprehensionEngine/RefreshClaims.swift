@@ -1,5 +1,5 @@
 internal import Base
-internal import Secrets
+internal import Crypto
 internal import Store
 
 /// The claims of a refresh token whose signature was checked.

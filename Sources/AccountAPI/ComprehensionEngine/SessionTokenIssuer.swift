@@ -1,5 +1,5 @@
 internal import Base
-internal import Secrets
+internal import Crypto
 internal import Store
 
 /// Issues the tokens of a session.

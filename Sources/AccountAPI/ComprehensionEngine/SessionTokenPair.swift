@@ -1,4 +1,4 @@
-internal import Secrets
+internal import Crypto
 
 /// The two tokens of an app that has signed in.
 struct SessionTokenPair: Sendable {

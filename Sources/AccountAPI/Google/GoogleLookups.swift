@@ -1,5 +1,5 @@
+package import Crypto
 package import GoogleOAuth
-package import Secrets
 
 /// Google's information about an access token; tests use a fake.
 package protocol GoogleLookups: Sendable {

@@ -1,6 +1,6 @@
 internal import Base
+internal import Crypto
 internal import GoogleOAuth
-internal import Secrets
 
 /// The reason why the owner of an access token is unknown.
 enum IdentityFailure: Error, Hashable, Sendable {

@@ -1,5 +1,5 @@
 internal import Base
-internal import Secrets
+internal import Crypto
 internal import Store
 
 /// The rule that a Google token proves the identity of its user only if the app obtained it.

@@ -1,9 +1,9 @@
 package import Base
+import Crypto
 package import HTTPServer
 package import Judgement
 package import Observability
 package import RefreshEngine
-import Secrets
 import Store
 
 /// The state of the process for monitors: health, readiness, status and metrics.

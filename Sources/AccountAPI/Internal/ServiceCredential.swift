@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// A new credential for a service or an operator, and its entry for the services file.
 package struct ServiceCredential: Sendable {

@@ -1,5 +1,5 @@
+import Crypto
 import HTTPServer
-import Secrets
 private import Synchronization
 
 /// The current services by credential.

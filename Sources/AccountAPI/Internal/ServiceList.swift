@@ -1,5 +1,5 @@
 import Base
-private import Secrets
+private import Crypto
 private import Store
 
 /// The services of a services file.

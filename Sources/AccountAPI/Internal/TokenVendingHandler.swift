@@ -1,8 +1,8 @@
 package import Base
+import Crypto
 package import HTTPServer
 package import Observability
 package import RefreshEngine
-import Secrets
 import Store
 
 /// Handles requests for access tokens: checks the service's permission, returns the token, and writes the audit.

@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import GoogleOAuth
 import HTTPServer
 import Observability
-import Secrets
 import Store
 
 /// The demands of a request for a token.

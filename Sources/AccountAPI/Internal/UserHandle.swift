@@ -1,4 +1,4 @@
-internal import Secrets
+internal import Crypto
 
 /// An opaque text that names a user to one service, where plain user ids are not wanted.
 ///

@@ -1,6 +1,6 @@
+internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
-internal import Secrets
 
 /// The tokens that the app posts after its user has consented at Google.
 ///

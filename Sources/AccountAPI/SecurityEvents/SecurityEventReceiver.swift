@@ -1,10 +1,10 @@
 package import Base
+import Crypto
 package import GoogleOAuth
 package import HTTPServer
 import Judgement
 package import Observability
 package import RefreshEngine
-import Secrets
 package import Store
 
 /// Receives the security event tokens that Google posts (Cross-Account Protection) and applies them.

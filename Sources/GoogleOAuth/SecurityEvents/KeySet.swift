@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 
 /// A fetched set of the keys that sign security events.
 struct KeySet: Sendable {

@@ -1,6 +1,6 @@
 package import Base
+package import Crypto
 package import HTTPClient
-package import Secrets
 
 /// The cache of Google's keys for security events. It fetches them when they are first used, and again when a token
 /// names an unknown key.

@@ -1,5 +1,5 @@
 package import Base
-import Secrets
+import Crypto
 
 /// Verifies posted security event tokens.
 package struct SecurityEventReader: Sendable {

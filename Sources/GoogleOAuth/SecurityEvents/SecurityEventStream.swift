@@ -1,6 +1,6 @@
 package import Base
+import Crypto
 package import HTTPClient
-import Secrets
 
 /// The stream of security events of a Cloud project: its receiver URL and status
 /// (https://developers.google.com/identity/protocols/risc#configure_stream).

@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 
 /// A service account of the Cloud project, from its key file
 /// (https://developers.google.com/identity/protocols/risc#auth_token).

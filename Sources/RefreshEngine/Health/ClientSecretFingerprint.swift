@@ -1,5 +1,5 @@
 import Base
-package import Secrets
+package import Crypto
 
 /// A digest of a client secret, by which workers see if they send the same one.
 ///

@@ -1,5 +1,5 @@
+package import Crypto
 package import GoogleOAuth
-package import Secrets
 package import Store
 
 /// One attempt at a refresh and its answer: part of the rules' input, `DecisionContext`.

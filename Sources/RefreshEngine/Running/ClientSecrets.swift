@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Synchronization
 
 /// The secrets of confidential clients, by client id; a reload of the configuration replaces them.

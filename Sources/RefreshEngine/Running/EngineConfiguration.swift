@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The settings of an engine.
 package struct EngineConfiguration: Sendable {

@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 /// A refresh with its answer, which is not read yet.
 struct PendingResult: Sendable {

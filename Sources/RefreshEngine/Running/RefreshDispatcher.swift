@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import GoogleOAuth
-import Secrets
 import Store
 
 /// Sends the requests of claimed grants: opens their tokens, calls Google, then reads and seals the answers.

@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 import Store
 
 /// One pass over all due grants, for `--run-once`.

@@ -1,8 +1,8 @@
 package import Base
+package import Crypto
 package import GoogleOAuth
 package import Observability
 import Scheduler
-package import Secrets
 package import Store
 
 /// Keeps grants fresh: scans the due index, claims due grants, calls Google, and stores what the rules decide.

@@ -1,5 +1,5 @@
 import Base
-package import Secrets
+package import Crypto
 package import Store
 
 /// A result that the store did not take, as one sealed value.

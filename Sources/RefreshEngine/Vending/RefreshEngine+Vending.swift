@@ -1,7 +1,7 @@
 import Base
+package import Crypto
 import Observability
 import Scheduler
-package import Secrets
 import Store
 
 /// The demand of a caller on its token.

@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 package import Store
 
 /// The only way for callers to get a user's access token: a stored one at once, else through the engine.

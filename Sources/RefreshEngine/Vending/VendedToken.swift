@@ -1,5 +1,5 @@
 package import Base
-package import Secrets
+package import Crypto
 package import Store
 
 /// A token for a caller.

@@ -1,5 +1,5 @@
 private import Base
-private import Secrets
+private import Crypto
 
 /// A checksum over records that does not depend on their store, or on the page size with which they were read.
 package struct ArchiveDigest: Hashable, Sendable, CustomStringConvertible {

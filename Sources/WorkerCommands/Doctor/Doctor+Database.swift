@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import Judgement
 import SQLiteStore
-import Secrets
 import Store
 import WorkerConfiguration
 import WorkerLifecycle

@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 private import Glibc
-import Secrets
 import Store
 package import WorkerConfiguration
 import WorkerLifecycle

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import Observability
-import Secrets
 import Store
 
 /// A grant as JSON: the output of `grants list`, `grants show` and `grants export`.

@@ -1,5 +1,5 @@
 package import Base
-import Secrets
+import Crypto
 import Store
 package import WorkerConfiguration
 

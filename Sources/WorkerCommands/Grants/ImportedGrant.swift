@@ -1,5 +1,5 @@
 package import Base
-import Secrets
+import Crypto
 import Store
 
 /// A grant as an import reads it: checked, with tokens that are not yet sealed.

@@ -1,6 +1,6 @@
 package import Base
+import Crypto
 import RefreshEngine
-import Secrets
 package import Store
 
 /// Stores grants from outside: new ones and, if allowed, replacements of stored ones.

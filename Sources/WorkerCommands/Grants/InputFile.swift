@@ -1,5 +1,5 @@
+import Crypto
 private import Glibc
-import Secrets
 private import Synchronization
 import WorkerConfiguration
 import WorkerLifecycle

@@ -1,7 +1,7 @@
 import Base
+import Crypto
 private import Glibc
 import Observability
-import Secrets
 import Store
 package import WorkerConfiguration
 import WorkerLifecycle

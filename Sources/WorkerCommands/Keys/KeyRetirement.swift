@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Store
 import WorkerConfiguration
 

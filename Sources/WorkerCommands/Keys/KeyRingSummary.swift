@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 
 /// The keys of a ring by id and role, without their material: enough for every decision about them.
 struct KeyRingSummary: Equatable, Sendable {

@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Store
 
 /// The facts from which a rotation derives its next step.

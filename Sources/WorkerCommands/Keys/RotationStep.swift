@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Store
 
 /// The next step of a rotation.

@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Store
 
 /// Seals stored tokens again with the current key, a batch of grants at a time.

@@ -1,10 +1,10 @@
 import Base
+import Crypto
 package import Judgement
 import Observability
 import PostgresStore
 import RefreshEngine
 import SQLiteStore
-import Secrets
 package import Store
 package import WorkerConfiguration
 import WorkerLifecycle

@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import Judgement
 import RefreshEngine
 import Scheduler
-import Secrets
 import Store
 
 /// Everything that `status` prints, as of one instant.

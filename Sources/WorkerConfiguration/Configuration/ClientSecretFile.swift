@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The secrets of confidential clients, by client id.
 ///

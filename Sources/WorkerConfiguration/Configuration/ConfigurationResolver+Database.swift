@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 extension ConfigurationResolver {
     /// Returns the location of the database; the credential `database-url` precedes the default.

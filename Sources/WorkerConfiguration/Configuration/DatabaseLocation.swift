@@ -1,5 +1,5 @@
+import Crypto
 package import PostgresStore
-import Secrets
 import Store
 
 /// The location of the database.

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 private import Glibc
-import Secrets
 
 extension FileReader {
     /// Much larger than any configuration, so that a wrong path to a database or a device does not fill the memory.

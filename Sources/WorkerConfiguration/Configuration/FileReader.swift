@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 /// The access to files.
 package struct FileReader: Sendable {

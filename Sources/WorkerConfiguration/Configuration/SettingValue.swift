@@ -1,8 +1,8 @@
 import AccountAPI
 import Base
+import Crypto
 import HTTPClient
 import Observability
-import Secrets
 
 /// Parses the text of a setting into its value, or explains the mistake.
 package enum SettingValue {

@@ -1,5 +1,5 @@
+import Crypto
 private import Glibc
-import Secrets
 
 /// The address of systemd's notification socket: a path, or a name in Linux's abstract namespace written as `@name`
 /// (https://man7.org/linux/man-pages/man7/unix.7.html).

@@ -1,6 +1,6 @@
 private import CProcess
+package import Crypto
 private import Glibc
-package import Secrets
 
 /// Protects the process's memory, which holds tokens and keys, from core dumps and from other processes.
 package enum ProcessHardening {

@@ -1,6 +1,6 @@
+import Crypto
 import Observability
 import RefreshEngine
-import Secrets
 import WorkerConfiguration
 
 /// SIGHUP.

@@ -1,5 +1,5 @@
+package import Crypto
 private import Glibc
-package import Secrets
 
 /// A user of this machine, as whom a process of root can continue.
 package struct ServiceUser: Equatable, Sendable {

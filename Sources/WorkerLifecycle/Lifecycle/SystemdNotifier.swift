@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 /// Notifies systemd about the worker's state, if systemd asked for it; otherwise it does nothing.
 struct SystemdNotifier: Sendable {

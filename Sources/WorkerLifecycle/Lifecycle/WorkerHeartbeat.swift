@@ -1,8 +1,8 @@
 package import Base
+package import Crypto
 import Judgement
 package import Observability
 package import RefreshEngine
-package import Secrets
 package import Store
 import WorkerConfiguration
 

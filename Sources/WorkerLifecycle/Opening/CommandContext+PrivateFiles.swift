@@ -1,5 +1,5 @@
+package import Crypto
 import Observability
-package import Secrets
 package import WorkerConfiguration
 
 extension CommandContext {

@@ -1,6 +1,6 @@
+import Crypto
 import Observability
 package import RefreshEngine
-import Secrets
 package import Store
 package import WorkerConfiguration
 

@@ -1,9 +1,9 @@
 package import Base
+import Crypto
 import GoogleOAuth
 package import HTTPClient
 package import Observability
 package import RefreshEngine
-import Secrets
 package import Store
 package import WorkerConfiguration
 

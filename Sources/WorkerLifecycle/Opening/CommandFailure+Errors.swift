@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import HTTPClient
 import Observability
 package import RefreshEngine
-import Secrets
 import Store
 import WorkerConfiguration
 

@@ -1,6 +1,6 @@
 package import Base
+package import Crypto
 private import Glibc
-package import Secrets
 
 /// The metadata of a file, without opening it.
 ///

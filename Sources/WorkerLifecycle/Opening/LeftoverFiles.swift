@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 import WorkerConfiguration
 
 /// The files that a SQLite database in use leaves beside it.

@@ -1,9 +1,9 @@
 package import AccountAPI
+package import Crypto
 import HTTPClient
 package import HTTPServer
 import Notices
 import Observability
-package import Secrets
 import Store
 import WorkerConfiguration
 

@@ -1,7 +1,7 @@
 private import Base
+import Crypto
 private import Glibc
 import RefreshEngine
-import Secrets
 import Store
 private import Synchronization
 import WorkerConfiguration

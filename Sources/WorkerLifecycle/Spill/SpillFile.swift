@@ -1,5 +1,5 @@
+package import Crypto
 private import Glibc
-package import Secrets
 private import Synchronization
 
 /// An open spill file or reserve, locked by its descriptor for as long as it is open.

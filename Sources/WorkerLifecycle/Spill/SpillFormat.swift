@@ -1,4 +1,4 @@
-package import Secrets
+package import Crypto
 
 /// The format of a spill file: a first line, sealed results, each after its length in four bytes, and the end.
 ///

@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import Observability
 package import RefreshEngine
-import Secrets
 package import Store
 import WorkerConfiguration
 

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import HTTPServer
-import Secrets
 import Store
 import Testing
 

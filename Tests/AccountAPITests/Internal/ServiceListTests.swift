@@ -1,6 +1,6 @@
 import AccountAPI
 import Base
-import Secrets
+import Crypto
 import Testing
 
 @Suite("The services file")

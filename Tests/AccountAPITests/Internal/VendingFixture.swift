@@ -1,10 +1,10 @@
 import AccountAPI
 import Base
+import Crypto
 import Glibc
 import HTTPServer
 import Observability
 import RefreshEngine
-import Secrets
 import Store
 import Synchronization
 import TestSupport

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import RefreshEngine
-import Secrets
 import Store
 import Testing
 

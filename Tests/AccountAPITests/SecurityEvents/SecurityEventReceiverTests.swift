@@ -1,10 +1,10 @@
 import Base
+import Crypto
 import GoogleOAuth
 import HTTPServer
 import Judgement
 import Observability
 import RefreshEngine
-import Secrets
 import Store
 import Testing
 

@@ -1,11 +1,11 @@
 import AccountAPI
 import Base
+import Crypto
 import Glibc
 import GoogleOAuth
 import HTTPServer
 import Observability
 import RefreshEngine
-import Secrets
 import Store
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test advances.

@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import GoogleOAuth
-import Secrets
 import Testing
 
 @Suite("A security event token", .timeLimit(.minutes(10)))

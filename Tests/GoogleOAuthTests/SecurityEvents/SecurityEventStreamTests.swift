@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import GoogleOAuth
 import HTTPClient
-import Secrets
 import TestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 /// Keys that are made once for all tests, because making one takes a while.
 enum TestKeys {

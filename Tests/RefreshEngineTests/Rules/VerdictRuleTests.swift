@@ -1,9 +1,9 @@
 import Base
+import Crypto
 import GoogleOAuth
 import Observability
 import RefreshEngine
 import Scheduler
-import Secrets
 import Store
 import Testing
 

@@ -1,6 +1,6 @@
+import Crypto
 import GoogleOAuth
 import RefreshEngine
-import Secrets
 import Synchronization
 import Testing
 

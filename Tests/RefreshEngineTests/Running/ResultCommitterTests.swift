@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import GoogleOAuth
 import Observability
-import Secrets
 import Store
 import Synchronization
 import Testing

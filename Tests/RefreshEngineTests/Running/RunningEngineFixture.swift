@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import Observability
-import Secrets
 import Store
 import TestSupport
 

@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import GoogleOAuth
 import RefreshEngine
-import Secrets
 import Store
 import Testing
 

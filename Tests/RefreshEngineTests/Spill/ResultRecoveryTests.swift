@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import Scheduler
-import Secrets
 import Store
 import Testing
 

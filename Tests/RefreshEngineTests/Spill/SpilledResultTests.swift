@@ -1,6 +1,6 @@
 import Base
+import Crypto
 import GoogleOAuth
-import Secrets
 import Store
 import Testing
 

@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import Glibc
 import Observability
-import Secrets
 import Store
 import Synchronization
 

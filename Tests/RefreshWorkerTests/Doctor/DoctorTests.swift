@@ -1,6 +1,6 @@
+import Crypto
 import Foundation
 import SQLiteStore
-import Secrets
 import Testing
 
 @testable import WorkerCommands

@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import Foundation
 import SQLiteStore
-import Secrets
 import Store
 import Testing
 

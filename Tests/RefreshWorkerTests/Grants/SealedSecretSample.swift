@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 
 /// A value in the form of a sealed secret.
 enum SealedSecretSample {

@@ -1,10 +1,10 @@
 import Base
+import Crypto
 import Foundation
 import GoogleOAuth
 import Observability
 import RefreshEngine
 import SQLiteStore
-import Secrets
 import Store
 import Synchronization
 import Testing

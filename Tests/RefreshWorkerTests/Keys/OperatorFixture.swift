@@ -1,8 +1,8 @@
 import Base
+import Crypto
 import Foundation
 import Observability
 import SQLiteStore
-import Secrets
 import Store
 
 @testable import WorkerConfiguration

@@ -1,5 +1,5 @@
 import AccountAPI
-import Secrets
+import Crypto
 import Testing
 
 @testable import RefreshEngine

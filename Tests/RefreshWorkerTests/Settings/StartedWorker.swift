@@ -1,10 +1,10 @@
 import AccountAPI
 import Base
+import Crypto
 import Foundation
 import HTTPClient
 import Judgement
 import Observability
-import Secrets
 import Store
 
 @testable import GoogleOAuth

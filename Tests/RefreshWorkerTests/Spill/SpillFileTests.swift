@@ -1,9 +1,9 @@
 import Base
+import Crypto
 import Foundation
 import Glibc
 import RefreshEngine
 import SQLiteStore
-import Secrets
 import Store
 import Testing
 

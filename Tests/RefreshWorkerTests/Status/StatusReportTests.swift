@@ -1,11 +1,11 @@
 import Base
+import Crypto
 import Foundation
 import Judgement
 import Observability
 import RefreshEngine
 import SQLiteStore
 import Scheduler
-import Secrets
 import Store
 import Testing
 

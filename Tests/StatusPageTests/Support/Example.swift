@@ -1,7 +1,7 @@
 import Base
+import Crypto
 import Judgement
 import Observability
-import Secrets
 import StatusPage
 import Store
 

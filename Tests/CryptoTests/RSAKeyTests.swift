@@ -1,4 +1,4 @@
-import Secrets
+import Crypto
 import Testing
 
 @Suite("An RSA key")

@@ -1,5 +1,5 @@
 import Base
-import Secrets
+import Crypto
 import Testing
 
 @Suite("A token signed by another party")

@@ -1,5 +1,5 @@
+import Crypto
 import Foundation
-import Secrets
 import Testing
 
 /// Returns every printed form of a value.

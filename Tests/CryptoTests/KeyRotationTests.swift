@@ -1,6 +1,6 @@
+import Crypto
 import Dispatch
 import Foundation
-import Secrets
 import Synchronization
 import Testing
 

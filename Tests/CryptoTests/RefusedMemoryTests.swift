@@ -1,5 +1,5 @@
+import Crypto
 import Glibc
-import Secrets
 import Testing
 
 @Suite("Memory that is refused to OpenSSL")

@@ -1,5 +1,5 @@
+import Crypto
 import Glibc
-import Secrets
 import Testing
 
 @Suite("OpenSSL at the end of the process")

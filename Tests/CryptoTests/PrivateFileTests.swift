@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Secrets
+@testable import Crypto
 
 @Suite("A private file")
 struct PrivateFileTests {
