@@ -54,8 +54,11 @@ let package = Package(
             dependencies: ["Base", "CCrypto"],
             swiftSettings: atTheEdge
         ),
-        .target(name: "HTTP2", dependencies: ["CNGHTTP2", "Crypto"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["Base", "CCurl", "Crypto", "HTTP2"], swiftSettings: atTheEdge),
+        .target(
+            name: "HTTPClient",
+            dependencies: ["Base", "CCurl", "CNGHTTP2", "Crypto"],
+            swiftSettings: atTheEdge
+        ),
         .target(name: "GoogleOAuth", dependencies: ["Base", "Crypto", "HTTPClient"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Base", "Crypto"], swiftSettings: common),
         .target(
@@ -258,7 +261,7 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTP2", "HTTPClient", "HTTPServer", "PostgresStore",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "PostgresStore",
                 "RefreshEngine", "Store", "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],

@@ -1,5 +1,4 @@
 private import CCurl
-private import HTTP2
 
 /// The libcurl that this process runs with.
 package enum CurlLibrary {

@@ -1,6 +1,5 @@
 internal import Base
 private import Crypto
-internal import HTTP2
 
 /// One connection that speaks HTTP/2: the bytes of a ``TLSConnection``, framed by a session.
 final class HTTP2Connection {

@@ -1,5 +1,4 @@
 internal import Base
-internal import HTTP2
 
 /// One request on its way over HTTP/2: waiting for a stream, or on one.
 final class HTTP2Exchange {

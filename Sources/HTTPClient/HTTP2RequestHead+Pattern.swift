@@ -1,5 +1,3 @@
-internal import HTTP2
-
 extension HTTP2RequestHead {
     /// Makes the fields of a pattern, the same as libcurl sends.
     convenience init(_ pattern: RequestPattern, userAgent: String) {

@@ -1,7 +1,6 @@
 internal import Base
 internal import CCurl
 private import Crypto
-internal import HTTP2
 
 /// Carries requests over HTTP/2, on connections that libcurl makes and verifies.
 ///

@@ -1,5 +1,5 @@
 import Crypto
-import HTTP2
+import HTTPClient
 
 /// Bytes of an HTTP/2 server, read by a session without sockets.
 extension FuzzTarget {
