@@ -71,7 +71,11 @@ let package = Package(
             dependencies: ["Base", "CPostgres", "Crypto", "Store"],
             swiftSettings: atTheEdge
         ),
-        .target(name: "Observability", dependencies: ["Base"], swiftSettings: atTheEdge),
+        .target(
+            name: "Telemetry",
+            dependencies: ["Base"],
+            swiftSettings: atTheEdge
+        ),
         .target(
             name: "HTTPServer",
             dependencies: ["Base", "CGnuTLS", "CMicroHTTPD", "Crypto"],
@@ -79,31 +83,31 @@ let package = Package(
         ),
         .target(
             name: "RefreshEngine",
-            dependencies: ["Base", "Crypto", "GoogleOAuth", "Observability", "Scheduler", "Store"],
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "Scheduler", "Store", "Telemetry"],
             swiftSettings: common
         ),
         .target(
             name: "Judgement",
-            dependencies: ["Base", "Crypto", "Observability", "Store"],
+            dependencies: ["Base", "Crypto", "Store", "Telemetry"],
             swiftSettings: common
         ),
         .target(
             name: "StatusPage",
-            dependencies: ["Base", "Crypto", "Judgement", "Observability", "Store"],
+            dependencies: ["Base", "Crypto", "Judgement", "Store", "Telemetry"],
             // A link to docs/runbook.md.
             resources: [.embedInCode("runbook.md")],
             swiftSettings: common
         ),
         .target(
             name: "Notices",
-            dependencies: ["Base", "Crypto", "HTTPClient", "Observability", "Scheduler", "Store"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "Scheduler", "Store", "Telemetry"],
             swiftSettings: common
         ),
         .target(
             name: "AccountAPI",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Observability", "RefreshEngine",
-                "StatusPage", "Store",
+                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "RefreshEngine", "StatusPage", "Store",
+                "Telemetry",
             ],
             swiftSettings: common
         ),
@@ -112,8 +116,8 @@ let package = Package(
         .target(
             name: "WorkerConfiguration",
             dependencies: [
-                "AccountAPI", "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Observability",
-                "PostgresStore", "Store",
+                "AccountAPI", "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "PostgresStore",
+                "Store", "Telemetry",
             ],
             swiftSettings: atTheEdge
         ),
@@ -121,16 +125,15 @@ let package = Package(
             name: "WorkerLifecycle",
             dependencies: [
                 "AccountAPI", "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "Notices", "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Store",
-                "WorkerConfiguration",
+                "Notices", "PostgresStore", "RefreshEngine", "SQLiteStore", "Store", "Telemetry", "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Observability",
-                "PostgresStore", "RefreshEngine", "Scheduler", "SQLiteStore", "Store", "WorkerConfiguration",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "PostgresStore",
+                "RefreshEngine", "Scheduler", "SQLiteStore", "Store", "Telemetry", "WorkerConfiguration",
                 "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
@@ -138,7 +141,7 @@ let package = Package(
         .target(
             name: "AWSImport",
             dependencies: [
-                "Base", "Crypto", "HTTPClient", "Observability", "Scheduler", "Store", "WorkerCommands",
+                "Base", "Crypto", "HTTPClient", "Scheduler", "Store", "Telemetry", "WorkerCommands",
                 "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
@@ -175,7 +178,7 @@ let package = Package(
         .testTarget(name: "SchedulerTests", dependencies: ["Base", "Scheduler"], swiftSettings: common),
         .testTarget(
             name: "StatusPageTests",
-            dependencies: ["Base", "Crypto", "Judgement", "Observability", "StatusPage", "Store"],
+            dependencies: ["Base", "Crypto", "Judgement", "StatusPage", "Store", "Telemetry"],
             swiftSettings: common
         ),
         .testTarget(
@@ -206,12 +209,12 @@ let package = Package(
         ),
         .testTarget(
             name: "JudgementTests",
-            dependencies: ["Base", "Crypto", "Judgement", "Observability", "Store"],
+            dependencies: ["Base", "Crypto", "Judgement", "Store", "Telemetry"],
             swiftSettings: common
         ),
         .testTarget(
-            name: "ObservabilityTests",
-            dependencies: ["Base", "Observability", "TestSupport"],
+            name: "TelemetryTests",
+            dependencies: ["Base", "Telemetry", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
@@ -227,21 +230,21 @@ let package = Package(
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "Observability", "RefreshEngine", "Scheduler", "Store", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "RefreshEngine", "Scheduler", "Store", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Observability",
-                "RefreshEngine", "StatusPage", "Store", "TestSupport",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "RefreshEngine", "StatusPage",
+                "Store", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "NoticesTests",
-            dependencies: ["Base", "Crypto", "HTTPClient", "Notices", "Observability", "Store", "TestSupport"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "Notices", "Store", "Telemetry", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
@@ -253,8 +256,8 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AccountAPI", "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "Notices", "Observability", "PostgresStore", "RefreshEngine", "RefreshWorker", "Scheduler",
-                "SQLiteStore", "Store", "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
+                "Notices", "PostgresStore", "RefreshEngine", "RefreshWorker", "Scheduler", "SQLiteStore", "Store",
+                "Telemetry", "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),

@@ -1,7 +1,7 @@
 import Base
 import HTTPClient
-import Observability
 import Store
+import Telemetry
 import WorkerCommands
 package import WorkerConfiguration
 import WorkerLifecycle

@@ -1,8 +1,8 @@
 package import Base
 package import Crypto
-package import Observability
 package import RefreshEngine
 package import Store
+package import Telemetry
 
 /// The dependencies of the public routes.
 package struct RouteDependencies: Sendable {

@@ -1,5 +1,5 @@
 package import Base
-import Observability
+import Telemetry
 
 /// A condition that a person should look at.
 package struct Concern: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import Base
 import Crypto
-package import Observability
 import Store
+package import Telemetry
 
 /// The concerns that follow from observations: one judgement for `status`, `/readyz`, the metrics and `doctor`.
 package struct Judgement: Equatable, Sendable {

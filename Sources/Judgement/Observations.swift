@@ -1,7 +1,7 @@
 package import Base
 package import Crypto
-package import Observability
 package import Store
+package import Telemetry
 
 /// Everything that the judgement is made from, as of one instant; the status page shows it too.
 ///

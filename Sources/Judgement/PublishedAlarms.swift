@@ -1,6 +1,6 @@
 package import Base
-package import Observability
 package import Store
+package import Telemetry
 
 /// The current alarms of all workers, kept as a note in the store so that the command `status` sees them too.
 package struct PublishedAlarms: Equatable, Sendable {

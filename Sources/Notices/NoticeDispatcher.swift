@@ -1,8 +1,8 @@
 package import Base
 package import Crypto
 package import HTTPClient
-package import Observability
 package import Store
+package import Telemetry
 
 /// Delivers notices to the backend: takes the lease on notices, posts those that are due, and stores the outcomes.
 ///

@@ -1,8 +1,8 @@
 package import Base
 package import Crypto
 package import HTTPClient
-private import Observability
 package import Store
+private import Telemetry
 
 /// One notice as it is posted: a signed message about a user.
 ///

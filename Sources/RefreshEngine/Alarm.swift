@@ -1,4 +1,4 @@
-package import Observability
+package import Telemetry
 
 /// An event that a person must look at.
 package struct Alarm: Hashable, Sendable {

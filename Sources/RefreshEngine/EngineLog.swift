@@ -1,9 +1,9 @@
 package import Base
 import Crypto
-package import Observability
 import Scheduler
 package import Store
 import Synchronization
+package import Telemetry
 
 /// Reports what the engine does: events in the metrics log, lines in the diagnostic log, and alarms.
 package final class EngineLog: Sendable {

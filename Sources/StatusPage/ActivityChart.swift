@@ -1,4 +1,4 @@
-import Observability
+import Telemetry
 
 /// The bars of the last hour: one for each minute, the latest at the right.
 struct ActivityChart {

@@ -1,5 +1,5 @@
 import Base
-import Observability
+import Telemetry
 
 /// The charts of the last hour.
 extension StatusPage {

@@ -1,4 +1,4 @@
-import Observability
+import Telemetry
 
 /// The last changes of grants' states.
 extension StatusPage {

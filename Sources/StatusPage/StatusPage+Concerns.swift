@@ -1,5 +1,5 @@
 import Judgement
-import Observability
+import Telemetry
 
 /// The verdict and the concerns.
 extension StatusPage {

@@ -1,5 +1,5 @@
 import Base
-import Observability
+import Telemetry
 
 /// The forms of values: times, numbers, codes and long names.
 extension StatusPage {

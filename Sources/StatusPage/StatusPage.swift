@@ -1,4 +1,4 @@
-import Observability
+import Telemetry
 
 /// The page that shows operators the state of a worker: one HTML document without external resources.
 ///

@@ -1,7 +1,7 @@
 package import Base
 package import Judgement
-package import Observability
 package import Store
+package import Telemetry
 
 /// Everything that the status page shows, as of one instant.
 ///

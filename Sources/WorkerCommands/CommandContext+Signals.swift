@@ -1,5 +1,5 @@
-import Observability
 import RefreshEngine
+import Telemetry
 import WorkerLifecycle
 
 /// Stops commands that refresh or revoke when a signal arrives.

@@ -2,9 +2,9 @@ import AccountAPI
 import Base
 import Crypto
 import HTTPClient
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,5 +1,5 @@
 import Base
-import Observability
+import Telemetry
 
 /// Names and values in two columns, for people.
 enum FactList {

@@ -1,7 +1,7 @@
 import Base
 import Glibc
-import Observability
 import Store
+import Telemetry
 import Testing
 
 @testable import AccountAPI

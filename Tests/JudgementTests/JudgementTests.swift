@@ -1,8 +1,8 @@
 import Base
 import Crypto
 import Foundation
-import Observability
 import Store
+import Telemetry
 import Testing
 
 @testable import Judgement

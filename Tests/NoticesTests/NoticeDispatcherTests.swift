@@ -3,9 +3,9 @@ import Crypto
 import Foundation
 import HTTPClient
 import Notices
-import Observability
 import Store
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import GoogleOAuth
 import HTTPClient
-import Observability
+import Telemetry
 import Testing
 
 @testable import WorkerConfiguration

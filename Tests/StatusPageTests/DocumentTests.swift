@@ -1,5 +1,5 @@
 import Crypto
-import Observability
+import Telemetry
 import Testing
 
 @testable import StatusPage

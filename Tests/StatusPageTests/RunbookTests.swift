@@ -1,5 +1,5 @@
 import Judgement
-import Observability
+import Telemetry
 import Testing
 
 @testable import StatusPage

@@ -1,8 +1,8 @@
 import Base
 import Judgement
-import Observability
 import StatusPage
 import Store
+import Telemetry
 import Testing
 
 @Suite("The size of the status page")

@@ -1,7 +1,7 @@
 internal import Base
 internal import Crypto
-internal import Observability
 internal import Store
+internal import Telemetry
 
 /// The sessions of apps that signed in with Google: begun, rotated and ended, each in one transaction.
 struct AppSessions: Sendable {

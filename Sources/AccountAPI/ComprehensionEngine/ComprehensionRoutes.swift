@@ -2,8 +2,8 @@ internal import Base
 internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
-internal import Observability
 internal import Store
+internal import Telemetry
 
 /// The ComprehensionEngine routes: signing in with Google, and the app's own tokens.
 struct ComprehensionRoutes: Sendable {

@@ -2,9 +2,9 @@ package import Base
 import Crypto
 package import HTTPServer
 package import Judgement
-package import Observability
 package import RefreshEngine
 import Store
+package import Telemetry
 
 /// The state of the process for monitors: health, readiness, status and metrics.
 ///

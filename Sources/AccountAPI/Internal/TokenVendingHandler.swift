@@ -1,9 +1,9 @@
 package import Base
 import Crypto
 package import HTTPServer
-package import Observability
 package import RefreshEngine
 import Store
+package import Telemetry
 
 /// Handles requests for access tokens: checks the service's permission, returns the token, and writes the audit.
 package struct TokenVendingHandler: Sendable {

@@ -2,8 +2,8 @@ import Base
 import Crypto
 import GoogleOAuth
 import HTTPServer
-import Observability
 import Store
+import Telemetry
 
 /// The demands of a request for a token.
 struct TokenVendingRequest: Sendable {

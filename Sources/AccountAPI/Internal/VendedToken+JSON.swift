@@ -1,7 +1,7 @@
 package import Base
 import Crypto
-import Observability
 package import RefreshEngine
+import Telemetry
 
 extension VendedToken {
     /// Writes the fields of a vended token, which the route and the command `token` share.

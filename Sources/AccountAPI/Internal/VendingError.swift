@@ -1,8 +1,8 @@
 import Base
 import HTTPServer
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 
 /// The reason why a service does not get a token: status, code and text of the response.
 enum VendingError: Error, Hashable, Sendable {

@@ -1,7 +1,7 @@
 internal import Base
 internal import HTTPServer
-internal import Observability
 internal import Store
+internal import Telemetry
 
 /// The success responses of the PayPulse family: a message for people, the status, and data.
 enum PayPulseResponse {

@@ -1,8 +1,8 @@
 internal import Base
 internal import HTTPServer
-internal import Observability
 internal import RefreshEngine
 internal import Store
+internal import Telemetry
 
 /// The PayPulse routes: storing tokens, the profile, disconnecting and deleting.
 struct PayPulseRoutes: Sendable {

@@ -1,5 +1,5 @@
 internal import HTTPServer
-internal import Observability
+internal import Telemetry
 
 /// An error response in the envelope of one family of routes.
 protocol RouteFamilyError: SendableMetatype {

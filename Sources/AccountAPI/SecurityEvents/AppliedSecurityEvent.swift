@@ -1,5 +1,5 @@
-import Observability
 import Store
+import Telemetry
 
 /// The result of one event.
 struct AppliedSecurityEvent: Sendable {

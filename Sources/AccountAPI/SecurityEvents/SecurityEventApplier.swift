@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
-import Observability
 import Store
+import Telemetry
 
 /// Applies the events of one token inside a transaction, so that all of them are stored, or none.
 struct SecurityEventApplier {

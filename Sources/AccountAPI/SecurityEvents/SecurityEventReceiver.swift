@@ -3,9 +3,9 @@ import Crypto
 package import GoogleOAuth
 package import HTTPServer
 import Judgement
-package import Observability
 package import RefreshEngine
 package import Store
+package import Telemetry
 
 /// Receives the security event tokens that Google posts (Cross-Account Protection) and applies them.
 ///

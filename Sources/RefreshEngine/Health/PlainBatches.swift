@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 
 /// Decides which batches are stored without the health of their clients, which all workers would otherwise write in
 /// turn.

@@ -1,7 +1,7 @@
 import Base
-package import Observability
 package import Scheduler
 package import Store
+package import Telemetry
 
 /// The decision of the rules about one result: the values to store, and the actions that follow the commit.
 package struct RefreshDecision: Sendable {

@@ -1,8 +1,8 @@
 import Base
 import GoogleOAuth
-import Observability
 import Scheduler
 import Store
+import Telemetry
 
 /// The rules about the client and the endpoint.
 extension RefreshRules {

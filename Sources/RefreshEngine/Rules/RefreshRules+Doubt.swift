@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 
 /// The rule about `invalid_grant`, which may say more about Google than about the grant.
 extension RefreshRules {

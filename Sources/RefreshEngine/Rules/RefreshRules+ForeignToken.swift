@@ -1,7 +1,7 @@
 import Base
-import Observability
 import Scheduler
 import Store
+import Telemetry
 
 /// The rule about `unauthorized_client` and `invalid_request`: a fault of the client, or a foreign token.
 extension RefreshRules {

@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 
 extension StoreTransaction {
     /// Returns the grant that a result is about, as the rules decide about it.

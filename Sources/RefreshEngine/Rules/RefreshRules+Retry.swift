@@ -1,8 +1,8 @@
 import Base
 import GoogleOAuth
-import Observability
 import Scheduler
 import Store
+import Telemetry
 
 /// The rules that put a grant off: after a failure that may pass, and while it lacks a token or a key.
 extension RefreshRules {

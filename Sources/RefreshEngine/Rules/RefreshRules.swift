@@ -1,8 +1,8 @@
 import Base
 import GoogleOAuth
-import Observability
 import Scheduler
 import Store
+import Telemetry
 
 /// Decides how an answer changes its grant and its client's health: the only place that decides this.
 ///

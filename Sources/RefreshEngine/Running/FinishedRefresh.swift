@@ -1,4 +1,4 @@
-import Observability
+import Telemetry
 
 /// A refresh whose result is committed, or never will be.
 ///

@@ -1,4 +1,4 @@
-import Observability
+import Telemetry
 
 /// The result of one pass over the due grants.
 package struct PassSummary: Sendable, Hashable {

@@ -1,9 +1,9 @@
 package import Base
 package import Crypto
 package import GoogleOAuth
-package import Observability
 import Scheduler
 package import Store
+package import Telemetry
 
 /// Keeps grants fresh: scans the due index, claims due grants, calls Google, and stores what the rules decide.
 ///

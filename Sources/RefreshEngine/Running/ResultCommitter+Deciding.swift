@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 
 /// The decision about one result, inside the store's transaction.
 extension ResultCommitter {

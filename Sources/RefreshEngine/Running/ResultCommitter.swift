@@ -1,8 +1,8 @@
 import Base
-import Observability
 import Scheduler
 import Store
 import Synchronization
+import Telemetry
 
 /// Commits results, many in one transaction; keeps each that contains tokens until it is stored or in the spill file.
 ///

@@ -1,6 +1,6 @@
 package import Base
-import Observability
 package import Store
+import Telemetry
 
 /// Stores results that a former process could not store.
 ///

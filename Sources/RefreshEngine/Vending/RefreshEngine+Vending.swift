@@ -1,8 +1,8 @@
 import Base
 package import Crypto
-import Observability
 import Scheduler
 import Store
+import Telemetry
 
 /// The demand of a caller on its token.
 private enum TokenRequirement {

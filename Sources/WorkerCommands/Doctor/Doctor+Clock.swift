@@ -1,5 +1,5 @@
 import Base
-import Observability
+import Telemetry
 import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,7 +1,7 @@
 import AccountAPI
 import Base
 import HTTPServer
-import Observability
+import Telemetry
 import WorkerConfiguration
 import WorkerLifecycle
 

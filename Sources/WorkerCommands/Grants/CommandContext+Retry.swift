@@ -1,7 +1,7 @@
 import Base
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle
 

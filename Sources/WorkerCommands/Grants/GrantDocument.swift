@@ -1,7 +1,7 @@
 import Base
 import Crypto
-import Observability
 import Store
+import Telemetry
 
 /// A grant as JSON: the output of `grants list`, `grants show` and `grants export`.
 enum GrantDocument {

@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 
 /// Everything known about one grant, for people.
 enum GrantReport {

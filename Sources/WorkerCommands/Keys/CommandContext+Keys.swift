@@ -1,8 +1,8 @@
 import Base
 import Crypto
 private import Glibc
-import Observability
 import Store
+import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Observability
+import Telemetry
 
 /// The output of `keys list`.
 struct KeyListing: Equatable, Sendable {

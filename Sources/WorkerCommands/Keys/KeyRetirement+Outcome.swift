@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Observability
+import Telemetry
 
 extension KeyRetirement {
     /// The result of `keys retire`.

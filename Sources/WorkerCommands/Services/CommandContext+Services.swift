@@ -1,7 +1,7 @@
 import AccountAPI
 import Base
 import Crypto
-import Observability
+import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,11 +1,11 @@
 import Base
 import Crypto
 package import Judgement
-import Observability
 import PostgresStore
 import RefreshEngine
 import SQLiteStore
 package import Store
+import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle
 

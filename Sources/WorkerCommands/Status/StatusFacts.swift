@@ -1,6 +1,6 @@
 import Judgement
-import Observability
 import Store
+import Telemetry
 import WorkerConfiguration
 
 /// The facts of a report that `status --watch` compares: those that do not change by the passing of time alone.

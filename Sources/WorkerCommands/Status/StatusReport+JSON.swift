@@ -1,8 +1,8 @@
 package import Base
 import Crypto
 import Judgement
-import Observability
 import Store
+import Telemetry
 
 /// The report for programs: one object, described in docs/status.md.
 extension StatusReport {

@@ -1,8 +1,8 @@
 import Base
 import Crypto
 import Judgement
-import Observability
 import Store
+import Telemetry
 import WorkerConfiguration
 
 /// The report for people.

@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 
 /// A user as JSON: the output of `users list` and `users show`.
 enum UserDocument {

@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Store
+import Telemetry
 
 /// Everything known about one user, for people.
 enum UserReport {

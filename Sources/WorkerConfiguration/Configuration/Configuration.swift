@@ -2,8 +2,8 @@ package import AccountAPI
 package import Base
 package import GoogleOAuth
 package import HTTPClient
-package import Observability
 import Store
+package import Telemetry
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
 ///

@@ -2,7 +2,7 @@ import AccountAPI
 import Base
 import Crypto
 import HTTPClient
-import Observability
+import Telemetry
 
 /// Parses the text of a setting into its value, or explains the mistake.
 package enum SettingValue {

@@ -1,5 +1,5 @@
 import AccountAPI
-import Observability
+import Telemetry
 
 /// The commands, flags and values that a shell completes.
 struct CompletionTable {

@@ -2,9 +2,9 @@ import Base
 import HTTPClient
 import Judgement
 import Notices
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 package import WorkerConfiguration
 
 /// `--run-once`: tries each due grant once, for cron.

@@ -2,10 +2,10 @@ import AccountAPI
 import Base
 import HTTPClient
 import Notices
-import Observability
 import PostgresStore
 import RefreshEngine
 import Store
+import Telemetry
 import WorkerConfiguration
 
 /// The loops of a daemon.

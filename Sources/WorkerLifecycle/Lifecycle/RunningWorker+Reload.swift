@@ -1,6 +1,6 @@
 import Crypto
-import Observability
 import RefreshEngine
+import Telemetry
 import WorkerConfiguration
 
 /// SIGHUP.

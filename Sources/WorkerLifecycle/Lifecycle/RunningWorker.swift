@@ -3,9 +3,9 @@ import Base
 import HTTPClient
 import Judgement
 import Notices
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 import WorkerConfiguration
 
 /// The parts of a worker that runs, whether a daemon or a pass.

@@ -1,7 +1,7 @@
 import Base
-import Observability
 import Store
 import Synchronization
+import Telemetry
 import WorkerConfiguration
 
 extension WorkerDaemon {

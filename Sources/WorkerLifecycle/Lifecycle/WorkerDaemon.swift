@@ -1,9 +1,9 @@
 import AccountAPI
 import Base
 package import Judgement
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 package import WorkerConfiguration
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.

@@ -1,9 +1,9 @@
 package import Base
 package import Crypto
 import Judgement
-package import Observability
 package import RefreshEngine
 package import Store
+package import Telemetry
 import WorkerConfiguration
 
 /// Reports to the other workers, through the store, that this process is alive and which keys it holds.

@@ -1,8 +1,8 @@
 package import Base
 private import Dispatch
-import Observability
 package import SQLiteStore
 package import Store
+import Telemetry
 package import WorkerConfiguration
 
 extension CommandContext {

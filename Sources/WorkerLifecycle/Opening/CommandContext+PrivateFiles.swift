@@ -1,5 +1,5 @@
 package import Crypto
-import Observability
+import Telemetry
 package import WorkerConfiguration
 
 extension CommandContext {

@@ -1,7 +1,7 @@
 import Crypto
-import Observability
 package import RefreshEngine
 package import Store
+import Telemetry
 package import WorkerConfiguration
 
 /// Stores and reports the results of spill files.

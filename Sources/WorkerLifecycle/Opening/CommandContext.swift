@@ -2,9 +2,9 @@ package import Base
 import Crypto
 import GoogleOAuth
 package import HTTPClient
-package import Observability
 package import RefreshEngine
 package import Store
+package import Telemetry
 package import WorkerConfiguration
 
 /// The dependencies of the commands, opened from the configuration when they are needed.

@@ -1,9 +1,9 @@
 import Base
 import Crypto
 import HTTPClient
-import Observability
 package import RefreshEngine
 import Store
+import Telemetry
 import WorkerConfiguration
 
 extension CommandFailure {

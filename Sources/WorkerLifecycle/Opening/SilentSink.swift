@@ -1,5 +1,5 @@
 import Base
-import Observability
+import Telemetry
 
 /// A sink for commands without a metrics log.
 struct SilentSink: LineSink {

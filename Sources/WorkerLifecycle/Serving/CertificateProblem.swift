@@ -1,6 +1,6 @@
 package import Base
 package import HTTPServer
-import Observability
+import Telemetry
 
 /// The problem of a certificate that a person must fix.
 package enum CertificateProblem: Equatable {

@@ -3,8 +3,8 @@ package import Crypto
 import HTTPClient
 package import HTTPServer
 import Notices
-import Observability
 import Store
+import Telemetry
 import WorkerConfiguration
 
 /// Opens the dependencies of the listeners and the notices; each error says how to fix it.

@@ -4,10 +4,10 @@ import GoogleOAuth
 import HTTPClient
 import HTTPServer
 import Judgement
-import Observability
 import RefreshEngine
 import SQLiteStore
 import Store
+import Telemetry
 import WorkerConfiguration
 
 /// The routes of each listener, made from the parts of the running worker.

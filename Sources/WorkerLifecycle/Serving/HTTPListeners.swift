@@ -1,10 +1,10 @@
 import AccountAPI
 import HTTPServer
 import Judgement
-import Observability
 import RefreshEngine
 import SQLiteStore
 import Store
+import Telemetry
 import WorkerConfiguration
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.

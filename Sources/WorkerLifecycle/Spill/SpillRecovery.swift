@@ -1,8 +1,8 @@
 import Base
 import Crypto
-import Observability
 package import RefreshEngine
 package import Store
+import Telemetry
 import WorkerConfiguration
 
 /// Finds spill files and stores their results before any other use of the database.

@@ -1,8 +1,8 @@
 import Base
 import Crypto
 import Glibc
-import Observability
 import Store
+import Telemetry
 import Testing
 
 @testable import AccountAPI

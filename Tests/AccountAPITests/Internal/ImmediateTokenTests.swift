@@ -1,7 +1,7 @@
 import Base
 import HTTPServer
-import Observability
 import Store
+import Telemetry
 import Testing
 
 @Suite("An immediate token", .timeLimit(.minutes(10)))

@@ -1,7 +1,7 @@
 import AccountAPI
 import Base
 import HTTPServer
-import Observability
+import Telemetry
 import Testing
 
 @Suite("The internal routes", .timeLimit(.minutes(10)))

@@ -2,9 +2,9 @@ import Base
 import GoogleOAuth
 import HTTPServer
 import Judgement
-import Observability
 import Store
 import Synchronization
+import Telemetry
 import Testing
 
 @testable import AccountAPI

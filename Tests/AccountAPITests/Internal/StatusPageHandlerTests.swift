@@ -2,10 +2,10 @@ import Base
 import GoogleOAuth
 import HTTPServer
 import Judgement
-import Observability
 import StatusPage
 import Store
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import Base
 import GoogleOAuth
 import HTTPServer
-import Observability
 import Store
+import Telemetry
 import Testing
 
 @Suite("A token for a service", .timeLimit(.minutes(10)))

@@ -2,9 +2,9 @@ import Base
 import Foundation
 import GoogleOAuth
 import HTTPServer
-import Observability
 import StatusPage
 import Store
+import Telemetry
 import Testing
 
 @testable import AccountAPI

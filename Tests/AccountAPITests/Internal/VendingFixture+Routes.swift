@@ -2,9 +2,9 @@ import AccountAPI
 import Base
 import HTTPServer
 import Judgement
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 
 /// All routes of the internal listener.
 extension VendingFixture {

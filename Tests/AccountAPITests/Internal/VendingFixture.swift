@@ -3,10 +3,10 @@ import Base
 import Crypto
 import Glibc
 import HTTPServer
-import Observability
 import RefreshEngine
 import Store
 import Synchronization
+import Telemetry
 import TestSupport
 
 @testable import GoogleOAuth

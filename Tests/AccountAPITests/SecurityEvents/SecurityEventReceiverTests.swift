@@ -3,9 +3,9 @@ import Crypto
 import GoogleOAuth
 import HTTPServer
 import Judgement
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 import Testing
 
 @Suite("Google's security events", .timeLimit(.minutes(10)))

@@ -4,9 +4,9 @@ import Crypto
 import Glibc
 import GoogleOAuth
 import HTTPServer
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test advances.
 struct AccountFixture {

@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Synchronization
+import Telemetry
 
 /// The lines of a metrics log in memory, accepted or refused as a test decides.
 final class CapturedLines: LineSink {

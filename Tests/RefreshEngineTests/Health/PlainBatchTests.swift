@@ -1,8 +1,8 @@
 import Base
 import GoogleOAuth
-import Observability
 import Scheduler
 import Store
+import Telemetry
 import Testing
 
 @testable import RefreshEngine

@@ -1,10 +1,10 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Observability
 import RefreshEngine
 import Scheduler
 import Store
+import Telemetry
 import Testing
 
 @Suite("The fence and the lease")

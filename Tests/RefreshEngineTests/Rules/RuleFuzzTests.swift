@@ -1,9 +1,9 @@
 import Base
 import Glibc
 import GoogleOAuth
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 import Testing
 
 /// Random sequences of answers, steps of the clock, reconnects and security events, with the invariants checked after

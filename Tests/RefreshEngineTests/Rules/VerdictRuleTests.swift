@@ -1,10 +1,10 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Observability
 import RefreshEngine
 import Scheduler
 import Store
+import Telemetry
 import Testing
 
 /// A verdict and its effect on a proven grant outside a wave.

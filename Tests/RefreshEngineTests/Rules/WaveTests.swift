@@ -1,8 +1,8 @@
 import Base
 import GoogleOAuth
-import Observability
 import RefreshEngine
 import Store
+import Telemetry
 import Testing
 
 @Suite("A wave of invalid_grant")

@@ -1,7 +1,7 @@
 import Base
-import Observability
 import Scheduler
 import Store
+import Telemetry
 import Testing
 
 @testable import RefreshEngine

@@ -1,8 +1,8 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Observability
 import Store
+import Telemetry
 import Testing
 
 @testable import RefreshEngine

@@ -1,9 +1,9 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Observability
 import Store
 import Synchronization
+import Telemetry
 import Testing
 
 @testable import RefreshEngine

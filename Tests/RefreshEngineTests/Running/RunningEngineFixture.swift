@@ -1,7 +1,7 @@
 import Base
 import Crypto
-import Observability
 import Store
+import Telemetry
 import TestSupport
 
 @testable import GoogleOAuth

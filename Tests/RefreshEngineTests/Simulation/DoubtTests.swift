@@ -1,9 +1,9 @@
 import Base
 import GoogleOAuth
-import Observability
 import RefreshEngine
 import Scheduler
 import Store
+import Telemetry
 import Testing
 
 /// Grants of one client under the rules, each refreshed when it is due, without an engine: hours pass in milliseconds.

@@ -1,9 +1,9 @@
 import Base
 import Crypto
 import Glibc
-import Observability
 import Store
 import Synchronization
+import Telemetry
 
 @testable import RefreshEngine
 

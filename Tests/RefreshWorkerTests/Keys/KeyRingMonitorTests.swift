@@ -2,11 +2,11 @@ import Base
 import Crypto
 import Foundation
 import GoogleOAuth
-import Observability
 import RefreshEngine
 import SQLiteStore
 import Store
 import Synchronization
+import Telemetry
 import Testing
 
 @testable import RefreshWorker

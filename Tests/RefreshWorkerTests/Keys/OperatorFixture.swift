@@ -1,9 +1,9 @@
 import Base
 import Crypto
 import Foundation
-import Observability
 import SQLiteStore
 import Store
+import Telemetry
 
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle

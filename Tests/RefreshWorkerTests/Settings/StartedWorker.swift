@@ -4,8 +4,8 @@ import Crypto
 import Foundation
 import HTTPClient
 import Judgement
-import Observability
 import Store
+import Telemetry
 
 @testable import GoogleOAuth
 @testable import HTTPServer

@@ -2,11 +2,11 @@ import Base
 import Crypto
 import Foundation
 import Judgement
-import Observability
 import RefreshEngine
 import SQLiteStore
 import Scheduler
 import Store
+import Telemetry
 import Testing
 
 @testable import WorkerCommands

@@ -1,9 +1,9 @@
 import Base
 import Crypto
 import Judgement
-import Observability
 import StatusPage
 import Store
+import Telemetry
 
 /// Contents of the page for the tests.
 enum Example {

@@ -1,9 +1,9 @@
 package import Base
 import HTTPServer
 import Judgement
-package import Observability
 package import RefreshEngine
 import StatusPage
+package import Telemetry
 
 /// Makes the status page from the last counts, without waiting for the database.
 package struct StatusPageHandler: Sendable {

@@ -1,7 +1,7 @@
 import HTTPServer
-package import Observability
 import StatusPage
 package import Store
+package import Telemetry
 
 /// Looks up a user for an operator, after the audit's line is recorded.
 package struct UserLookup: Sendable {

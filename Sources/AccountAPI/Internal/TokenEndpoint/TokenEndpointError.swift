@@ -1,7 +1,7 @@
 import Base
 import HTTPServer
-import Observability
 import Store
+import Telemetry
 
 /// An error of the token endpoint (RFC 6749, section 5.2).
 ///

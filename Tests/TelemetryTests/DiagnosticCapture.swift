@@ -1,5 +1,5 @@
 import Base
-import Observability
+import Telemetry
 
 /// A diagnostic log whose lines a test reads back.
 struct DiagnosticCapture {

@@ -1,6 +1,6 @@
 import Base
 import Glibc
-import Observability
+import Telemetry
 import Testing
 
 @Suite("The diagnostic log")

@@ -1,6 +1,6 @@
 import Base
 import Foundation
-import Observability
+import Telemetry
 import TestSupport
 import Testing
 

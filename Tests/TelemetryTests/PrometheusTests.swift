@@ -1,6 +1,6 @@
 import Base
 import Foundation
-import Observability
+import Telemetry
 import Testing
 
 @Suite("The metrics for Prometheus")

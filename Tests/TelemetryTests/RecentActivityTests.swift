@@ -1,5 +1,5 @@
 import Base
-import Observability
+import Telemetry
 import Testing
 
 @Suite("The refreshes of the last hour")

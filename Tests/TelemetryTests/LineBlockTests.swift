@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@testable import Observability
+@testable import Telemetry
 
 @Suite("A block of lines")
 struct LineBlockTests {

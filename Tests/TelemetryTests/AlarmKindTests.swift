@@ -1,5 +1,5 @@
 import Foundation
-import Observability
+import Telemetry
 import Testing
 
 @Suite("Kinds of alarms")

@@ -1,7 +1,7 @@
 import Base
 import Foundation
 import Glibc
-import Observability
+import Telemetry
 import Testing
 
 @Suite("A line writer", .timeLimit(.minutes(10)))

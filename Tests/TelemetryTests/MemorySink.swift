@@ -1,6 +1,6 @@
 import Base
-import Observability
 import Synchronization
+import Telemetry
 
 /// A sink that keeps its lines in memory.
 final class MemorySink: LineSink {

@@ -1,5 +1,5 @@
 import Foundation
-import Observability
+import Telemetry
 
 /// The parsed form of docs/metrics-log.md.
 struct MetricsDocument {
