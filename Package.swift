@@ -60,15 +60,9 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(name: "GoogleOAuth", dependencies: ["Base", "Crypto", "HTTPClient"], swiftSettings: common),
-        .target(name: "Store", dependencies: ["Base", "Crypto"], swiftSettings: common),
         .target(
-            name: "SQLiteStore",
-            dependencies: ["Base", "Crypto", "CSQLite", "Store"],
-            swiftSettings: atTheEdge
-        ),
-        .target(
-            name: "PostgresStore",
-            dependencies: ["Base", "CPostgres", "Crypto", "Store"],
+            name: "Storage",
+            dependencies: ["Base", "CPostgres", "Crypto", "CSQLite"],
             swiftSettings: atTheEdge
         ),
         .target(
@@ -83,30 +77,30 @@ let package = Package(
         ),
         .target(
             name: "RefreshEngine",
-            dependencies: ["Base", "Crypto", "GoogleOAuth", "Scheduler", "Store", "Telemetry"],
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "Scheduler", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .target(
             name: "Judgement",
-            dependencies: ["Base", "Crypto", "Store", "Telemetry"],
+            dependencies: ["Base", "Crypto", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .target(
             name: "StatusPage",
-            dependencies: ["Base", "Crypto", "Judgement", "Store", "Telemetry"],
+            dependencies: ["Base", "Crypto", "Judgement", "Storage", "Telemetry"],
             // A link to docs/runbook.md.
             resources: [.embedInCode("runbook.md")],
             swiftSettings: common
         ),
         .target(
             name: "Notices",
-            dependencies: ["Base", "Crypto", "HTTPClient", "Scheduler", "Store", "Telemetry"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "Scheduler", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .target(
             name: "AccountAPI",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "RefreshEngine", "StatusPage", "Store",
+                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "RefreshEngine", "StatusPage", "Storage",
                 "Telemetry",
             ],
             swiftSettings: common
@@ -116,8 +110,8 @@ let package = Package(
         .target(
             name: "WorkerConfiguration",
             dependencies: [
-                "AccountAPI", "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "PostgresStore",
-                "Store", "Telemetry",
+                "AccountAPI", "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Storage",
+                "Telemetry",
             ],
             swiftSettings: atTheEdge
         ),
@@ -125,30 +119,29 @@ let package = Package(
             name: "WorkerLifecycle",
             dependencies: [
                 "AccountAPI", "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "Notices", "PostgresStore", "RefreshEngine", "SQLiteStore", "Store", "Telemetry", "WorkerConfiguration",
+                "Notices", "RefreshEngine", "Storage", "Telemetry", "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "PostgresStore",
-                "RefreshEngine", "Scheduler", "SQLiteStore", "Store", "Telemetry", "WorkerConfiguration",
-                "WorkerLifecycle",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "RefreshEngine",
+                "Scheduler", "Storage", "Telemetry", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "AWSImport",
             dependencies: [
-                "Base", "Crypto", "HTTPClient", "Scheduler", "Store", "Telemetry", "WorkerCommands",
+                "Base", "Crypto", "HTTPClient", "Scheduler", "Storage", "Telemetry", "WorkerCommands",
                 "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),
         .executableTarget(
             name: "RefreshWorker",
-            dependencies: ["AWSImport", "Base", "Store", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
+            dependencies: ["AWSImport", "Base", "Storage", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
             swiftSettings: common
         ),
         .executableTarget(
@@ -159,7 +152,7 @@ let package = Package(
 
         .executableTarget(
             name: "BenchmarkSeed",
-            dependencies: ["Base", "Crypto", "PostgresStore", "RefreshEngine", "Scheduler", "SQLiteStore", "Store"],
+            dependencies: ["Base", "Crypto", "RefreshEngine", "Scheduler", "Storage"],
             path: "Benchmarks/Seed",
             swiftSettings: common
         ),
@@ -178,7 +171,7 @@ let package = Package(
         .testTarget(name: "SchedulerTests", dependencies: ["Base", "Scheduler"], swiftSettings: common),
         .testTarget(
             name: "StatusPageTests",
-            dependencies: ["Base", "Crypto", "Judgement", "StatusPage", "Store", "Telemetry"],
+            dependencies: ["Base", "Crypto", "Judgement", "StatusPage", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .testTarget(
@@ -203,13 +196,13 @@ let package = Package(
         ),
         .target(name: "FaultyDisk", dependencies: ["CSQLite"], path: "Tests/FaultyDisk"),
         .testTarget(
-            name: "StoreTests",
-            dependencies: ["Base", "Crypto", "FaultyDisk", "PostgresStore", "SQLiteStore", "Store", "TestSupport"],
+            name: "StorageTests",
+            dependencies: ["Base", "Crypto", "FaultyDisk", "Storage", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "JudgementTests",
-            dependencies: ["Base", "Crypto", "Judgement", "Store", "Telemetry"],
+            dependencies: ["Base", "Crypto", "Judgement", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .testTarget(
@@ -230,7 +223,7 @@ let package = Package(
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "RefreshEngine", "Scheduler", "Store", "Telemetry", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "RefreshEngine", "Scheduler", "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -238,34 +231,34 @@ let package = Package(
             name: "AccountAPITests",
             dependencies: [
                 "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "RefreshEngine", "StatusPage",
-                "Store", "Telemetry", "TestSupport",
+                "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "NoticesTests",
-            dependencies: ["Base", "Crypto", "HTTPClient", "Notices", "Store", "Telemetry", "TestSupport"],
+            dependencies: ["Base", "Crypto", "HTTPClient", "Notices", "Storage", "Telemetry", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "AccountClientTests",
-            dependencies: ["AccountClient", "Base", "Store", "TestSupport"],
+            dependencies: ["AccountClient", "Base", "Storage", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AccountAPI", "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "Notices", "PostgresStore", "RefreshEngine", "RefreshWorker", "Scheduler", "SQLiteStore", "Store",
-                "Telemetry", "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
+                "Notices", "RefreshEngine", "RefreshWorker", "Scheduler", "Storage", "Telemetry", "TestSupport",
+                "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "PostgresStore",
-                "RefreshEngine", "Store", "WorkerCommands", "WorkerConfiguration",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshEngine", "Storage",
+                "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

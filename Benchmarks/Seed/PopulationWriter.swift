@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 
 /// Writes the grants of a population, or only those that are due soon, in the order of their ids.
 struct PopulationWriter {

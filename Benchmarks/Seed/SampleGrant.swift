@@ -2,7 +2,7 @@ import Base
 import Crypto
 import RefreshEngine
 import Scheduler
-import Store
+import Storage
 
 /// One grant of a benchmark.
 ///

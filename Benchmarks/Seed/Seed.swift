@@ -1,9 +1,7 @@
 import Base
 import Crypto
 import Foundation
-import PostgresStore
-import SQLiteStore
-import Store
+import Storage
 
 /// The command `BenchmarkSeed`: fills a store with grants for a benchmark, and afterwards compares the store with the
 /// tokens that the endpoint issued.

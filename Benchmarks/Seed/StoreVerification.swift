@@ -1,6 +1,6 @@
 import Crypto
 import Foundation
-import Store
+import Storage
 
 /// Compares every stored access token with the endpoint's log of issued ones.
 struct StoreVerification {

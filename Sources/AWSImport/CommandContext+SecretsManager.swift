@@ -1,6 +1,6 @@
 import Base
 import HTTPClient
-import Store
+import Storage
 import Telemetry
 import WorkerCommands
 package import WorkerConfiguration

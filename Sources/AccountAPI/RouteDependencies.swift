@@ -1,7 +1,7 @@
 package import Base
 package import Crypto
 package import RefreshEngine
-package import Store
+package import Storage
 package import Telemetry
 
 /// The dependencies of the public routes.

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 package import Telemetry
 
 /// The concerns that follow from observations: one judgement for `status`, `/readyz`, the metrics and `doctor`.

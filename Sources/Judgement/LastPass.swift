@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 
 /// The time of the last `--run-once`, kept as a note in the store: no process is alive between two passes.
 package enum LastPass {

@@ -1,6 +1,6 @@
 package import Base
 package import Crypto
-package import Store
+package import Storage
 package import Telemetry
 
 /// Everything that the judgement is made from, as of one instant; the status page shows it too.

@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 package import Telemetry
 
 /// The current alarms of all workers, kept as a note in the store so that the command `status` sees them too.

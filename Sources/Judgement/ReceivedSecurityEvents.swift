@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 
 /// The times of the last security events that were received, kept as a note in the store.
 package struct ReceivedSecurityEvents: Equatable, Sendable {

@@ -1,4 +1,4 @@
-package import Store
+package import Storage
 
 /// The functions with which a running worker reports its status: the commands have them, and the listeners use them.
 package struct StatusReporter: Sendable {

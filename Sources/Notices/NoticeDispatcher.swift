@@ -1,7 +1,7 @@
 package import Base
 package import Crypto
 package import HTTPClient
-package import Store
+package import Storage
 package import Telemetry
 
 /// Delivers notices to the backend: takes the lease on notices, posts those that are due, and stores the outcomes.

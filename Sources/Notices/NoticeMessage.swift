@@ -1,7 +1,7 @@
 package import Base
 package import Crypto
 package import HTTPClient
-package import Store
+package import Storage
 private import Telemetry
 
 /// One notice as it is posted: a signed message about a user.

@@ -1,6 +1,6 @@
 package import Base
 private import Scheduler
-package import Store
+package import Storage
 
 /// The decision about a notice after a delivery: a pure function of the answer and the clock.
 package enum NoticeOutcome: Hashable, Sendable {

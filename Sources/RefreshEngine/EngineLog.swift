@@ -1,7 +1,7 @@
 package import Base
 import Crypto
 import Scheduler
-package import Store
+package import Storage
 import Synchronization
 package import Telemetry
 

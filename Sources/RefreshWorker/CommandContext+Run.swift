@@ -1,6 +1,6 @@
 import AWSImport
 import Base
-import Store
+import Storage
 import WorkerCommands
 import WorkerConfiguration
 import WorkerLifecycle

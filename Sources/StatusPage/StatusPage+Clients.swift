@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 
 /// The client ids and the workers.
 extension StatusPage {

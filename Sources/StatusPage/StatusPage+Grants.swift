@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The grants by state, and the notices.
 extension StatusPage {

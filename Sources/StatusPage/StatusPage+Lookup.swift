@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The form in which an operator asks for a user, and the answer.
 extension StatusPage {

@@ -1,6 +1,6 @@
 package import Base
 package import Judgement
-package import Store
+package import Storage
 package import Telemetry
 
 /// Everything that the status page shows, as of one instant.

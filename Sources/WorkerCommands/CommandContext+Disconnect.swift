@@ -1,7 +1,7 @@
 import Base
 import HTTPClient
 import RefreshEngine
-import Store
+import Storage
 package import WorkerConfiguration
 import WorkerLifecycle
 

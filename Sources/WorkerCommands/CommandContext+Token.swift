@@ -3,7 +3,7 @@ import Base
 import Crypto
 import HTTPClient
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle

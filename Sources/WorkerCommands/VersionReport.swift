@@ -2,8 +2,7 @@ import Base
 import Crypto
 import HTTPClient
 import HTTPServer
-import PostgresStore
-import SQLiteStore
+import Storage
 import WorkerConfiguration
 
 /// The output of `--version`: the program, and the libraries that it runs with.

@@ -1,6 +1,6 @@
 import Base
 import Glibc
-import Store
+import Storage
 import Telemetry
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("Reasons in the documents")

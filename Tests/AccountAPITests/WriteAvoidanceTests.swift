@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 import Testing
 
 @Suite("Requests that could cost a write", .timeLimit(.minutes(10)))

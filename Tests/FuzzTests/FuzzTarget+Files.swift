@@ -3,8 +3,7 @@ import Base
 import GoogleOAuth
 import HTTPClient
 import HTTPServer
-import PostgresStore
-import Store
+import Storage
 
 @testable import Crypto
 @testable import WorkerCommands

@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import HTTPClient
 import Notices
-import Store
+import Storage
 import Synchronization
 import Telemetry
 import TestSupport

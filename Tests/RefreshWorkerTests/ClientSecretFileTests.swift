@@ -1,5 +1,5 @@
 import Crypto
-import SQLiteStore
+import Storage
 import Testing
 
 @testable import RefreshWorker

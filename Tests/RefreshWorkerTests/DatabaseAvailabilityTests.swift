@@ -1,4 +1,4 @@
-import Store
+import Storage
 import Testing
 
 @testable import WorkerLifecycle

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Store
+@testable import Storage
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 

@@ -1,5 +1,5 @@
 import StatusPage
-import Store
+import Storage
 import Testing
 
 @Suite("A user on the status page")

@@ -1,7 +1,7 @@
 import Base
 import Judgement
 import StatusPage
-import Store
+import Storage
 import Telemetry
 import Testing
 

@@ -1,5 +1,5 @@
 internal import Base
-internal import Store
+internal import Storage
 
 /// The content of an access token whose signature and times have been checked.
 struct AccessClaims: Hashable, Sendable {

@@ -1,5 +1,5 @@
 internal import Base
-internal import Store
+internal import Storage
 
 /// A caller with a valid token, and the user as stored when the request came.
 struct AuthenticatedCaller: Sendable {

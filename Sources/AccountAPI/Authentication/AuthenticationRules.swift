@@ -1,5 +1,5 @@
 internal import Base
-internal import Store
+internal import Storage
 
 /// Decides from the stored data whether a valid access token is accepted.
 enum AuthenticationRules {

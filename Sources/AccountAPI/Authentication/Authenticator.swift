@@ -1,7 +1,7 @@
 internal import Base
 internal import Crypto
 internal import HTTPServer
-internal import Store
+internal import Storage
 
 /// Authenticates callers by their access tokens.
 struct Authenticator: Sendable {

@@ -1,6 +1,6 @@
 internal import Base
 internal import Crypto
-internal import Store
+internal import Storage
 internal import Telemetry
 
 /// The sessions of apps that signed in with Google: begun, rotated and ended, each in one transaction.

@@ -2,7 +2,7 @@ internal import Base
 internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
-internal import Store
+internal import Storage
 internal import Telemetry
 
 /// The ComprehensionEngine routes: signing in with Google, and the app's own tokens.

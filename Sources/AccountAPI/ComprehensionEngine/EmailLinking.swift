@@ -1,4 +1,4 @@
-internal import Store
+internal import Storage
 
 /// The stored users that a Google account may be linked to by its e-mail address.
 package enum EmailLinking: String, CaseIterable, Sendable {

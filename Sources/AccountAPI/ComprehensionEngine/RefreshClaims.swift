@@ -1,6 +1,6 @@
 internal import Base
 internal import Crypto
-internal import Store
+internal import Storage
 
 /// The claims of a refresh token whose signature was checked.
 ///

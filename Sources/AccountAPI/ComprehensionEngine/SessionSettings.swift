@@ -1,5 +1,5 @@
 package import Base
-private import Store
+private import Storage
 
 /// The settings of the app's own sessions.
 package struct SessionSettings: Hashable, Sendable {

@@ -1,6 +1,6 @@
 internal import Base
 internal import Crypto
-internal import Store
+internal import Storage
 
 /// Issues the tokens of a session.
 struct SessionTokenIssuer: Sendable {

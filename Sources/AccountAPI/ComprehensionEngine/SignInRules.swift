@@ -1,4 +1,4 @@
-internal import Store
+internal import Storage
 
 /// The choice of the user for a Google account that signs in.
 enum SignInRules {

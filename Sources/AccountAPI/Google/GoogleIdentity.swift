@@ -1,5 +1,5 @@
 internal import GoogleOAuth
-internal import Store
+internal import Storage
 
 /// The owner of a Google access token, and the client it was issued for.
 struct GoogleIdentity: Hashable, Sendable {

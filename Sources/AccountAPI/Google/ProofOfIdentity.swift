@@ -1,6 +1,6 @@
 internal import Base
 internal import Crypto
-internal import Store
+internal import Storage
 
 /// The rule that a Google token proves the identity of its user only if the app obtained it.
 enum ProofOfIdentity {

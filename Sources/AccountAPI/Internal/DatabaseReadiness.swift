@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 private import Synchronization
 
 /// The last result of a periodic check if results can be stored.

@@ -3,7 +3,7 @@ import Crypto
 package import HTTPServer
 package import Judgement
 package import RefreshEngine
-import Store
+import Storage
 package import Telemetry
 
 /// The state of the process for monitors: health, readiness, status and metrics.

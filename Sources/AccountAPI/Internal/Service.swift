@@ -1,4 +1,4 @@
-import Store
+import Storage
 
 /// An entry of the services file: a service that gets tokens, or an operator who looks up users.
 package struct Service: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import Base
 private import Crypto
-private import Store
+private import Storage
 
 /// The services of a services file.
 package struct ServiceList: Hashable, Sendable {

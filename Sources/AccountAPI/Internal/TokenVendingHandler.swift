@@ -2,7 +2,7 @@ package import Base
 import Crypto
 package import HTTPServer
 package import RefreshEngine
-import Store
+import Storage
 package import Telemetry
 
 /// Handles requests for access tokens: checks the service's permission, returns the token, and writes the audit.

@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import HTTPServer
-import Store
+import Storage
 import Telemetry
 
 /// The demands of a request for a token.

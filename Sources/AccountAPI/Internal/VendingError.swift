@@ -1,7 +1,7 @@
 import Base
 import HTTPServer
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 
 /// The reason why a service does not get a token: status, code and text of the response.

@@ -1,4 +1,4 @@
-internal import Store
+internal import Storage
 
 /// The rules for new tokens of a user who may already have a grant.
 enum ConnectionRules {

@@ -1,6 +1,6 @@
 internal import Base
 internal import HTTPServer
-internal import Store
+internal import Storage
 internal import Telemetry
 
 /// The success responses of the PayPulse family: a message for people, the status, and data.

@@ -1,7 +1,7 @@
 internal import Base
 internal import HTTPServer
 internal import RefreshEngine
-internal import Store
+internal import Storage
 internal import Telemetry
 
 /// The PayPulse routes: storing tokens, the profile, disconnecting and deleting.

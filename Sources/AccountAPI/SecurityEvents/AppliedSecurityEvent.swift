@@ -1,4 +1,4 @@
-import Store
+import Storage
 import Telemetry
 
 /// The result of one event.

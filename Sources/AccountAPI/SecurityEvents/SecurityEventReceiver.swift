@@ -4,7 +4,7 @@ package import GoogleOAuth
 package import HTTPServer
 import Judgement
 package import RefreshEngine
-package import Store
+package import Storage
 package import Telemetry
 
 /// Receives the security event tokens that Google posts (Cross-Account Protection) and applies them.

@@ -1,6 +1,6 @@
 import Base
 import GoogleOAuth
-import Store
+import Storage
 
 /// The rules for the effects of Google's events.
 enum SecurityEventRules {

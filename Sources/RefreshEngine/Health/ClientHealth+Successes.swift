@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 extension ClientHealth {
     /// Adds plain refreshes, which were stored without this health; returns the changes that have a consequence.

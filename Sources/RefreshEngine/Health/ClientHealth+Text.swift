@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// The stored form: JSON, so that an operator can read it with the database's own shell.
 ///

@@ -1,6 +1,6 @@
 package import Base
 package import Scheduler
-package import Store
+package import Storage
 
 /// The health of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {

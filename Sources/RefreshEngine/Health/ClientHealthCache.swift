@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The health of the clients that one transaction touches, each read and written once.
 struct ClientHealthCache {

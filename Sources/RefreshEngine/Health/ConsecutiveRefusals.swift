@@ -1,6 +1,6 @@
 package import Base
 import Scheduler
-import Store
+import Storage
 
 /// The refusals since the last success of a proven grant whose cause may be the client or the grant.
 package struct ConsecutiveRefusals: Hashable, Sendable {

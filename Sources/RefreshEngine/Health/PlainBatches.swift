@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Telemetry
 
 /// Decides which batches are stored without the health of their clients, which all workers would otherwise write in

@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 
 /// All that the rules know when they decide about a result.
 package struct DecisionContext: Sendable {

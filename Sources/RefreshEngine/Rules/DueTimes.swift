@@ -1,6 +1,6 @@
 package import Base
 import Scheduler
-package import Store
+package import Storage
 
 /// The due times of grants whose last refresh, or the app's own token, is good.
 package enum DueTimes {

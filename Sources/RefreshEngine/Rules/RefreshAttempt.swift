@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 
 /// A claim on a grant, with the grant's state at the time of the claim.
 package struct RefreshAttempt: Hashable, Sendable {

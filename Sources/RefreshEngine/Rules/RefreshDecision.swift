@@ -1,6 +1,6 @@
 import Base
 package import Scheduler
-package import Store
+package import Storage
 package import Telemetry
 
 /// The decision of the rules about one result: the values to store, and the actions that follow the commit.

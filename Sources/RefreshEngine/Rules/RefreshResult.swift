@@ -1,6 +1,6 @@
 package import Crypto
 package import GoogleOAuth
-package import Store
+package import Storage
 
 /// One attempt at a refresh and its answer: part of the rules' input, `DecisionContext`.
 package struct RefreshResult: Sendable {

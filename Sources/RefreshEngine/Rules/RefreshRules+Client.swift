@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import Scheduler
-import Store
+import Storage
 import Telemetry
 
 /// The rules about the client and the endpoint.

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Telemetry
 
 /// The rule about `invalid_grant`, which may say more about Google than about the grant.

@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 import Telemetry
 
 /// The rule about `unauthorized_client` and `invalid_request`: a fault of the client, or a foreign token.

@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import Scheduler
-import Store
+import Storage
 import Telemetry
 
 /// The rules that put a grant off: after a failure that may pass, and while it lacks a token or a key.

@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import Scheduler
-import Store
+import Storage
 import Telemetry
 
 /// Decides how an answer changes its grant and its client's health: the only place that decides this.

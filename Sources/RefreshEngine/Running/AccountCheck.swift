@@ -1,5 +1,5 @@
 import GoogleOAuth
-import Store
+import Storage
 
 /// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
 ///

@@ -1,4 +1,4 @@
-package import Store
+package import Storage
 
 /// The outcome of one refresh after its commit.
 ///

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Store
+import Storage
 
 /// Sends the requests of claimed grants: opens their tokens, calls Google, then reads and seals the answers.
 struct RefreshDispatcher: Sendable {

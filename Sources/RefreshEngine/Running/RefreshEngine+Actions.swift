@@ -1,6 +1,6 @@
 import Base
 import GoogleOAuth
-import Store
+import Storage
 
 /// The execution of actions.
 extension RefreshEngine {

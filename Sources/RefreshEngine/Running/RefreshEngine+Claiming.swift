@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// Calls of the store that come before a request: the claim, and the probe.
 extension RefreshEngine {

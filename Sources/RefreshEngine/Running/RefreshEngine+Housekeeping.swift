@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The engine's periodic tasks: its leases and the machine's clock.
 extension RefreshEngine {

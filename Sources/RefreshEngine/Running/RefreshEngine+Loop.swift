@@ -1,6 +1,6 @@
 package import Base
 import Scheduler
-import Store
+import Storage
 
 /// The loop: each iteration scans the due index if it is time, and claims and sends what may go.
 extension RefreshEngine {

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 
 /// One pass over all due grants, for `--run-once`.
 extension RefreshEngine {

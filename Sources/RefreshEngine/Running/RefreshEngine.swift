@@ -2,7 +2,7 @@ package import Base
 package import Crypto
 package import GoogleOAuth
 import Scheduler
-package import Store
+package import Storage
 package import Telemetry
 
 /// Keeps grants fresh: scans the due index, claims due grants, calls Google, and stores what the rules decide.

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Telemetry
 
 /// The decision about one result, inside the store's transaction.

@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 import Telemetry
 
 /// Stores results that a former process could not store.

@@ -1,6 +1,6 @@
 import Base
 package import Crypto
-package import Store
+package import Storage
 
 /// A result that the store did not take, as one sealed value.
 ///

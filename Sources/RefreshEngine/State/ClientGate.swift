@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// The limits of one client id in this process, its health as last read, and the queue of its due grants.
 struct ClientGate: Sendable {

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// Detects steps of the wall clock, by comparison with the boot clock.
 struct ClockMonitor: Sendable {

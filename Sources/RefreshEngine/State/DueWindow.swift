@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// The part of the due index that is in memory: a heap of the grants that fall due soon, each with its client.
 struct DueWindow: Sendable {

@@ -1,5 +1,5 @@
 import Scheduler
-import Store
+import Storage
 
 /// One effect that ``RefreshEngineState`` asks for.
 enum EngineAction: Sendable {

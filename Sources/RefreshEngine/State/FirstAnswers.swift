@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The first answers about the grants of one client since this worker has started.
 ///

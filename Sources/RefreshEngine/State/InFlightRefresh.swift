@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Synchronization
 
 /// The refresh of one grant that this worker has claimed, until its result is committed.

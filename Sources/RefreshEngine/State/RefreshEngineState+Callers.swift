@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// Permissions for the refreshes of callers and of a pass, which wait for the pace in tasks of their own.
 extension RefreshEngineState {

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// Claims: grants get a slot before the store is asked for their leases, and are sent if it returns them.
 extension RefreshEngineState {

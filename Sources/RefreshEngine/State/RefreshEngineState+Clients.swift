@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// The gates of the clients, and the clock that all workers share.
 extension RefreshEngineState {

@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// The dispatch of queued grants, as the clients' breakers and paces and the in-flight limit allow.
 extension RefreshEngineState {

@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import Scheduler
-import Store
+import Storage
 
 /// Refreshes in flight: each grant has at most one slot, from before its claim until its result is committed.
 extension RefreshEngineState {

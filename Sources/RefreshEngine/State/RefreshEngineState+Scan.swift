@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.
 extension RefreshEngineState {

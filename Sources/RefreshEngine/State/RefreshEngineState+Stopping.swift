@@ -1,4 +1,4 @@
-import Store
+import Storage
 
 /// The stop: no more work is taken, refreshes in flight end, are cancelled at the deadline, and are abandoned at last.
 extension RefreshEngineState {

@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 
 /// The decisions of the engine, as a value: events come in as calls, and the actions to execute are returned.
 ///

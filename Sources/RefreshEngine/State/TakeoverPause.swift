@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// Decides when this worker can claim grants whose earlier claim has ended without a result.
 ///

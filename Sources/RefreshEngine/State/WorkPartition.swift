@@ -1,4 +1,4 @@
-package import Store
+package import Storage
 
 /// This worker's share when several workers refresh the grants of one database.
 ///

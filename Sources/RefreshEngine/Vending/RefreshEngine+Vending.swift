@@ -1,7 +1,7 @@
 import Base
 package import Crypto
 import Scheduler
-import Store
+import Storage
 import Telemetry
 
 /// The demand of a caller on its token.

@@ -1,6 +1,6 @@
 package import Base
 import Scheduler
-package import Store
+package import Storage
 
 /// The decision for a caller whose token Google refused: pure, from the grant as stored.
 package enum RenewalDecision: Hashable, Sendable {

@@ -1,6 +1,6 @@
 package import Base
 package import Crypto
-package import Store
+package import Storage
 
 /// The only way for callers to get a user's access token: a stored one at once, else through the engine.
 ///

@@ -1,5 +1,5 @@
 package import Base
-package import Store
+package import Storage
 
 /// The decision for a caller that wants a grant's access token: pure, from the grant as stored.
 package enum VendDecision: Hashable, Sendable {

@@ -1,6 +1,6 @@
 package import Base
 package import Crypto
-package import Store
+package import Storage
 
 /// A token for a caller.
 package struct VendedToken: Sendable {

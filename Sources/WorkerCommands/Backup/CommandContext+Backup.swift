@@ -1,6 +1,5 @@
 import Base
-import SQLiteStore
-import Store
+import Storage
 package import WorkerConfiguration
 import WorkerLifecycle
 

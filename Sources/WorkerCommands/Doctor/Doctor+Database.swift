@@ -1,8 +1,7 @@
 import Base
 import Crypto
 import Judgement
-import SQLiteStore
-import Store
+import Storage
 import WorkerConfiguration
 import WorkerLifecycle
 

@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import HTTPClient
-import Store
+import Storage
 import WorkerConfiguration
 import WorkerLifecycle
 

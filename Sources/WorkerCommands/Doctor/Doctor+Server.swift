@@ -1,6 +1,5 @@
 import Base
-import PostgresStore
-import Store
+import Storage
 import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,5 +1,5 @@
 import Judgement
-import Store
+import Storage
 import WorkerConfiguration
 import WorkerLifecycle
 

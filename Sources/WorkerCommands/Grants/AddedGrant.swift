@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Store
+import Storage
 import WorkerConfiguration
 
 /// Parses the input of `grants add`: a refresh token alone, or the JSON of a grant.

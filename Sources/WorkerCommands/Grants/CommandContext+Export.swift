@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 package import WorkerConfiguration
 import WorkerLifecycle
 

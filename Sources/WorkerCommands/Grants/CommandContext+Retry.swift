@@ -1,6 +1,6 @@
 import Base
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle

@@ -1,6 +1,6 @@
 import Base
 import RefreshEngine
-import Store
+import Storage
 
 /// The rule for the first due time of an imported grant.
 enum FirstDueTime: Sendable {

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 import Telemetry
 
 /// A grant as JSON: the output of `grants list`, `grants show` and `grants export`.

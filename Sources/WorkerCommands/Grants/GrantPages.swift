@@ -1,4 +1,4 @@
-import Store
+import Storage
 
 /// All grants of a store, or those in one state, a page at a time.
 struct GrantPages: AsyncSequence {

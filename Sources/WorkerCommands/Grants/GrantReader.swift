@@ -1,6 +1,6 @@
 package import Base
 import Crypto
-import Store
+import Storage
 package import WorkerConfiguration
 
 /// Parses the JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The replacement of a stored grant, with the state that it had at its origin.
 struct GrantReplacement: Sendable {

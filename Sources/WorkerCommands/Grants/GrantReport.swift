@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Telemetry
 
 /// Everything known about one grant, for people.

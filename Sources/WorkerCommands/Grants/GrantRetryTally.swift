@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The numbers of grants that `grants retry` made due, and of those that it left.
 struct GrantRetryTally: Equatable, Sendable {

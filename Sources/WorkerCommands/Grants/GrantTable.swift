@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// Grants as a table for people, page by page.
 struct GrantTable {

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// A condition of a connected grant that an operator should know about.
 enum GrantWarning: String, Sendable {

@@ -1,6 +1,6 @@
 package import Base
 import Crypto
-import Store
+import Storage
 
 /// A grant as an import reads it: checked, with tokens that are not yet sealed.
 package struct ImportedGrant: Sendable {

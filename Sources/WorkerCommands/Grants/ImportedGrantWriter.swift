@@ -1,7 +1,7 @@
 package import Base
 import Crypto
 import RefreshEngine
-package import Store
+package import Storage
 
 /// Stores grants from outside: new ones and, if allowed, replacements of stored ones.
 package struct ImportedGrantWriter: Sendable {

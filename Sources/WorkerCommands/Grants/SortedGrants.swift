@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import WorkerConfiguration
 
 /// The ids of the first grants in an order.

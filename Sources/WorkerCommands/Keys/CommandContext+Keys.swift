@@ -1,7 +1,7 @@
 import Base
 import Crypto
 private import Glibc
-import Store
+import Storage
 import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 private import Synchronization
 package import WorkerConfiguration
 import WorkerLifecycle

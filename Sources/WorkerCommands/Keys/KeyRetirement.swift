@@ -1,5 +1,5 @@
 import Crypto
-import Store
+import Storage
 import WorkerConfiguration
 
 /// The rules by which a key may leave the ring.

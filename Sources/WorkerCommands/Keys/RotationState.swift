@@ -1,5 +1,5 @@
 import Crypto
-import Store
+import Storage
 
 /// The facts from which a rotation derives its next step.
 struct RotationState: Equatable, Sendable {

@@ -1,5 +1,5 @@
 import Crypto
-import Store
+import Storage
 
 /// The next step of a rotation.
 ///

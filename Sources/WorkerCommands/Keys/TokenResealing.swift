@@ -1,5 +1,5 @@
 import Crypto
-import Store
+import Storage
 
 /// Seals stored tokens again with the current key, a batch of grants at a time.
 struct TokenResealing: Sendable {

@@ -1,10 +1,8 @@
 import Base
 import Crypto
 package import Judgement
-import PostgresStore
 import RefreshEngine
-import SQLiteStore
-package import Store
+package import Storage
 import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle

@@ -1,7 +1,7 @@
 package import Base
 import Crypto
 import Judgement
-import Store
+import Storage
 import Telemetry
 
 /// The report for programs: one object, described in docs/status.md.

@@ -1,6 +1,6 @@
 import Base
 import Judgement
-import Store
+import Storage
 import WorkerConfiguration
 
 /// The judgement of a report.

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import Judgement
-import Store
+import Storage
 import Telemetry
 import WorkerConfiguration
 

@@ -3,7 +3,7 @@ import Crypto
 import Judgement
 import RefreshEngine
 import Scheduler
-import Store
+import Storage
 
 /// Everything that `status` prints, as of one instant.
 package struct StatusReport: Equatable, Sendable {

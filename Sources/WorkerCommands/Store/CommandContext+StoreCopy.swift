@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle

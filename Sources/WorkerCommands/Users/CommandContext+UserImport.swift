@@ -1,5 +1,5 @@
 import Base
-package import Store
+package import Storage
 package import WorkerConfiguration
 import WorkerLifecycle
 

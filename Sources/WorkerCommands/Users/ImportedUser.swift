@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import WorkerConfiguration
 
 /// A user as an import reads it; a field is `nil` if the record does not have it.

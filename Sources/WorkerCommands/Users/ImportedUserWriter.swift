@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// Stores one imported user, or decides to keep the stored one.
 struct ImportedUserWriter: Sendable {

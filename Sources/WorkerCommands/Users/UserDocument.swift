@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Telemetry
 
 /// A user as JSON: the output of `users list` and `users show`.

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import WorkerConfiguration
 
 /// Imports users from a stream of bytes.

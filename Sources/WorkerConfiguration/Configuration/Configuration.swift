@@ -2,7 +2,7 @@ package import AccountAPI
 package import Base
 package import GoogleOAuth
 package import HTTPClient
-import Store
+import Storage
 package import Telemetry
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.

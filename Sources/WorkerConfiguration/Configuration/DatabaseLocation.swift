@@ -1,6 +1,5 @@
 import Crypto
-package import PostgresStore
-import Store
+package import Storage
 
 /// The location of the database.
 package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {

@@ -3,7 +3,7 @@ import HTTPClient
 import Judgement
 import Notices
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 package import WorkerConfiguration
 

@@ -1,4 +1,4 @@
-import Store
+import Storage
 
 /// The state of the database at its last use, so that its loss and its return are each reported once.
 struct DatabaseAvailability: Equatable, Sendable {

@@ -1,5 +1,5 @@
 import Crypto
-import Store
+import Storage
 import Synchronization
 import WorkerConfiguration
 

@@ -2,9 +2,8 @@ import AccountAPI
 import Base
 import HTTPClient
 import Notices
-import PostgresStore
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 import WorkerConfiguration
 

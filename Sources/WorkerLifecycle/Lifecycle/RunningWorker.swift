@@ -4,7 +4,7 @@ import HTTPClient
 import Judgement
 import Notices
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 import WorkerConfiguration
 

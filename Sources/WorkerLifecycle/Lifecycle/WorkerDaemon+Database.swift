@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 import Synchronization
 import Telemetry
 import WorkerConfiguration

@@ -2,7 +2,7 @@ import AccountAPI
 import Base
 package import Judgement
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 package import WorkerConfiguration
 

@@ -2,7 +2,7 @@ package import Base
 package import Crypto
 import Judgement
 package import RefreshEngine
-package import Store
+package import Storage
 package import Telemetry
 import WorkerConfiguration
 

@@ -1,7 +1,6 @@
 package import Base
 private import Dispatch
-package import SQLiteStore
-package import Store
+package import Storage
 import Telemetry
 package import WorkerConfiguration
 

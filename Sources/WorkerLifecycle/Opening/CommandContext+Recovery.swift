@@ -1,6 +1,6 @@
 import Crypto
 package import RefreshEngine
-package import Store
+package import Storage
 import Telemetry
 package import WorkerConfiguration
 

@@ -1,5 +1,5 @@
 package import Base
-import PostgresStore
+import Storage
 package import WorkerConfiguration
 
 /// The differences for a PostgreSQL database.

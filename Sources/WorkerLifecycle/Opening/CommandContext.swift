@@ -3,7 +3,7 @@ import Crypto
 import GoogleOAuth
 package import HTTPClient
 package import RefreshEngine
-package import Store
+package import Storage
 package import Telemetry
 package import WorkerConfiguration
 

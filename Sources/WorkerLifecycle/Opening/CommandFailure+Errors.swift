@@ -2,7 +2,7 @@ import Base
 import Crypto
 import HTTPClient
 package import RefreshEngine
-import Store
+import Storage
 import Telemetry
 import WorkerConfiguration
 

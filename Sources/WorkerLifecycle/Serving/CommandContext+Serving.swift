@@ -3,7 +3,7 @@ package import Crypto
 import HTTPClient
 package import HTTPServer
 import Notices
-import Store
+import Storage
 import Telemetry
 import WorkerConfiguration
 

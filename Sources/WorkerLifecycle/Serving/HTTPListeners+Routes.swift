@@ -5,8 +5,7 @@ import HTTPClient
 import HTTPServer
 import Judgement
 import RefreshEngine
-import SQLiteStore
-import Store
+import Storage
 import Telemetry
 import WorkerConfiguration
 

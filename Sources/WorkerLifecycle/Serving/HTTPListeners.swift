@@ -2,8 +2,7 @@ import AccountAPI
 import HTTPServer
 import Judgement
 import RefreshEngine
-import SQLiteStore
-import Store
+import Storage
 import Telemetry
 import WorkerConfiguration
 

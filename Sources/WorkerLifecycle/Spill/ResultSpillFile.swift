@@ -2,7 +2,7 @@ private import Base
 import Crypto
 private import Glibc
 import RefreshEngine
-import Store
+import Storage
 private import Synchronization
 import WorkerConfiguration
 

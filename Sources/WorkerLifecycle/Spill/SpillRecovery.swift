@@ -1,7 +1,7 @@
 import Base
 import Crypto
 package import RefreshEngine
-package import Store
+package import Storage
 import Telemetry
 import WorkerConfiguration
 

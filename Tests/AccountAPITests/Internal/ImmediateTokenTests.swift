@@ -1,6 +1,6 @@
 import Base
 import HTTPServer
-import Store
+import Storage
 import Telemetry
 import Testing
 

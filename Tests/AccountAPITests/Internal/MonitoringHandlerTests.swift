@@ -2,7 +2,7 @@ import Base
 import GoogleOAuth
 import HTTPServer
 import Judgement
-import Store
+import Storage
 import Synchronization
 import Telemetry
 import Testing

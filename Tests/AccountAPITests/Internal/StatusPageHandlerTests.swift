@@ -3,7 +3,7 @@ import GoogleOAuth
 import HTTPServer
 import Judgement
 import StatusPage
-import Store
+import Storage
 import Synchronization
 import Telemetry
 import TestSupport

@@ -3,7 +3,7 @@ import Foundation
 import GoogleOAuth
 import HTTPServer
 import StatusPage
-import Store
+import Storage
 import Telemetry
 import Testing
 

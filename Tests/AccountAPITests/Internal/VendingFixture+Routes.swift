@@ -3,7 +3,7 @@ import Base
 import HTTPServer
 import Judgement
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 
 /// All routes of the internal listener.

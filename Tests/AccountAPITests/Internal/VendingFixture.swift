@@ -4,7 +4,7 @@ import Crypto
 import Glibc
 import HTTPServer
 import RefreshEngine
-import Store
+import Storage
 import Synchronization
 import Telemetry
 import TestSupport

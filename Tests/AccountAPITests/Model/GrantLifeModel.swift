@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Store
+import Storage
 
 @testable import AccountAPI
 @testable import RefreshEngine

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 import Testing
 
 @testable import AccountAPI

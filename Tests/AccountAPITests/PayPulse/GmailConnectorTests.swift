@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @testable import AccountAPI

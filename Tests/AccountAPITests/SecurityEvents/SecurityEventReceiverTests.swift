@@ -4,7 +4,7 @@ import GoogleOAuth
 import HTTPServer
 import Judgement
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 import Testing
 

@@ -5,7 +5,7 @@ import Glibc
 import GoogleOAuth
 import HTTPServer
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test advances.

@@ -1,5 +1,5 @@
 import Base
-import Store
+import Storage
 
 /// The refresh tokens of one session under the server's own rules; tokens are increasing numbers, times are seconds.
 struct SessionFamily {

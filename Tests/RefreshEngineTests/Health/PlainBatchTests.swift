@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import Scheduler
-import Store
+import Storage
 import Telemetry
 import Testing
 

@@ -2,7 +2,7 @@ import Base
 import GoogleOAuth
 import RefreshEngine
 import Scheduler
-import Store
+import Storage
 import Testing
 
 @Suite("The stored text of a client's health")

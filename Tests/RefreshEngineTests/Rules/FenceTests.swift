@@ -3,7 +3,7 @@ import Crypto
 import GoogleOAuth
 import RefreshEngine
 import Scheduler
-import Store
+import Storage
 import Telemetry
 import Testing
 

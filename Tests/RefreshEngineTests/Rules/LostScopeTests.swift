@@ -1,6 +1,6 @@
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("Scopes that an answer no longer grants")

@@ -2,7 +2,7 @@ import Base
 import Glibc
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 import Testing
 

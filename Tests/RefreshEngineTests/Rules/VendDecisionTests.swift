@@ -1,6 +1,6 @@
 import Base
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("The decision to serve the stored token")

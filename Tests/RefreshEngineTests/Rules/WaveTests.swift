@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Telemetry
 import Testing
 

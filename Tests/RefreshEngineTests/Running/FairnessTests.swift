@@ -1,6 +1,6 @@
 import Base
 import GoogleOAuth
-import Store
+import Storage
 import Synchronization
 import Testing
 

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Store
+import Storage
 import Telemetry
 import Testing
 

@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("The machine's clock is stepped", .timeLimit(.minutes(10)))

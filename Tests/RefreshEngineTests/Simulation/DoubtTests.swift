@@ -2,7 +2,7 @@ import Base
 import GoogleOAuth
 import RefreshEngine
 import Scheduler
-import Store
+import Storage
 import Telemetry
 import Testing
 

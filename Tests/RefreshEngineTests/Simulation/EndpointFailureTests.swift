@@ -1,6 +1,6 @@
 import Base
 import GoogleOAuth
-import Store
+import Storage
 import Testing
 
 @Suite("Simulated failures of the token endpoint", .timeLimit(.minutes(10)))

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("A successful refresh never causes the next one at once", .timeLimit(.minutes(10)))

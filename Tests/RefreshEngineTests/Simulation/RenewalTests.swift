@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("Another token for a caller whose token Google refused", .timeLimit(.minutes(10)))

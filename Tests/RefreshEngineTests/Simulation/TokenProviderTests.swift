@@ -1,6 +1,6 @@
 import Base
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("Vending without the engine", .timeLimit(.minutes(10)))

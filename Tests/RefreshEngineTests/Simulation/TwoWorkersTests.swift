@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("Two workers on one store", .timeLimit(.minutes(10)))

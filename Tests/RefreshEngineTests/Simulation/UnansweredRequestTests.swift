@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 import Testing
 
 @Suite("Events while a request is unanswered", .timeLimit(.minutes(10)))

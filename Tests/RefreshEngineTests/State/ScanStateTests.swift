@@ -1,6 +1,6 @@
 import Base
 import Scheduler
-import Store
+import Storage
 import Testing
 
 @testable import RefreshEngine

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Store
+import Storage
 import Synchronization
 
 /// Makes callers wait until it is opened.

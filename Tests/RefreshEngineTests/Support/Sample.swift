@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import RefreshEngine
-import Store
+import Storage
 
 /// The start of every ``ManualTime`` of these tests.
 let start = ManualTime().now

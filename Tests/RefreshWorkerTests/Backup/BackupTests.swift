@@ -1,6 +1,5 @@
 import Crypto
-import SQLiteStore
-import Store
+import Storage
 import Testing
 
 @testable import WorkerCommands

@@ -2,7 +2,7 @@ import Base
 import Crypto
 import Foundation
 import HTTPClient
-import Store
+import Storage
 import Testing
 
 @testable import WorkerCommands

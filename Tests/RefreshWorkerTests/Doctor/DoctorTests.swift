@@ -1,6 +1,6 @@
 import Crypto
 import Foundation
-import SQLiteStore
+import Storage
 import Testing
 
 @testable import WorkerCommands

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import PostgresStore
+import Storage
 import Testing
 
 @testable import WorkerCommands

@@ -1,6 +1,5 @@
 import Base
-import SQLiteStore
-import Store
+import Storage
 import Testing
 
 @testable import RefreshWorker

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import Foundation
-import Store
+import Storage
 import Testing
 
 @testable import WorkerCommands

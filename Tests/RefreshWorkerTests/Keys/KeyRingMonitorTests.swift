@@ -3,8 +3,7 @@ import Crypto
 import Foundation
 import GoogleOAuth
 import RefreshEngine
-import SQLiteStore
-import Store
+import Storage
 import Synchronization
 import Telemetry
 import Testing

@@ -1,7 +1,6 @@
 import Base
 import Crypto
-import SQLiteStore
-import Store
+import Storage
 import Synchronization
 import Testing
 

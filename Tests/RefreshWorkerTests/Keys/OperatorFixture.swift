@@ -1,8 +1,7 @@
 import Base
 import Crypto
 import Foundation
-import SQLiteStore
-import Store
+import Storage
 import Telemetry
 
 @testable import WorkerConfiguration

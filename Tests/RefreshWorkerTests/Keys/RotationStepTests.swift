@@ -1,5 +1,5 @@
 import Crypto
-import Store
+import Storage
 import Testing
 
 @testable import WorkerCommands

@@ -4,7 +4,7 @@ import Crypto
 import Foundation
 import HTTPClient
 import Judgement
-import Store
+import Storage
 import Telemetry
 
 @testable import GoogleOAuth

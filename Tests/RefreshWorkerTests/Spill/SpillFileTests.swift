@@ -3,8 +3,7 @@ import Crypto
 import Foundation
 import Glibc
 import RefreshEngine
-import SQLiteStore
-import Store
+import Storage
 import Testing
 
 @testable import RefreshWorker

@@ -3,9 +3,8 @@ import Crypto
 import Foundation
 import Judgement
 import RefreshEngine
-import SQLiteStore
 import Scheduler
-import Store
+import Storage
 import Telemetry
 import Testing
 

@@ -1,6 +1,6 @@
 import Base
 import Foundation
-import Store
+import Storage
 import Testing
 
 @testable import WorkerCommands

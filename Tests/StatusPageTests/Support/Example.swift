@@ -2,7 +2,7 @@ import Base
 import Crypto
 import Judgement
 import StatusPage
-import Store
+import Storage
 import Telemetry
 
 /// Contents of the page for the tests.

@@ -1,6 +1,6 @@
 import HTTPServer
 import StatusPage
-package import Store
+package import Storage
 package import Telemetry
 
 /// Looks up a user for an operator, after the audit's line is recorded.

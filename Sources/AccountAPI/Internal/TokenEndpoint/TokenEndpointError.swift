@@ -1,6 +1,6 @@
 import Base
 import HTTPServer
-import Store
+import Storage
 import Telemetry
 
 /// An error of the token endpoint (RFC 6749, section 5.2).

@@ -1,7 +1,7 @@
 import Base
 import HTTPServer
 import RefreshEngine
-import Store
+import Storage
 
 /// The token endpoint for OAuth libraries: the tokens of ``TokenVendingHandler``, requested in a standard form.
 extension TokenVendingHandler {

@@ -1,0 +1,137 @@
+private import CPostgres
+package import Crypto
+
+/// The place of the database and the options to connect, parsed from a URL or a connection string of libpq.
+///
+/// It prints without the password.
+package struct DatabaseAddress: Sendable, CustomStringConvertible {
+    /// The defaults of the URL: a dead network is detected within ten seconds, and of several servers the one that
+    /// accepts writes is used.
+    private static let defaults = [
+        "application_name": "refresh-worker",
+        "keepalives_idle": "5",
+        "keepalives_interval": "2",
+        "keepalives_count": "2",
+        "tcp_user_timeout": "10000",
+    ]
+
+    let options: [String: Secret]
+    package let description: String
+    /// The address as a URL to copy: also without the password.
+    package let url: String
+
+    /// Parses `postgres://…`, `postgresql://…` or `host=… dbname=…`
+    /// (https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING).
+    package init(url: Secret) throws(StoreError) {
+        var found: [String: Secret] = [:]
+        var message: UnsafeMutablePointer<CChar>?
+        guard let parsed = unsafe PQconninfoParse(url.reveal(), &message) else {
+            let text = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
+            unsafe PQfreemem(message)
+            throw Self.refusal(Self.untilQuote(text))
+        }
+        var option = unsafe parsed
+        while let keyword = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val {
+                unsafe found[String(cString: keyword)] = Secret(String(cString: value))
+            }
+            unsafe option += 1
+        }
+        unsafe PQconninfoFree(parsed)
+        try Self.check(found)
+        description = Self.description(of: found)
+        self.url = Self.url(of: found)
+        for (keyword, value) in Self.defaults where found[keyword] == nil { found[keyword] = Secret(value) }
+        let host = found["host"] ?? found["hostaddr"]
+        if host?.reveal().contains(",") == true, found["target_session_attrs"] == nil {
+            found["target_session_attrs"] = Secret("read-write")
+        }
+        // Text is exchanged as UTF-8, whatever the machine's locale is.
+        found["client_encoding"] = Secret("UTF8")
+        options = found
+    }
+
+    private init(options: [String: Secret], description: String, url: String) {
+        self.options = options
+        self.description = description
+        self.url = url
+    }
+
+    /// The addresses of the single hosts.
+    var hosts: [DatabaseAddress] {
+        let names = list("host")
+        let numbers = list("hostaddr")
+        let ports = list("port")
+        let count = max(names.count, numbers.count)
+        // libpq refuses lists whose lengths differ.
+        guard count > 1, [0, count].contains(names.count), [0, count].contains(numbers.count),
+            [0, 1, count].contains(ports.count)
+        else { return [self] }
+        return (0..<count).map { index in
+            var options = options
+            options["host"] = names.isEmpty ? nil : Secret(names[index])
+            options["hostaddr"] = numbers.isEmpty ? nil : Secret(numbers[index])
+            // A single port applies to all hosts.
+            options["port"] = ports.isEmpty ? nil : Secret(ports.count == 1 ? ports[0] : ports[index])
+            return DatabaseAddress(
+                options: options,
+                description: Self.description(of: options),
+                url: Self.url(of: options)
+            )
+        }
+    }
+
+    /// The same address for a session that may be read-only.
+    var withoutSessionRequirement: DatabaseAddress {
+        var options = options
+        options["target_session_attrs"] = nil
+        return DatabaseAddress(options: options, description: description, url: url)
+    }
+
+    /// Returns the parts of an option that takes a list, if the lists agree in length: libpq refuses others.
+    private func list(_ keyword: String) -> [String] {
+        guard let text = options[keyword]?.reveal(), !text.isEmpty else { return [] }
+        return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private static func description(of options: [String: Secret]) -> String {
+        let shown = { (keyword: String) in options[keyword].map { $0.reveal() } }
+        let host = shown("host") ?? shown("hostaddr") ?? ""
+        return "the database \(shown("dbname") ?? shown("user") ?? "of the default name")"
+            + (host.isEmpty ? "" : " on \(host)") + (shown("port").map { " port \($0)" } ?? "")
+            + (shown("user").map { " as \($0)" } ?? "")
+    }
+
+    /// Passes keywords and values in the form that libpq expects.
+    func withOptions<Result>(
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> Result
+    ) -> Result {
+        let names = options.keys.sorted()
+        let keywords = names.map { Array($0.utf8CString) }
+        let values = names.map { name in Array((options[name]?.reveal() ?? "").utf8CString) }
+        return unsafe Self.withPointers(keywords) { keywordList in
+            unsafe Self.withPointers(values) { valueList in unsafe body(keywordList, valueList) }
+        }
+    }
+
+    private static func withPointers<Result>(
+        _ strings: [[CChar]],
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
+    ) -> Result {
+        // One block for all strings, so that the pointers into it stay valid as long as the block.
+        let block = strings.flatMap(\.self)
+        return unsafe block.withUnsafeBufferPointer { characters in
+            var start = characters.baseAddress
+            var pointers: [UnsafePointer<CChar>?] = unsafe []
+            for string in strings {
+                unsafe pointers.append(start)
+                unsafe start = start.map { unsafe $0 + string.count }
+            }
+            unsafe pointers.append(nil)
+            return unsafe pointers.withUnsafeBufferPointer { list in
+                guard let base = list.baseAddress else { preconditionFailure("the list ends with nil") }
+                return unsafe body(base)
+            }
+        }
+    }
+}

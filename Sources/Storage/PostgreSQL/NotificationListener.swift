@@ -1,0 +1,107 @@
+import Base
+private import Dispatch
+private import Glibc
+private import Synchronization
+
+/// Keeps one connection that listens for notifications, and opens a new one when it is lost.
+final class NotificationListener: Sendable {
+    private struct State {
+        var connection: PostgresConnection?
+        var source: (any DispatchSourceRead)?
+        var failures = 0
+        var isClosed = false
+
+        mutating func end() {
+            source?.cancel()
+            source = nil
+            connection = nil
+        }
+    }
+
+    private static let listen = PostgresQuery("listen", "LISTEN \(PendingWrites.channel)")
+    private static let timeout: Duration = .seconds(10)
+
+    private let connector: Connector
+    private let random: any RandomSource
+    private let onNotification: @Sendable () -> Void
+    private let queue = DispatchQueue(label: "postgres.listener")
+    /// Only the queue takes the lock, so the lock never waits.
+    private let state = Mutex(State())
+
+    init(to connector: Connector, random: any RandomSource, onNotification: @escaping @Sendable () -> Void) {
+        self.connector = connector
+        self.random = random
+        self.onNotification = onNotification
+    }
+
+    func start() {
+        queue.async { self.connect() }
+    }
+
+    func close() {
+        queue.async {
+            self.state.withLock { state in
+                state.isClosed = true
+                state.end()
+            }
+        }
+    }
+
+    private func connect() {
+        let pause: Duration? = state.withLock { state in
+            guard !state.isClosed else { return nil }
+            do throws(StatementFailure) {
+                let deadline = CallDeadline(in: Self.timeout)
+                let connection = try connector.open(until: deadline)
+                // A pooler would lend the listening session to others.
+                guard !connection.isPooled else { return nil }
+                _ = try connection.run(StatementBatch(Self.listen), until: deadline)
+                state.connection = connection
+                state.failures = 0
+                state.source = try watch(connection.socket)
+                return nil
+            } catch {
+                // The scan finds all changes from that time, and callers of the database report that it cannot be
+                // reached.
+                state.failures += 1
+                return ReconnectPause.after(failures: state.failures, random: random)
+            }
+        }
+        if let pause {
+            queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.wholeMilliseconds))) { self.connect() }
+        } else {
+            // A notification may have been missed while the connection was lost.
+            onNotification()
+        }
+    }
+
+    /// Watches a copy of the socket: a watched socket must not be closed before the watch has ended, and libpq closes
+    /// its own.
+    private func watch(_ socket: Int32) throws(StatementFailure) -> any DispatchSourceRead {
+        let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else {
+            throw StatementFailure(
+                .ioFailure,
+                "There is no file descriptor left for the database's notifications. Raise the limit of open files."
+            )
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: copy, queue: queue)
+        source.setEventHandler { [weak self] in self?.receive() }
+        source.setCancelHandler { Glibc.close(copy) }
+        source.activate()
+        return source
+    }
+
+    private func receive() {
+        let isLost = state.withLock { state in
+            guard let connection = state.connection else { return false }
+            guard let count = connection.takeNotifications() else {
+                state.end()
+                return !state.isClosed
+            }
+            if count > 0 { onNotification() }
+            return false
+        }
+        if isLost { connect() }
+    }
+}

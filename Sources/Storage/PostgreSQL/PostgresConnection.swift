@@ -1,0 +1,301 @@
+private import CPostgres
+private import Glibc
+
+/// Owns one connection to the server.
+///
+/// Statements are sent in batches, each in one round trip: libpq's pipeline mode
+/// (https://www.postgresql.org/docs/15/libpq-pipeline-mode.html). Waits are bounded by a deadline: libpq runs in
+/// non-blocking mode, and `poll` waits.
+///
+/// It is not thread-safe: ``PostgresConnectionQueue`` lends it to one caller at a time. It is `@safe` because its
+/// pointer is set once, never leaves it, and is closed only when no caller can use it any more.
+@safe
+final class PostgresConnection {
+    let database: String
+    private let handle: OpaquePointer
+    /// libpq sets it when the server has committed without its synchronous standby.
+    private let isUnreplicated: UnsafeMutablePointer<Bool>
+    /// The statements that the server keeps prepared for this connection.
+    private var prepared: Set<String> = []
+    /// `true` if a pooler is in between, which may use another session for each transaction: no statement is kept
+    /// prepared.
+    private(set) var isPooled = false
+
+    /// The server that responded when the connection was opened; `nil` for a standby, and for one that does not
+    /// identify itself.
+    var identity: ServerIdentity?
+
+    /// `true` once the server has answered a statement.
+    ///
+    /// Until then a pooler might have accepted the connection alone.
+    private var hasAnswered = false
+
+    /// Takes ownership of a connection that was just established.
+    init(adopting handle: OpaquePointer, database: String) {
+        unsafe self.handle = handle
+        self.database = database
+        unsafe isUnreplicated = .allocate(capacity: 1)
+        unsafe isUnreplicated.initialize(to: false)
+        unsafe cpostgres_take_notices(handle, isUnreplicated)
+        // Both calls only set a mode, and fail for a connection that is broken or busy: the first statement reports
+        // that.
+        _ = unsafe PQsetnonblocking(handle, 1)
+        _ = unsafe PQenterPipelineMode(handle)
+    }
+
+    deinit {
+        unsafe PQfinish(handle)
+        unsafe isUnreplicated.deallocate()
+    }
+
+    /// The id of the process that serves this connection, as the server or a pooler reports it.
+    var serverProcess: Int32 { unsafe PQbackendPID(handle) }
+    var serverVersion: Int { Int(unsafe PQserverVersion(handle)) }
+    var isEncrypted: Bool { unsafe PQsslInUse(handle) == 1 }
+    var socket: Int32 { unsafe PQsocket(handle) }
+
+    /// Stops keeping statements prepared.
+    func markPooled() {
+        isPooled = true
+        prepared = []
+    }
+
+    func markDirect() {
+        isPooled = false
+    }
+
+    /// `true` if the connection seems to be open, without a round trip: a server that went away has closed it by now.
+    func seemsAlive() -> Bool {
+        var readiness = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        // Reads all input: a server's last message comes before the end, and one read may return only that.
+        while unsafe poll(&readiness, 1, 0) > 0 {
+            guard unsafe PQconsumeInput(handle) == 1 else { return false }
+        }
+        return unsafe PQstatus(handle) == CONNECTION_OK
+    }
+
+    /// Reads unsolicited messages of the server; returns the number of notifications, or `nil` if the connection is
+    /// closed.
+    func takeNotifications() -> Int? {
+        guard seemsAlive() else { return nil }
+        var count = 0
+        while let notification = unsafe PQnotifies(handle) {
+            unsafe PQfreemem(notification)
+            count += 1
+        }
+        return count
+    }
+
+    /// Runs the statements of a batch in order; the first that fails ends it.
+    func run(_ batch: StatementBatch, until deadline: CallDeadline) throws(StatementFailure) -> [StatementResult] {
+        unsafe isUnreplicated.pointee = false
+        var results: [StatementResult] = []
+        results.reserveCapacity(batch.entries.count)
+        var preparing: Set<String> = []
+        for entry in batch.entries { try send(entry, preparing: &preparing) }
+        guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
+        try flush(until: deadline)
+        var failure: StatementFailure?
+        for entry in batch.entries {
+            if preparing.remove(entry.query.preparedName) != nil {
+                switch try outcome(of: entry.query, until: deadline) {
+                case .success: prepared.insert(entry.query.preparedName)
+                case .failure(let new): failure = failure ?? new
+                }
+            }
+            switch try outcome(of: entry.query, until: deadline) {
+            case .success(let result): results.append(result)
+            case .failure(let new): failure = failure ?? new
+            }
+        }
+        // Reads the end of the batch; otherwise the next one would read this one's results.
+        let end = try nextResult(until: deadline)
+        guard end?.kind == .endOfBatch else {
+            let action = "reading the end of a batch"
+            guard let end, end.kind == .failed else { throw lost(during: action) }
+            throw self.failure(end, during: action).losingConnection
+        }
+        if let failure {
+            if failure.state == "26000" || failure.state == "42P05" { markPooled() }
+            throw failure
+        }
+        if unsafe isUnreplicated.pointee { throw StatementFailure(unreplicatedIn: database) }
+        return results
+    }
+
+    /// Runs a text of several statements without parameters and without rows.
+    func execute(_ name: String, _ script: String, until deadline: CallDeadline) throws(StatementFailure) {
+        guard unsafe PQexitPipelineMode(handle) == 1, unsafe PQsendQuery(handle, script) == 1 else {
+            throw lost(during: name)
+        }
+        try flush(until: deadline)
+        var failure: StatementFailure?
+        do throws(StatementFailure) {
+            while let result = try nextResult(until: deadline) {
+                if result.kind == .failed, failure == nil { failure = self.failure(result, during: name) }
+            }
+        } catch {
+            // The message that the server sent before it closed the connection has the reason.
+            throw failure?.losingConnection ?? error
+        }
+        guard unsafe PQenterPipelineMode(handle) == 1 else { throw lost(during: name) }
+        if let failure { throw failure }
+    }
+
+    // MARK: Sending
+
+    private func send(_ entry: StatementBatch.Entry, preparing: inout Set<String>) throws(StatementFailure) {
+        let query = entry.query
+        let parameters = entry.parameters
+        let count = Int32(parameters.ranges.count)
+        let name = query.preparedName
+        if !isPooled, !prepared.contains(name), preparing.insert(name).inserted {
+            guard unsafe PQsendPrepare(handle, name, query.text, count, parameters.kinds) == 1 else {
+                throw lost(during: query.name)
+            }
+        }
+        let lengths = parameters.ranges.map { Int32($0.count ?? 0) }
+        let formats = [Int32](repeating: 1, count: parameters.ranges.count)
+        let sent = unsafe parameters.buffer.withUnsafeBytes { bytes in
+            var values: [UnsafePointer<CChar>?] = unsafe []
+            for range in parameters.ranges {
+                let start = unsafe bytes.baseAddress.map { unsafe $0 + range.start }
+                unsafe values.append(range.count == nil ? nil : start?.assumingMemoryBound(to: CChar.self))
+            }
+            return if isPooled {
+                unsafe PQsendQueryParams(
+                    handle,
+                    query.text,
+                    count,
+                    parameters.kinds,
+                    values,
+                    lengths,
+                    formats,
+                    1
+                )
+            } else {
+                unsafe PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)
+            }
+        }
+        guard sent == 1 else { throw lost(during: query.name) }
+    }
+
+    private func flush(until deadline: CallDeadline) throws(StatementFailure) {
+        while true {
+            switch unsafe PQflush(handle) {
+            case 0: return
+            case 1:
+                let readiness = try wait(for: POLLIN | POLLOUT, until: deadline)
+                if readiness & POLLIN != 0, unsafe PQconsumeInput(handle) == 0 { throw lost(during: "sending") }
+            default: throw lost(during: "sending")
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// Returns the result of one statement of a pipeline, which a null result ends.
+    private func outcome(of query: PostgresQuery, until deadline: CallDeadline) throws(StatementFailure) -> Result<
+        StatementResult, StatementFailure
+    > {
+        guard let result = try nextResult(until: deadline) else { throw lost(during: query.name) }
+        let outcome: Result<StatementResult, StatementFailure> =
+            switch result.kind {
+            case .done: .success(result)
+            case .skipped: .failure(StatementFailure(.fault, "A statement before \(query.name) failed in \(database)."))
+            case .failed, .endOfBatch: .failure(failure(result, during: query.name))
+            }
+        guard unsafe PQstatus(handle) == CONNECTION_OK else {
+            guard case .failure(var failure) = outcome else { throw lost(during: query.name) }
+            failure.losesConnection = true
+            throw failure
+        }
+        if try nextResult(until: deadline) != nil { throw lost(during: query.name) }
+        return outcome
+    }
+
+    private func nextResult(until deadline: CallDeadline) throws(StatementFailure) -> StatementResult? {
+        while unsafe PQisBusy(handle) == 1 {
+            _ = try wait(for: POLLIN, until: deadline)
+            if unsafe PQconsumeInput(handle) == 0 { throw lost(during: "reading") }
+        }
+        guard let result = unsafe PQgetResult(handle) else { return nil }
+        hasAnswered = true
+        return unsafe StatementResult(adopting: result)
+    }
+
+    private func wait(for events: Int32, until deadline: CallDeadline) throws(StatementFailure) -> Int32 {
+        switch Self.wait(for: events, on: socket, until: deadline) {
+        case .ready(let events): return events
+        case .timedOut:
+            throw StatementFailure(
+                StoreError(
+                    .unreachable,
+                    "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords)"
+                        + "\(hasAnswered ? "." : Self.poolerHint) It is tried again."
+                ),
+                losesConnection: true
+            )
+        case .failed: throw lost(during: "waiting")
+        }
+    }
+
+    private static let poolerHint = """
+         after it had accepted the connection. If a pooler is in front, no connection to the server is left in its \
+        pool: \(ServerFacts.poolerAdvice).
+        """
+
+    enum Readiness {
+        case ready(Int32)
+        case timedOut
+        case failed
+    }
+
+    static func wait(for events: Int32, on socket: Int32, until deadline: CallDeadline) -> Readiness {
+        while true {
+            var readiness = pollfd(fd: socket, events: Int16(events), revents: 0)
+            let milliseconds = Int32(clamping: deadline.remainingForResponse.roundedUpMilliseconds)
+            let count = unsafe poll(&readiness, 1, milliseconds)
+            if count > 0 { return .ready(Int32(readiness.revents)) }
+            if count == 0, deadline.remainingForResponse == .zero { return .timedOut }
+            if count < 0, errno != EINTR { return .failed }
+        }
+    }
+
+    // MARK: Failures
+
+    private func failure(_ result: StatementResult, during action: String) -> StatementFailure {
+        let isLost = unsafe PQstatus(handle) != CONNECTION_OK
+        let state = result.state
+        let error = StoreError(
+            state: state ?? (isLost ? "08006" : nil),
+            detail: result.message ?? lastMessage,
+            database: database,
+            during: action
+        )
+        return StatementFailure(error, state: state, losesConnection: isLost)
+    }
+
+    private func lost(during action: String) -> StatementFailure {
+        let error = StoreError(state: "08006", detail: lastMessage, database: database, during: action)
+        return StatementFailure(error, losesConnection: true)
+    }
+
+    private var lastMessage: String { unsafe String(cString: PQerrorMessage(handle)).oneLine }
+}
+
+extension String {
+    /// The text in one line: libpq's messages have line breaks and tabs.
+    var oneLine: String { split(whereSeparator: { $0.isWhitespace || $0.isNewline }).joined(separator: " ") }
+    var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}
+
+extension Duration {
+    /// The span in whole milliseconds, rounded up: a wait of zero would be a busy loop.
+    fileprivate var roundedUpMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+
+    var inWords: String { "\(components.seconds) s" }
+}

@@ -1,0 +1,120 @@
+import Base
+private import Dispatch
+private import Synchronization
+
+/// Lends one connection to one caller at a time, on a serial queue of its own, since waiting for the server blocks;
+/// connects on demand.
+final class PostgresConnectionQueue: Sendable {
+    private struct State {
+        var connection: PostgresConnection?
+        /// The number of failed attempts to connect in a row, and the last one's error.
+        var failures = 0
+        var lastError: StoreError?
+    }
+
+    private let queue: DispatchQueue
+    private let connector: Connector
+    private let timeout: Duration
+    private let random: any RandomSource
+    /// Only the queue takes the lock, so the lock never waits.
+    private let state = Mutex(State())
+    private let isClosed = Atomic(false)
+
+    init(to connector: Connector, label: String, timeout: Duration, random: any RandomSource) {
+        queue = DispatchQueue(label: label)
+        self.connector = connector
+        self.timeout = timeout
+        self.random = random
+    }
+
+    /// Runs `body` on the queue and returns its result, within the given timeout or the queue's own.
+    ///
+    /// Statements that may be repeated are, on a new connection if the old one is lost.
+    func run<Value: Sendable>(
+        timeout: Duration? = nil,
+        _ body: @escaping @Sendable (PostgresConnection, CallDeadline) throws(StatementFailure) -> Value
+    ) async throws(StoreError) -> Value {
+        let deadline = CallDeadline(in: timeout ?? self.timeout)
+        let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(returning: self.perform(body, until: deadline))
+            }
+        }
+        return try outcome.get()
+    }
+
+    func close() async {
+        isClosed.store(true, ordering: .releasing)
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.state.withLock { $0.connection = nil }
+                continuation.resume()
+            }
+        }
+    }
+
+    private func perform<Value: Sendable>(
+        _ body: @Sendable (PostgresConnection, CallDeadline) throws(StatementFailure) -> Value,
+        until deadline: CallDeadline
+    ) -> Result<Value, StoreError> {
+        // The caller has given up by its own clock, or will; the statements would only cost the connection.
+        guard !deadline.isOver else {
+            let busy = StoreError(
+                .busy,
+                "\(connector.description.capitalizedFirst) was busy with other calls for "
+                    + "\(deadline.timeout.inWords). Try again."
+            )
+            // Calls that waited while a connection was tried in vain have the same reason.
+            return .failure(state.withLock(\.lastError) ?? busy)
+        }
+        return state.withLock { state in
+            while true {
+                do throws(StatementFailure) {
+                    let connection = try self.connection(of: &state, until: deadline)
+                    return .success(try body(connection, deadline))
+                } catch {
+                    if error.losesConnection { state.connection = nil }
+                    // The server is a standby that was a primary: the next connection may find the new primary.
+                    if error.state == "25006" { state.connection = nil }
+                    guard error.mayRunAgain, !deadline.isOver, !isClosed.load(ordering: .acquiring) else {
+                        return .failure(error.error)
+                    }
+                }
+            }
+        }
+    }
+
+    private func connection(of state: inout State, until deadline: CallDeadline) throws(StatementFailure)
+        -> PostgresConnection
+    {
+        if let connection = state.connection, connection.seemsAlive(), isCurrent(connection) { return connection }
+        state.connection = nil
+        while true {
+            guard !isClosed.load(ordering: .acquiring) else {
+                throw StatementFailure(.closed, "The store is closed.")
+            }
+            do throws(StatementFailure) {
+                let connection = try connector.open(until: deadline)
+                state.connection = connection
+                state.failures = 0
+                state.lastError = nil
+                return connection
+            } catch {
+                state.failures += 1
+                state.lastError = error.error
+                let pause = ReconnectPause.after(failures: state.failures, random: random)
+                // A server would refuse the same again. The next attempt also needs time: one that is cut short would
+                // hide the reason behind "no response in time".
+                guard [.unreachable, .readOnly].contains(error.error.code), pause * 2 < deadline.remaining else {
+                    throw StatementFailure(error.error)
+                }
+                SystemTime.blockThread(for: pause)
+            }
+        }
+    }
+
+    /// Returns `false` once a newer server is known than the one of this connection.
+    private func isCurrent(_ connection: PostgresConnection) -> Bool {
+        connector.newestServer?.admits(connection.identity) ?? true
+    }
+}

@@ -1,0 +1,165 @@
+/// Checks that a schema `refresh_worker` belongs to this program, and brings it to this version.
+struct PostgresSchema {
+    /// Arbitrary numbers that no other program locks: "RfWk" with one and two.
+    static let migrationLock: Int64 = 0x5266_576b_0001
+    static let writingLock: Int64 = 0x5266_576b_0002
+    /// Held in shared mode by all writers, and exclusively by the process that marks the database as moved.
+    static let moveLock: Int64 = 0x5266_576b_0003
+
+    /// The query for four facts: the schema exists, belongs to this program, has content, and may be used.
+    ///
+    /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema may not be used.
+    private static let catalogQuery = PostgresQuery(
+        "reading the catalogue",
+        """
+        SELECT EXISTS (
+                SELECT 1 FROM pg_catalog.pg_class
+                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+            ),
+            EXISTS (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('refresh_worker')),
+            to_regnamespace('refresh_worker') IS NOT NULL,
+            coalesce(has_schema_privilege(to_regnamespace('refresh_worker')::oid, 'USAGE'), true),
+            has_database_privilege(current_database(), 'CREATE'),
+            quote_ident(current_database()), quote_ident(current_user::text)
+        """
+    )
+    private static let readVersion = PostgresQuery(
+        "schema version",
+        "SELECT version FROM refresh_worker.schema_version"
+    )
+    private static let takeLock = PostgresQuery(
+        "waiting for another process to create the schema",
+        "SELECT pg_advisory_xact_lock($1)"
+    )
+    private static let createSchema = "CREATE SCHEMA refresh_worker"
+    private static let createVersion = """
+        CREATE TABLE refresh_worker.schema_version (
+            only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+            version bigint NOT NULL
+        );
+        INSERT INTO refresh_worker.schema_version (version) VALUES (0);
+        """
+
+    private struct Catalog {
+        let isOwn: Bool
+        let hasContent: Bool
+        let exists: Bool
+        let mayUse: Bool
+        let mayCreate: Bool
+        let database: String
+        let user: String
+    }
+
+    let migrations: [PostgresMigration]
+
+    init(migrations: [PostgresMigration] = PostgresMigration.all) {
+        self.migrations = migrations
+    }
+
+    /// Runs the steps that the database lacks, in one transaction.
+    ///
+    /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If
+    /// no step is missing, nothing is written, so that a user without the right to create tables may work.
+    func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
+        guard try version(of: connection, until: deadline) < migrations.count else { return }
+        _ = try connection.run(StatementBatch(until: deadline), until: deadline)
+        do throws(StatementFailure) {
+            var lock = StatementBatch()
+            lock.add(Self.takeLock) { $0.bind(Self.migrationLock) }
+            _ = try connection.run(lock, until: deadline)
+            let version = try version(of: connection, until: deadline)
+            let catalog = try readCatalog(connection, until: deadline)
+            // IF NOT EXISTS would need the right to create one even if it exists.
+            if !catalog.exists { try connection.execute("creating the schema", Self.createSchema, until: deadline) }
+            if !catalog.isOwn { try connection.execute("creating the schema", Self.createVersion, until: deadline) }
+            for step in version..<max(version, migrations.count) {
+                try connection.execute("migration \(step + 1)", migrations[step].statements, until: deadline)
+            }
+            let mark = "UPDATE refresh_worker.schema_version SET version = \(migrations.count)"
+            try connection.execute("marking the schema", mark, until: deadline)
+            _ = try connection.run(StatementBatch(.commit), until: deadline)
+        } catch {
+            if !error.losesConnection { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
+            throw error.state == "42501" ? try missingRight(connection, until: deadline) : error
+        }
+    }
+
+    /// Returns the version of the schema, 0 if there is none; throws for a database that this program must not touch.
+    private func version(of connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+        -> Int
+    {
+        let catalog = try readCatalog(connection, until: deadline)
+        guard catalog.mayUse else { throw Self.cannotUse(catalog) }
+        guard catalog.isOwn else {
+            guard !catalog.hasContent else {
+                throw StatementFailure(
+                    .cannotOpen,
+                    "The schema refresh_worker of \(connection.database) is another program's: refresh-worker does "
+                        + "not change it. Name another database."
+                )
+            }
+            guard catalog.exists || catalog.mayCreate else { throw Self.cannotCreate(catalog) }
+            return 0
+        }
+        let version = try connection.run(StatementBatch(Self.readVersion), until: deadline)[0]
+            .first { (row: inout PostgresRow) throws(StatementFailure) in Int(row.integer()) }
+        guard let version else {
+            throw StatementFailure(
+                .cannotOpen,
+                "The table refresh_worker.schema_version of \(connection.database) is empty, so the version of its "
+                    + "schema is not known. Restore a backup of the schema refresh_worker."
+            )
+        }
+        guard version <= migrations.count else {
+            throw StatementFailure(
+                StoreError(newerSchema: version, of: connection.database, supported: migrations.count)
+            )
+        }
+        return version
+    }
+
+    private func readCatalog(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+        -> Catalog
+    {
+        let catalog = try connection.run(StatementBatch(Self.catalogQuery), until: deadline)[0].first {
+            (row: inout PostgresRow) throws(StatementFailure) in
+            Catalog(
+                isOwn: row.flag(),
+                hasContent: row.flag(),
+                exists: row.flag(),
+                mayUse: row.flag(),
+                mayCreate: row.flag(),
+                database: row.text(),
+                user: row.text()
+            )
+        }
+        guard let catalog else {
+            throw StatementFailure(.fault, "The server returned no row. This is a fault of refresh-worker.")
+        }
+        return catalog
+    }
+
+    private func missingRight(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+        -> StatementFailure
+    {
+        let catalog = try readCatalog(connection, until: deadline)
+        return catalog.exists ? Self.cannotUse(catalog) : Self.cannotCreate(catalog)
+    }
+
+    private static func cannotUse(_ catalog: Catalog) -> StatementFailure {
+        StatementFailure(
+            .cannotOpen,
+            "The user \(catalog.user) may not use the schema refresh_worker of the database \(catalog.database). As "
+                + "its owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, if another "
+                + "user created the tables, GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(catalog.user);"
+        )
+    }
+
+    private static func cannotCreate(_ catalog: Catalog) -> StatementFailure {
+        StatementFailure(
+            .cannotOpen,
+            "The user \(catalog.user) may not create the schema refresh_worker in the database \(catalog.database). "
+                + "As the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
+        )
+    }
+}

@@ -1,0 +1,162 @@
+package import Base
+
+extension PostgresQuery {
+    /// A lease is free once it has ended, or if it belongs to another clock.
+    ///
+    /// It is also free if it ends later than any lease can, because the clock was set back since, or the database
+    /// failed over to a server whose clock is behind. `$3` is the duration of a lease, `$7` a test's clock. `$8` says
+    /// if a lease that has ended may be taken over from its owner.
+    private static let isFree = """
+        (s.lease_owner IS NULL OR s.lease_epoch <> $2
+            OR ($8 OR s.lease_owner = '') AND s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
+        """
+
+    private static func claim(_ name: String, from source: String, where condition: String) -> PostgresQuery {
+        PostgresQuery(
+            name,
+            """
+            WITH free AS MATERIALIZED (
+                SELECT s.grant_id, coalesce(s.lease_owner <> '', false) AS is_unfinished FROM \(source)
+                WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
+                ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
+            )
+            UPDATE refresh_worker.grant_schedule AS s
+            SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = \(now(unless: 7)) + $3
+            FROM free JOIN unnest($4::bigint[], $5::bigint[]) AS wanted (id, claim) ON wanted.id = free.grant_id
+            WHERE s.grant_id = free.grant_id
+            RETURNING s.grant_id, free.is_unfinished
+            """
+        )
+    }
+
+    fileprivate static let claimDue = claim(
+        "claim",
+        from: "refresh_worker.grant_schedule AS s",
+        where: "s.due_at <= $6::bigint"
+    )
+    fileprivate static let claimAny = claim(
+        "claim whenever due",
+        from: PostgresGrantRow.source,
+        where: """
+            ($6::bigint IS NULL AND g.state NOT IN (\(GrantState.refreshEndingList))
+                OR g.revocation_asked_at IS NOT NULL)
+            """
+    )
+    /// Sent after the claim, as a statement of its own: it sees the commits of transactions that had locked a row,
+    /// which the claim, being one statement, may not.
+    fileprivate static let claimed = PostgresQuery(
+        "claimed grants",
+        """
+        SELECT \(PostgresGrantRow.columns), g.xmin::text::bigint FROM \(PostgresGrantRow.source)
+        JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
+            ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
+        """
+    )
+
+    private static let named = """
+        WITH named AS MATERIALIZED (
+            SELECT s.grant_id FROM refresh_worker.grant_schedule AS s
+            JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
+                ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
+            ORDER BY s.grant_id FOR UPDATE OF s
+        )
+        """
+    fileprivate static let renew = PostgresQuery(
+        "renew leases",
+        """
+        \(named)
+        UPDATE refresh_worker.grant_schedule AS s SET lease_until = \(now(unless: 5)) + $3 FROM named
+        WHERE s.grant_id = named.grant_id AND s.lease_epoch = $4
+        RETURNING s.grant_id
+        """
+    )
+    fileprivate static let release = PostgresQuery(
+        "release leases",
+        """
+        \(named)
+        UPDATE refresh_worker.grant_schedule AS s
+        SET lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL FROM named
+        WHERE s.grant_id = named.grant_id
+        """
+    )
+}
+
+extension PostgresStore {
+    package func claim(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        owner: String,
+        for span: Duration,
+        takesOver: Bool
+    ) async throws -> [Grant] {
+        guard !ids.isEmpty else { return [] }
+        let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
+        let grants = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = changes(until: deadline, on: connection)
+            let claimPosition = batch.add(dueBy == nil ? .claimAny : .claimDue) {
+                $0.bind(owner)
+                $0.bind(Self.epoch)
+                $0.bind(span.wholeMilliseconds)
+                $0.bind(integers: claims, \.id.rawValue)
+                $0.bind(integers: claims, \.number)
+                $0.bind(dueBy)
+                $0.bind(leaseClock?.sinceBoot.milliseconds)
+                $0.bind(takesOver)
+            }
+            let position = batch.add(.claimed) {
+                $0.bind(integers: claims, \.id.rawValue)
+                $0.bind(integers: claims, \.number)
+            }
+            batch.add(.clock)
+            let results = try commit(batch, on: connection, until: deadline)
+            let unfinished = Set(
+                try results[claimPosition].rows { (row: inout PostgresRow) throws(StatementFailure) -> GrantID? in
+                    let id = GrantID(rawValue: row.integer())
+                    return row.flag() ? id : nil
+                }.compactMap(\.self)
+            )
+            return try results[position].rows { (row: inout PostgresRow) throws(StatementFailure) -> Grant in
+                var grant = try PostgresGrantRow.read(&row)
+                if var lease = grant.lease {
+                    lease.followsUnfinishedClaim = unfinished.contains(grant.id)
+                    lease.rowVersion = RowVersion(row.integer())
+                    grant.setLease(lease)
+                }
+                return grant
+            }
+        }
+        let byID = Dictionary(grants.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        return ids.compactMap { byID[$0] }
+    }
+
+    package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
+        guard !leases.isEmpty else { return [] }
+        let pairs = leases.sorted { $0.key < $1.key }
+        return try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = changes(until: deadline, on: connection)
+            let position = batch.add(.renew) {
+                $0.bind(integers: pairs, \.key.rawValue)
+                $0.bind(integers: pairs, \.value)
+                $0.bind(span.wholeMilliseconds)
+                $0.bind(Self.epoch)
+                $0.bind(leaseClock?.sinceBoot.milliseconds)
+            }
+            let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[position]
+                .rows { (row: inout PostgresRow) throws(StatementFailure) in GrantID(rawValue: row.integer()) }
+            return Set(ids)
+        }
+    }
+
+    package func release(_ leases: [GrantID: Int64]) async throws {
+        guard !leases.isEmpty else { return }
+        let pairs = leases.sorted { $0.key < $1.key }
+        try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
+            batch.add(.release) {
+                $0.bind(integers: pairs, \.key.rawValue)
+                $0.bind(integers: pairs, \.value)
+            }
+            _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
+        }
+    }
+}

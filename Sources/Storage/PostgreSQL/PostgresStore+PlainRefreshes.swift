@@ -1,0 +1,130 @@
+package import Base
+
+extension PostgresQuery {
+    /// Locks the rows whose claim is stored, in the order in which all other statements lock them.
+    ///
+    /// It is a statement of its own, so that the next one sees the commits that it waited for. A transaction that
+    /// changes a grant locks this row first, so the grant stays as the next statement sees it.
+    fileprivate static let lockClaims = PostgresQuery(
+        "lock claims",
+        """
+        SELECT count(*) FROM (
+            SELECT s.grant_id FROM refresh_worker.grant_schedule AS s
+            JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
+                ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
+            ORDER BY s.grant_id FOR UPDATE OF s
+        ) AS locked
+        """
+    )
+    fileprivate static let storeWhole = storePlain("store whole plain refreshes", PostgresGrantRow.changing)
+    fileprivate static let storeRefreshed = storePlain("store plain refreshes", PostgresGrantRow.refreshed)
+
+    /// The columns that the statements need in addition to those of the grant.
+    fileprivate static let plainColumns = [
+        Table<PlainRefresh>.Column("claim", .integer { $0.claimed.lease?.claim }),
+        Table<PlainRefresh>.Column("row_version", .integer { $0.claimed.lease?.rowVersion.number }),
+        Table<PlainRefresh>.Column("due_at", .integer { $0.refreshed.dueAt?.milliseconds }),
+        Table<PlainRefresh>.Column("client_secret", .integer { Int64($0.clientSecret) }),
+    ]
+
+    /// Returns the statement that writes these columns of grants that are as they were claimed.
+    ///
+    /// `xmin` is the transaction that wrote the row: it differs as soon as anything has changed the grant. The last
+    /// parameter is the time of the successes.
+    private static func storePlain(_ name: String, _ columns: [PostgresGrantRow.Column]) -> PostgresQuery {
+        let changes = columns.dropFirst().map { "\($0.name) = new.\($0.name)" }.joined(separator: ", ")
+        return PostgresQuery(
+            name,
+            """
+            WITH stored AS (
+                UPDATE refresh_worker.grants AS old SET \(changes)
+                FROM \(Table.rows(of: columns, followedBy: plainColumns))
+                    JOIN refresh_worker.grant_schedule AS s ON s.grant_id = new.id AND s.lease_claim = new.claim
+                WHERE old.id = new.id AND old.xmin::text::bigint = new.row_version
+                RETURNING old.id, old.client_id, new.due_at, new.client_secret
+            ), scheduled AS (
+                UPDATE refresh_worker.grant_schedule AS s
+                SET due_at = stored.due_at, lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL
+                FROM stored WHERE s.grant_id = stored.id
+            ), counted AS (
+                INSERT INTO refresh_worker.client_successes (client_id, at, successes, client_secret)
+                SELECT client_id, $\(columns.count + plainColumns.count + 1)::bigint, count(*), client_secret FROM stored
+                GROUP BY client_id, client_secret
+            )
+            SELECT id FROM stored
+            """
+        )
+    }
+}
+
+extension PostgresStore {
+    package var storesPlainRefreshes: Bool { true }
+
+    package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> {
+        guard !refreshes.isEmpty else { return [] }
+        let sorted = refreshes.sorted { $0.claimed.id < $1.claimed.id }
+        return try await results.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = changes(until: deadline, on: connection)
+            batch.add(.lockClaims) {
+                $0.bind(integers: sorted, \.claimed.id.rawValue)
+                $0.bind(integers: sorted) { $0.claimed.lease?.claim }
+            }
+            var positions: [Int] = []
+            for isWhole in [false, true] {
+                let part = sorted.filter { $0.isWhole == isWhole }
+                guard !part.isEmpty else { continue }
+                let position = batch.add(isWhole ? .storeWhole : .storeRefreshed) {
+                    Table.bind(
+                        part.map(\.refreshed),
+                        isWhole ? PostgresGrantRow.changing : PostgresGrantRow.refreshed,
+                        to: &$0
+                    )
+                    Table.bind(part, PostgresQuery.plainColumns, to: &$0)
+                    $0.bind(now)
+                }
+                positions.append(position)
+            }
+            batch.add(.clock)
+            // A repetition finds that the claims have ended, and stores nothing.
+            let results = try commit(batch, isRepeatable: true, on: connection, until: deadline)
+            var stored: Set<GrantID> = []
+            for position in positions {
+                stored.formUnion(
+                    try results[position].rows { (row: inout PostgresRow) throws(StatementFailure) in
+                        GrantID(rawValue: row.integer())
+                    }
+                )
+            }
+            return stored
+        }
+    }
+}
+
+extension PlainRefresh {
+    /// `true` if more columns change than those of most refreshes.
+    fileprivate var isWhole: Bool { !PostgresGrantRow.keepsSeldomChanged(refreshed, from: claimed) }
+}
+
+extension UncountedSuccesses {
+    /// Removes the successes of clients and returns them.
+    ///
+    /// Only a transaction with the writers' lock does so, and a plain refresh adds a row of its own: so neither waits
+    /// for the other.
+    static let take = PostgresQuery(
+        "take uncounted successes",
+        """
+        DELETE FROM refresh_worker.client_successes WHERE client_id = ANY($1)
+        RETURNING client_id, at, successes, client_secret
+        """
+    )
+
+    static func read(_ row: inout PostgresRow) throws(StatementFailure) -> (
+        client: String, successes: UncountedSuccesses
+    ) {
+        let client = row.text()
+        let at = Timestamp(milliseconds: row.integer())
+        let count = Int(row.integer())
+        let secret = UInt32(truncatingIfNeeded: row.integer())
+        return (client, UncountedSuccesses(at: at, count: count, clientSecret: secret))
+    }
+}

@@ -1,0 +1,281 @@
+package import Base
+package import Crypto
+
+/// Grants, users and sessions in a PostgreSQL database that any number of workers share.
+///
+/// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions,
+/// one for leases and other short writes, two for reads of single grants, one for scans, and one for the readiness
+/// check. So a result does not wait behind requests from outside, and a caller that waits for a token does not wait
+/// behind a scan. A connection is opened when a call needs it, and again after it was lost.
+///
+/// An advisory lock allows one transaction at a time, over all workers: those that decide by the health of a client
+/// must see each other's answers. Claims and plain refreshes do not take the lock. Claims skip the rows that a
+/// transaction has locked. Plain refreshes wait for such rows, and are not stored if their grants have changed.
+package final class PostgresStore: AccountStore {
+    /// The database's time, for due times and expiries that several machines share.
+    package let clock: DatabaseClock
+    package let bootID: String
+    let address: DatabaseAddress
+    let random: any RandomSource
+    let local: any TimeSource
+    /// Replaces the database's clock in tests.
+    let leaseClock: (any TimeSource)?
+    let timeout: Duration
+    let keepsNotices: Bool
+    /// Transactions of routes and commands.
+    let writer: PostgresConnectionQueue
+    /// Transactions that store Google's answers: no request from outside delays them.
+    let results: PostgresConnectionQueue
+    let leasing: PostgresConnectionQueue
+    /// The check that results can be stored: in a queue with other calls it would wait as long as they do.
+    let checking: PostgresConnectionQueue
+    let scanner: PostgresConnectionQueue
+    private let readers: [PostgresConnectionQueue]
+    let listeners = NotificationListeners()
+    let connector: Connector
+    let newestServer: NewestServer
+    let hostSurvey = HostSurvey()
+
+    /// Connects and brings the schema up to date; throws if that does not succeed within `timeout`.
+    ///
+    /// `url` has libpq's form: `postgres://…`, or `host=… dbname=…`. `timeout` is the time that a call may take before
+    /// it fails with ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events
+    /// that concern the backend go to the outbox. `leaseClock` replaces the database's clock in tests.
+    package static func open(
+        url: Secret,
+        local: any TimeSource = SystemTime(),
+        random: any RandomSource = SystemRandom(),
+        timeout: Duration = .seconds(10),
+        keepsNotices: Bool = false,
+        leaseClock: (any TimeSource)? = nil
+    ) async throws(StoreError) -> PostgresStore {
+        try await open(
+            at: try DatabaseAddress(url: url),
+            clock: DatabaseClock(local: local),
+            random: random,
+            timeout: timeout,
+            keepsNotices: keepsNotices,
+            leaseClock: leaseClock
+        )
+    }
+
+    /// Connects with an address that was parsed before, and a clock that is already in use.
+    package static func open(
+        at address: DatabaseAddress,
+        clock: DatabaseClock,
+        random: any RandomSource = SystemRandom(),
+        timeout: Duration = .seconds(10),
+        keepsNotices: Bool = false,
+        leaseClock: (any TimeSource)? = nil
+    ) async throws(StoreError) -> PostgresStore {
+        let store = PostgresStore(
+            address: address,
+            clock: clock,
+            bootID: try BootID.require(),
+            random: random,
+            timeout: timeout,
+            keepsNotices: keepsNotices,
+            leaseClock: leaseClock
+        )
+        await store.survey()
+        do throws(StoreError) {
+            try await store.writer.run { connection, deadline throws(StatementFailure) in
+                try PostgresSchema().migrate(connection, until: deadline)
+                try store.checkServer(connection, until: deadline)
+                _ = try store.run(StatementBatch(.clock), on: connection, until: deadline)
+            }
+        } catch {
+            await store.close()
+            throw error
+        }
+        return store
+    }
+
+    private init(
+        address: DatabaseAddress,
+        clock: DatabaseClock,
+        bootID: String,
+        random: any RandomSource,
+        timeout: Duration,
+        keepsNotices: Bool,
+        leaseClock: (any TimeSource)?
+    ) {
+        self.address = address
+        self.clock = clock
+        self.bootID = bootID
+        local = clock.local
+        self.random = random
+        self.timeout = timeout
+        self.keepsNotices = keepsNotices
+        self.leaseClock = leaseClock
+        newestServer = NewestServer()
+        connector = Connector(to: address, newestServer: newestServer)
+        let queue = { [connector] (name: String) in
+            PostgresConnectionQueue(to: connector, label: "postgres.\(name)", timeout: timeout, random: random)
+        }
+        writer = queue("writer")
+        results = queue("results")
+        leasing = queue("leasing")
+        checking = queue("checking")
+        scanner = queue("scanner")
+        readers = [queue("reader-1"), queue("reader-2")]
+    }
+
+    /// The connection for a read of a single row.
+    var reader: PostgresConnectionQueue { readers[Int(truncatingIfNeeded: random.nextBits() % UInt64(readers.count))] }
+
+    package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
+
+    var leaseTimeNow: LeaseTime {
+        let instant = leaseClock?.sinceBoot ?? BootInstant(milliseconds: clock.now.milliseconds)
+        return LeaseTime(epoch: Self.epoch, instant: instant)
+    }
+
+    /// The epoch of the clock that times leases, which no restart of a machine sets back.
+    static let epoch = "database"
+
+    package func transact<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        try await transact(through: writer, body)
+    }
+
+    package func storeResults<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        try await transact(through: results, body)
+    }
+
+    private func transact<Result: Sendable>(
+        through queue: PostgresConnectionQueue,
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        let outcome: Swift.Result<Result, any Error> = try await queue.run {
+            [self] connection, deadline throws(StatementFailure) in
+            let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
+            let outcome = Swift.Result { try body(transaction) }
+            guard case .success = outcome else {
+                try transaction.rollBack()
+                return outcome
+            }
+            try transaction.commit()
+            return outcome
+        }
+        return try outcome.get()
+    }
+
+    /// Closes all connections; a second call does nothing.
+    package func close() async {
+        listeners.close()
+        for queue in [writer, results, leasing, checking, scanner] + readers { await queue.close() }
+    }
+
+    /// Runs a batch; if its last statement reads the clock, the reading is used.
+    func run(_ batch: StatementBatch, on connection: PostgresConnection, until deadline: CallDeadline)
+        throws(StatementFailure) -> [StatementResult]
+    {
+        let start = local.sinceBoot
+        let results: [StatementResult]
+        do throws(StatementFailure) {
+            results = try connection.run(batch, until: deadline)
+        } catch {
+            throw handle(error, on: connection)
+        }
+        let end = local.sinceBoot
+        try recordTimeline(from: results, of: batch, on: connection)
+        if let position = batch.clockPosition {
+            let reading = try results[position].first { (row: inout PostgresRow) throws(StatementFailure) in
+                row.timestamp()
+            }
+            if let reading = reading ?? nil { clock.take(reading, sentAt: start, receivedAt: end) }
+        }
+        return results
+    }
+
+    /// Ends a failed transaction and returns its failure, which matters more to the caller than one of the ROLLBACK.
+    func rollBack(after failure: StatementFailure, on connection: PostgresConnection, until deadline: CallDeadline)
+        -> StatementFailure
+    {
+        guard !failure.losesConnection else { return failure }
+        do throws(StatementFailure) {
+            _ = try connection.run(StatementBatch(.rollback), until: deadline)
+            return failure
+        } catch {
+            var failure = failure
+            failure.losesConnection = error.losesConnection
+            return failure
+        }
+    }
+
+    /// Ends the transaction that a batch began, and makes it durable.
+    ///
+    /// If the connection is lost, it is not known whether the transaction took place. `isRepeatable` is `true` if a
+    /// repetition does no harm.
+    func commit(
+        _ batch: StatementBatch,
+        isRepeatable: Bool = false,
+        on connection: PostgresConnection,
+        until deadline: CallDeadline
+    ) throws(StatementFailure) -> [StatementResult] {
+        var batch = batch
+        batch.add(.commit)
+        do {
+            return try run(batch, on: connection, until: deadline)
+        } catch {
+            let isOpen = error.losesConnection && error.state != UseCheckState.outdated
+            throw isOpen && !isRepeatable
+                ? error.asUncertain(in: connection.database) : rollBack(after: error, on: connection, until: deadline)
+        }
+    }
+}
+
+extension PostgresQuery {
+    private static let readClock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+    /// Returns the SQL for the database's time in milliseconds since 1970, or for the parameter with this number if a
+    /// test gives a time.
+    static func now(unless number: Int) -> String {
+        "(SELECT coalesce($\(number)::bigint, \(readClock)))"
+    }
+
+    /// Names the isolation level, because a role or a database can have another one as its default.
+    ///
+    /// A statement must see what was committed while its transaction waited for the lock. In REPEATABLE READ it would
+    /// not: a notice that is stored while the one before it is being accepted would never become due.
+    static let begin = PostgresQuery("begin", "BEGIN ISOLATION LEVEL READ COMMITTED")
+    static let commit = PostgresQuery("commit", "COMMIT")
+    static let rollback = PostgresQuery("roll back", "ROLLBACK")
+
+    static let clock = PostgresQuery("clock", "SELECT \(readClock)")
+
+    /// Ends a transaction that holds up others: its worker may have been stopped in the middle.
+    ///
+    /// It also makes a commit durable before the server responds, even if a role or a database is set not to wait for
+    /// that (https://www.postgresql.org/docs/15/wal-async-commit.html). The server reports in a warning if the wait for a
+    /// standby was cancelled.
+    static let limits = PostgresQuery(
+        "limits",
+        """
+        SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
+            set_config('idle_in_transaction_session_timeout', $1, true),
+            set_config('client_min_messages', 'warning', true),
+            CASE WHEN current_setting('synchronous_commit') = 'off'
+                THEN set_config('synchronous_commit', 'on', true) END
+        """
+    )
+    /// Limits a single query, also while it waits for a lock: a server does not notice that the client of a waiting
+    /// session is gone, and such sessions would add up.
+    static let queryLimit = PostgresQuery("query limit", "SELECT set_config('statement_timeout', $1, true)")
+    static let takeLock = PostgresQuery("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
+}
+
+extension StatementBatch {
+    /// Adds the wait for the lock of the transactions that change grants.
+    mutating func addWriterLock() {
+        add(.takeLock) { $0.bind(PostgresSchema.writingLock) }
+    }
+
+    var clockPosition: Int? {
+        entries.lastIndex { $0.query.preparedName == PostgresQuery.clock.preparedName }
+    }
+}

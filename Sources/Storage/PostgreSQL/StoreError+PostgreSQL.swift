@@ -1,0 +1,140 @@
+extension StoreError {
+    /// Creates the error for a server's code: the only function that interprets these codes.
+    ///
+    /// `detail` is the server's own message, or libpq's, which name tables and constraints but never a stored value.
+    init(state: String?, detail: String, database: String, during action: String) {
+        let subject = database.capitalizedFirst
+        let cause = "(\(action): \(detail.oneLine)\(state.map { ", SQLSTATE \($0)" } ?? ""))"
+        switch state ?? "" {
+        case UseCheckState.moved: self.init(moved: database, to: detail)
+        case UseCheckState.outdated:
+            self.init(
+                .unreachable,
+                "\(subject) was replaced by a promoted server \(cause). It is not used, because writes to it would be "
+                    + "lost. Shut it down, or make it a standby."
+            )
+        case UseCheckState.otherTables:
+            self.init(
+                .cannotOpen,
+                "The tables in \(database) were dropped and created again while this worker used them \(cause). "
+                    + "Restore a backup of the schema refresh_worker; results wait in this worker's memory until then."
+            )
+        case "40001", "40P01", "55P03", "57014", "25P03":
+            self.init(.busy, "Other sessions hold locks in \(database) for too long \(cause). Try again.")
+        case "53100":
+            self.init(
+                .diskFull,
+                "The disk of \(database) is full \(cause). Free space on the server's disk; stored data is intact."
+            )
+        case "53300":
+            self.init(
+                .busy,
+                "\(subject) has no connection left \(cause). Raise max_connections, put a pooler in front, or run "
+                    + "fewer workers."
+            )
+        case "25006":
+            self.init(
+                .readOnly,
+                "\(subject) does not accept writes: it is a standby, or was set to read-only \(cause). Name the "
+                    + "primary, or all servers, in the URL."
+            )
+        case "28P01", "28000":
+            self.init(
+                .refused,
+                "\(subject) refuses this user \(cause). Check user and password in the URL or the password file, and "
+                    + "the server's pg_hba.conf."
+            )
+        case "3D000":
+            self.init(
+                .refused,
+                "\(subject) does not exist \(cause). Create it, or name another in the URL."
+            )
+        case "42501":
+            self.init(
+                .refused,
+                "\(subject) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the "
+                    + "user; GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO the user;"
+            )
+        case "42P01", "42703", "42883", "3F000":
+            self.init(
+                .cannotOpen,
+                "Tables or functions of the schema refresh_worker are missing in \(database) \(cause). Restore a "
+                    + "backup. Results wait in this worker's memory until then: do not restart it."
+            )
+        case "57P01", "57P02", "57P03", "57P05":
+            self.init(.unreachable, "\(subject) is shutting down or starting \(cause). It is tried again.")
+        case "23503", "23505":
+            self.init(.conflict, "The data to be written contradicts the data in \(database) \(cause).")
+        case "XX001", "XX002":
+            self.init(.corrupt, "\(subject) is damaged \(cause). Stop the workers and restore a backup.")
+        case "08P01" where detail.contains("statement pooling"):
+            self.init(
+                .refused,
+                "\(subject) is behind a pooler in statement mode, which allows no transactions \(cause). Set pool_mode = "
+                    + "transaction for it in pgbouncer.ini, and reload pgbouncer."
+            )
+        case let state where state.hasPrefix("08"):
+            self.init(.unreachable, "The connection to \(database) failed \(cause). It is tried again.")
+        case let state where state.hasPrefix("53") || state.hasPrefix("58"):
+            self.init(.ioFailure, "\(subject) lacks memory or cannot use its disk \(cause). Check the server's log.")
+        default:
+            self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
+        }
+    }
+
+    /// The beginnings of libpq's messages about settings, which come from before any connection and which a retry does
+    /// not fix (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/interfaces/libpq/fe-connect.c).
+    private static let settingFaults = [
+        "invalid ", "could not match ", "sslmode value ", "weak sslmode ", "definition of service ", "service file ",
+        "syntax error in service file ", "nested service specifications ",
+    ]
+
+    /// libpq's messages about a server that does not match `target_session_attrs`.
+    private static let sessionRefusals = [
+        "session is read-only", "server is in hot standby mode", "server is not in hot standby mode",
+    ]
+
+    /// Creates the error for a failed connection from libpq's message, which has the server's code if a server
+    /// responded.
+    init(connecting detail: String, database: String) {
+        let lines = detail.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
+        let words = lines.joined(separator: " ").oneLine.split(separator: " ")
+        // In verbose mode libpq writes "FATAL:  28P01: password authentication failed …".
+        let state = words.first { word in
+            word.utf8.count == 6 && word.last == ":" && word.contains(where: \.isNumber)
+                && word.dropLast().allSatisfy(\.isCodeCharacter)
+        }
+        let text = words.filter { $0 != state }.joined(separator: " ")
+        if let state {
+            self.init(state: String(state.dropLast()), detail: text, database: database, during: "connecting")
+        } else if Self.settingFaults.contains(where: text.hasPrefix) || text.contains("failed: invalid integer value") {
+            self.init(
+                .refused,
+                "\(database.capitalizedFirst) cannot be opened with these settings (\(text)). Correct the URL, or the "
+                    + "variable (PGPORT, PGSSLMODE, PGSERVICE and the like) or the service file that sets it."
+            )
+        } else if Self.sessionRefusals.contains(where: text.contains) {
+            self.init(
+                .readOnly,
+                "\(database.capitalizedFirst) does not accept writes (\(text)). Name the primary, or all servers, in "
+                    + "the URL."
+            )
+        } else if text.contains("certificate") || text.contains("SSL") {
+            self.init(
+                .refused,
+                "There is no trusted connection to \(database) (\(text)). Check sslmode and sslrootcert in the URL, "
+                    + "and the server's certificate."
+            )
+        } else {
+            self.init(
+                .unreachable,
+                "\(database.capitalizedFirst) cannot be reached (\(text)). Check host and port in the URL, and that "
+                    + "the server runs."
+            )
+        }
+    }
+}
+
+extension Character {
+    fileprivate var isCodeCharacter: Bool { isASCII && (isNumber || isUppercase) }
+}

@@ -1,0 +1,202 @@
+private import Glibc
+
+/// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
+enum DatabaseFile {
+    /// Creates an empty file that only its owner can read, unless it exists; SQLite gives its log the same mode.
+    static func prepare(_ path: String) throws(StoreError) {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw StoreError(.cannotOpen, "The database has no usable path: name a file.")
+        }
+        let folder = folder(of: path)
+        guard let folderKind = kind(of: folder) else { throw failure("its folder \(folder)", of: path, errno) }
+        guard folderKind == S_IFDIR else { throw failure("its folder \(folder)", of: path, ENOTDIR) }
+        try create(path, unlessExists: true)
+        guard let fileKind = kind(of: path) else { throw failure("the file", of: path, errno) }
+        guard fileKind == S_IFREG else {
+            throw StoreError(.cannotOpen, "The database \(path) is a folder or a device: name a file.")
+        }
+        try requireWriting(folder, "its folder \(folder), where SQLite keeps its log,", of: path)
+        try requireWriting(path, "the file", of: path)
+    }
+
+    /// Creates an empty file of mode 0600.
+    ///
+    /// With `mknod` instead of `open`: closing a descriptor of a database file would drop the locks that another
+    /// connection of this process has on it
+    /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+    static func create(_ path: String, unlessExists mayExist: Bool) throws(StoreError) {
+        guard unsafe mknod(path, S_IFREG | 0o600, 0) != 0 else { return }
+        let code = errno
+        guard mayExist, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
+    }
+
+    /// The identity of a file on this machine.
+    struct Identity: Hashable, Sendable {
+        var device: UInt64
+        var inode: UInt64
+    }
+
+    struct Facts: Hashable, Sendable {
+        var identity: Identity
+        var size: Int64
+        /// Nanoseconds since 1970.
+        var modifiedAt: Int64
+    }
+
+    /// Returns the facts of the file at a path; `nil` if it does not exist.
+    static func facts(of path: String) throws(StoreError) -> Facts? {
+        var facts = stat()
+        guard unsafe stat(path, &facts) == 0 else {
+            guard errno == ENOENT || errno == ENOTDIR else { throw failure("the file", of: path, errno) }
+            return nil
+        }
+        return Facts(
+            identity: Identity(device: UInt64(facts.st_dev), inode: UInt64(facts.st_ino)),
+            size: Int64(facts.st_size),
+            modifiedAt: Int64(facts.st_mtim.tv_sec) * 1_000_000_000 + Int64(facts.st_mtim.tv_nsec)
+        )
+    }
+
+    /// Returns the number of names of a file on its file system.
+    static func links(of path: String) throws(StoreError) -> Int {
+        var facts = stat()
+        guard unsafe stat(path, &facts) == 0 else { throw failure("the file", of: path, errno) }
+        return Int(facts.st_nlink)
+    }
+
+    /// The time that a write now would give to a file, in nanoseconds since 1970; `nil` if the kernel does not report
+    /// it.
+    static var fileClock: Int64? {
+        var time = timespec()
+        guard unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time) == 0 else { return nil }  // time: allowed
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// Returns the path of the write-ahead log of a database.
+    static func log(of path: String) -> String { path + "-wal" }
+
+    /// Returns the path without symbolic links, next to which SQLite keeps its log; the file does not have to exist.
+    static func resolved(_ path: String) -> String {
+        let resolve = { (path: String) -> String? in
+            guard let resolved = unsafe realpath(path, nil) else { return nil }
+            defer { unsafe free(resolved) }
+            return unsafe String(cString: resolved)
+        }
+        if let file = resolve(path) { return file }
+        let (folder, name) = split(path)
+        return resolve(folder).map { $0 + "/" + name } ?? path
+    }
+
+    /// `true` if the user of this process may write to the database, its log and its shared index, as far as they
+    /// exist.
+    static func mayWrite(_ path: String) -> Bool {
+        let path = resolved(path)
+        let files = [path, log(of: path), path + "-shm"].filter(exists)
+        return (files + [folder(of: path)]).allSatisfy { unsafe access($0, R_OK | W_OK) == 0 }
+    }
+
+    /// Returns the folder of a path, and its last part.
+    static func split(_ path: String) -> (folder: String, name: String) {
+        let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
+        return (folder(of: path), String(name))
+    }
+
+    /// Returns the names in a folder; none if it cannot be read.
+    static func names(in folder: String) -> [String] {
+        guard let stream = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            names.append(name)
+        }
+        return names
+    }
+
+    static func exists(_ path: String) -> Bool {
+        kind(of: path) != nil
+    }
+
+    /// `true` if a process has a lock on a file that this process does not have open.
+    ///
+    /// A lock on the open file description is asked about, because it conflicts with every lock of any process
+    /// (https://man7.org/linux/man-pages/man2/F_OFD_SETLK.2const.html).
+    static func isLocked(_ path: String) -> Bool {
+        // F_OFD_GETLK, which Swift does not import.
+        let ask: Int32 = 36
+        let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        return unsafe fcntl(descriptor, ask, &lock) == 0 && lock.l_type != Int16(F_UNLCK)
+    }
+
+    static func remove(_ path: String) {
+        // Called to clean up after a failure, which is the error to report.
+        _ = unsafe unlink(path)
+    }
+
+    static func replace(_ path: String, by temporary: String) throws(StoreError) {
+        guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, errno) }
+    }
+
+    /// Makes a complete file and its name durable under `path`, which must not exist.
+    static func publish(_ temporary: String, as path: String) throws(StoreError) {
+        try synchronize(temporary, flags: O_RDONLY)
+        // A hard link, because a rename would replace a file that has appeared since the check.
+        if unsafe link(temporary, path) == 0 {
+            remove(temporary)
+        } else {
+            let code = errno
+            let lacksLinks = code == EPERM || code == EOPNOTSUPP || code == ENOSYS
+            guard lacksLinks, !exists(path) else { throw failure("the file", of: path, code) }
+            guard unsafe rename(temporary, path) == 0 else { throw failure("the file", of: path, errno) }
+        }
+        try synchronize(folder(of: path), flags: O_RDONLY | O_DIRECTORY)
+    }
+
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func kind(of path: String) -> mode_t? {
+        var facts = stat()
+        guard unsafe stat(path, &facts) == 0 else { return nil }
+        return facts.st_mode & S_IFMT
+    }
+
+    private static func requireWriting(_ target: String, _ what: String, of path: String) throws(StoreError) {
+        guard unsafe access(target, R_OK | W_OK) != 0 else { return }
+        throw failure(what, of: path, errno)
+    }
+
+    private static func synchronize(_ path: String, flags: Int32) throws(StoreError) {
+        let descriptor = unsafe open(path, flags | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("the file", of: path, errno) }
+        let code = fsync(descriptor) == 0 ? 0 : errno
+        close(descriptor)
+        guard code == 0 else { throw failure("the file", of: path, code) }
+    }
+
+    private static func failure(_ what: String, of path: String, _ code: Int32) -> StoreError {
+        let cause = unsafe String(cString: strerror(code))
+        let remedy = "Check that the path is right and that the worker's user may read and write there."
+        let message = "The database \(path) cannot be used: \(what) fails with \"\(cause)\". \(remedy)"
+        return switch code {
+        case EACCES, EROFS, EPERM: StoreError(.readOnly, message)
+        case ENOSPC, EDQUOT: StoreError(.diskFull, message)
+        case EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN:
+            StoreError(
+                .ioFailure,
+                "The database \(path) cannot be used at the moment: \(what) fails with \"\(cause)\". Try again; if it "
+                    + "fails again, check the disk, the system log and the limits of the process."
+            )
+        default: StoreError(.cannotOpen, message)
+        }
+    }
+}

@@ -1,0 +1,216 @@
+/// The last known state of a writer's files, by which it detects that another program changes, replaces or deletes
+/// them.
+///
+/// Only checkpoints change the database file, and each leaves a note of the file's size, modification time and content
+/// next to the leases. Any other change comes from outside: a backup copied over the file, a truncation, another
+/// program. The log's file is never replaced while a process has the database open.
+///
+/// A modification time alone does not prove a change: `touch` sets it, and so do tools that restore times. So the
+/// content is compared when the time differs (docs/decisions/0072-content-is-compared-when-the-time-differs.md).
+struct DatabaseFileMonitor: Sendable {
+    /// The largest size of a file whose content is compared.
+    ///
+    /// Each checkpoint reads the whole file while writers wait: 13 ms for this size, measured with the file in memory.
+    static let largestComparedSize: Int64 = 32 << 20
+    /// The time in which a second write may leave the modification time as it is, in nanoseconds: more than a tick of
+    /// the kernel's clock.
+    static let timeResolution: Int64 = 100_000_000
+
+    /// The note of the last checkpoint.
+    struct Note: Hashable, Sendable {
+        var number: Int64
+        var isRunning: Bool
+        var size: Int64
+        var modifiedAt: Int64
+        /// A digest of the content; `nil` for a file that is too large.
+        var digest: Int64?
+    }
+
+    let database: DatabaseFile.Identity
+    let log: DatabaseFile.Identity?
+    let index: DatabaseFile.Identity?
+    /// The number of the checkpoint that `size`, `modifiedAt` and `digest` belong to; `nil` while they are unknown.
+    var checkpoint: Int64?
+    var size: Int64
+    var modifiedAt: Int64
+    var digest: Int64?
+    /// The note as the current transaction has read it.
+    var note: Note
+
+    /// Takes over the note of the last checkpoint of any process.
+    mutating func record(_ note: Note) {
+        self.note = note
+        guard !note.isRunning, note.number != checkpoint, note.number > 0 else { return }
+        (checkpoint, size, modifiedAt, digest) = (note.number, note.size, note.modifiedAt, note.digest)
+    }
+}
+
+extension SQLiteConnection {
+    private static let readState = SQLiteQuery(
+        "state of the database",
+        """
+        SELECT (SELECT value FROM main.meta WHERE key = '\(SQLiteStore.movedKey)'),
+            number, is_running, size, modified_at, digest
+        FROM \(LeaseFile.schema).checkpoints
+        """
+    )
+    private static let readNote = SQLiteQuery(
+        "note of checkpoint",
+        "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
+    )
+
+    /// Starts to monitor the files; the connection must not be in a transaction.
+    ///
+    /// The database and its log remain those of `former`: only the file of leases is another one, whose first note says
+    /// how the database was when that file was made.
+    func monitorFiles(leases: LeaseFile, since former: DatabaseFileMonitor? = nil) throws(StoreError) {
+        try begin()
+        defer { rollBack() }
+        let note = try first(Self.readNote) { (row: inout SQLiteRow) throws(StoreError) in
+            DatabaseFileMonitor.Note(&row)
+        }
+        guard let note, let facts = try DatabaseFile.facts(of: path) else {
+            throw StoreError(.ioFailure, "The database \(path) or its file of leases was deleted just now. Try again.")
+        }
+        let log = try DatabaseFile.facts(of: logPath)?.identity
+        let index = try DatabaseFile.facts(of: indexPath)?.identity
+        let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
+        let isKnown = former != nil && !note.isRunning && note.number > 0
+        fileMonitor = DatabaseFileMonitor(
+            database: former?.database ?? facts.identity,
+            log: former?.log ?? log,
+            index: former?.index ?? index,
+            checkpoint: note.isRunning ? nil : note.number,
+            size: isKnown ? note.size : facts.size,
+            modifiedAt: isKnown ? note.modifiedAt : facts.modifiedAt,
+            digest: isNoted || isKnown ? note.digest : comparableDigest(of: facts),
+            note: note
+        )
+    }
+
+    /// Reads the note of the last checkpoint, and throws if the database was moved; for the beginning of a transaction.
+    func readState(evenIfMoved: Bool = false) throws(StoreError) {
+        guard fileMonitor != nil else { return }
+        if let (leases, opened) = attached, try !leases.identity.continues(opened) {
+            throw StoreError(
+                .ioFailure,
+                "The file of leases \(leases.path) was deleted or replaced just now. Try again: a new one is made."
+            )
+        }
+        let state = try first(Self.readState) { (row: inout SQLiteRow) throws(StoreError) in
+            (movedTo: row.optionalText(), note: DatabaseFileMonitor.Note(&row))
+        }
+        guard let state else { throw StoreError(damagedLeasesOf: path) }
+        if !evenIfMoved, let location = state.movedTo { throw StoreError(moved: path, to: location) }
+        fileMonitor?.record(state.note)
+    }
+
+    /// Throws if the files are not those that were opened, or if another program has changed them; for the end of a
+    /// transaction, whose lock excludes checkpoints.
+    func requireSameFiles() throws(StoreError) {
+        guard let fileMonitor else { return }
+        guard let facts = try DatabaseFile.facts(of: path), facts.identity == fileMonitor.database else {
+            throw replaced("was deleted, renamed or replaced")
+        }
+        if fileMonitor.checkpoint == fileMonitor.note.number, !fileMonitor.note.isRunning,
+            facts.size != fileMonitor.size || facts.modifiedAt != fileMonitor.modifiedAt
+        {
+            try requireSameContent(as: fileMonitor, facts)
+        }
+        if let log = fileMonitor.log {
+            let found = try DatabaseFile.facts(of: logPath)
+            guard let found, found.identity == log else {
+                if found == nil { recoverLog() }
+                throw replaced("has lost its log \(logPath), which was deleted")
+            }
+            guard found.size >= Int64(logState()?.size ?? 0) else {
+                throw replaced("has lost a part of its log \(logPath), which was truncated")
+            }
+        }
+        // Without the common index, another process would write over what this one adds to the log.
+        guard let index = fileMonitor.index, try DatabaseFile.facts(of: indexPath)?.identity != index else { return }
+        throw StoreError(
+            .replaced,
+            "The shared index \(indexPath) of the database was deleted while it is in use, so nothing more is stored. "
+                + "The database and its log are complete. Stop every worker and cron job of \(path), and start again."
+        )
+    }
+
+    /// Throws if another program has changed the database, as far as the notes in the attached file of leases show.
+    func requireSameDatabase() throws(StoreError) {
+        try begin()
+        defer { rollBack() }
+        let note = try first(Self.readNote) { (row: inout SQLiteRow) throws(StoreError) in
+            DatabaseFileMonitor.Note(&row)
+        }
+        if let note { fileMonitor?.record(note) }
+        try requireSameFiles()
+    }
+
+    /// Throws unless only the file's modification time has changed.
+    private func requireSameContent(as fileMonitor: DatabaseFileMonitor, _ facts: DatabaseFile.Facts) throws(StoreError)
+    {
+        guard facts.size == fileMonitor.size else {
+            throw replaced(facts.size < fileMonitor.size ? "was truncated" : "was overwritten by something else")
+        }
+        guard let digest = fileMonitor.digest else {
+            throw replaced(
+                "was overwritten by something else, or `touch` or a backup tool has set its modification time "
+                    + "(contents are compared up to \(DatabaseFileMonitor.largestComparedSize >> 20) MiB only; after "
+                    + "`touch` it is enough to start again),"
+            )
+        }
+        guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
+        // A write in progress may leave this time as it is, so the next transaction checks again.
+        guard let now = DatabaseFile.fileClock, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution
+        else {
+            return
+        }
+        self.fileMonitor?.modifiedAt = facts.modifiedAt
+    }
+
+    /// Returns a digest of the file's content.
+    ///
+    /// It is `nil` if the file is too large to be read at each checkpoint, cannot be read, or was changed by another
+    /// program during the read. Without a digest a changed modification time counts as changed content.
+    func comparableDigest(of facts: DatabaseFile.Facts) -> Int64? {
+        guard facts.size <= largestComparedSize else { return nil }
+        do throws(StoreError) {
+            let digest = try contentDigest(size: facts.size)
+            return try DatabaseFile.facts(of: path) == facts ? digest : nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// Copies the content of a deleted log into the database file, while this process still has it open.
+    private func recoverLog() {
+        do {
+            _ = try checkpointer?.copyDatabaseLog(after: synced)
+        } catch {
+            // The error about the deleted file follows in any case.
+            return
+        }
+    }
+
+    private func replaced(_ what: String) -> StoreError {
+        StoreError(
+            .replaced,
+            "The database \(path) \(what) while it is in use, so nothing more is stored there. Stop every worker and "
+                + "cron job, keep copies of the file and of those whose names begin with it, and put the right file "
+                + "back: the one that was there, or else the latest backup. Then start again."
+        )
+    }
+}
+
+extension DatabaseFileMonitor.Note {
+    fileprivate init(_ row: inout SQLiteRow) {
+        self.init(
+            number: row.integer(),
+            isRunning: row.integer() != 0,
+            size: row.integer(),
+            modifiedAt: row.integer(),
+            digest: row.optionalInteger()
+        )
+    }
+}

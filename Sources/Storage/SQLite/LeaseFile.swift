@@ -1,0 +1,153 @@
+import Base
+private import Glibc
+
+/// The file next to the database that holds the leases of this boot.
+///
+/// Leases need no sync: a crash of the machine ends them anyway. They must not share a write-ahead log with results,
+/// because of the effect of a failed sync: a commit without sync puts its frames into the index of the log, so no later
+/// commit writes them again, and after a power cut recovery stops at the pages that the failed sync has lost
+/// (docs/decisions/0001-leases-in-a-file-of-their-own.md).
+///
+/// The file's name holds the id of the boot, so a file that a crash has damaged is never used again. A symbolic link is
+/// resolved first, so that all processes find the same file.
+///
+/// The file holds nothing that has to last. If it, its shared index or its log is deleted, or if it is damaged, the
+/// next writer makes a new one, in which nothing is claimed for a while. Example: A claims a grant, and the file is
+/// deleted. B makes a new file, which lacks A's lease. B claims after 30 seconds, when A's lease has ended.
+struct LeaseFile: Sendable {
+    /// The name under which connections attach the file.
+    static let schema = "boot"
+
+    /// The files that a connection has open, as far as it knows.
+    struct Identity: Hashable, Sendable {
+        var file: DatabaseFile.Identity?
+        /// SQLite replaces it only after every connection has closed it.
+        var index: DatabaseFile.Identity?
+        /// `nil` before the first commit.
+        var log: DatabaseFile.Identity?
+
+        /// `true` if these are the files of `opened`, which can have gained a log since.
+        func continues(_ opened: Identity) -> Bool {
+            file == opened.file && index == opened.index && (opened.log == nil || log == opened.log)
+        }
+    }
+
+    let path: String
+    private let database: String
+    private let name: String
+
+    init(of database: String, bootID: String) {
+        self.database = DatabaseFile.resolved(database)
+        let isPlain = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
+        name = String(bootID.map { isPlain($0) || $0 == "-" ? $0 : "_" })
+        path = Self.prefix(of: self.database) + name
+    }
+
+    /// Returns the common prefix of the names of all lease files of a database.
+    static func prefix(of database: String) -> String { database + "-leases-" }
+
+    var identity: Identity {
+        get throws(StoreError) {
+            Identity(
+                file: try DatabaseFile.facts(of: path)?.identity,
+                index: try DatabaseFile.facts(of: path + "-shm")?.identity,
+                log: try DatabaseFile.facts(of: DatabaseFile.log(of: path))?.identity
+            )
+        }
+    }
+
+    /// Removes the files of earlier boots.
+    ///
+    /// In a container with a boot id of its own, a process may see another id than a running worker. Without the leases
+    /// of each other, both would send the same grants.
+    func removeFormer() throws(StoreError) {
+        let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
+        let former = DatabaseFile.names(in: folder)
+            .filter { $0.hasPrefix(file) && isOfAnotherBoot($0.dropFirst(file.count)) }
+            .map { folder + "/" + $0 }
+        // A connection keeps a lock on the shared index for as long as it is open.
+        if let used = former.first(where: { $0.hasSuffix("-shm") && DatabaseFile.isLocked($0) }) {
+            throw StoreError(
+                .inUse,
+                "A process that sees another boot id has the database \(database) open: it uses \(used). This process "
+                    + "sees the boot id \(name). See \"Containers\" in running.md."
+            )
+        }
+        for path in former { DatabaseFile.remove(path) }
+    }
+
+    /// Makes a new file in place of the one that might be there.
+    ///
+    /// The caller must exclude all other writers. The file gets its name when it is complete, because a process that
+    /// follows it uses it at once. The number of its note was never used: the processes that used another file take it
+    /// for that of a new checkpoint.
+    func make(note: DatabaseFileMonitor.Note, claimsFrom: BootInstant?) throws(StoreError) {
+        let temporary = path + ".new"
+        DatabaseFile.remove(temporary)
+        try DatabaseFile.create(temporary, unlessExists: false)
+        do {
+            let file = try SQLiteConnection(path: temporary, timeout: .zero)
+            try file.execute(SQLiteQuery("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))
+            try file.execute(.makeLeases(in: "main"))
+            try file.run(.writeFirstNote) { statement in
+                statement.bind(note.number)
+                statement.bind(note.size)
+                statement.bind(note.modifiedAt)
+                statement.bind(note.digest)
+            }
+            if let claimsFrom { try file.run(.writePause) { $0.bind(claimsFrom.milliseconds) } }
+        }
+        for ending in ["", "-wal", "-shm", "-journal"] { DatabaseFile.remove(path + ending) }
+        try DatabaseFile.replace(path, by: temporary)
+    }
+
+    /// Returns `true` for the id of another boot, with or without SQLite's endings.
+    ///
+    /// Files with other names are left alone.
+    private func isOfAnotherBoot(_ rest: Substring) -> Bool {
+        var id = rest
+        for ending in ["-wal", "-shm", "-journal"] where id.hasSuffix(ending) { id = id.dropLast(ending.count) }
+        let isBootID = id.utf8.count == 36 && id.allSatisfy { $0.isHexDigit || $0 == "-" }
+        return isBootID && id != name
+    }
+}
+
+extension SQLiteQuery {
+    static func makeLeases(in schema: String) -> SQLiteQuery {
+        SQLiteQuery(
+            "make leases",
+            """
+            CREATE TABLE IF NOT EXISTS \(schema).leases (
+                grant_id INTEGER PRIMARY KEY,
+                owner TEXT NOT NULL,
+                claim INTEGER NOT NULL,
+                epoch TEXT NOT NULL,
+                until INTEGER NOT NULL
+            ) STRICT;
+            CREATE TABLE IF NOT EXISTS \(schema).checkpoints (
+                id INTEGER PRIMARY KEY CHECK (id = 0),
+                number INTEGER NOT NULL,
+                is_running INTEGER NOT NULL,
+                size INTEGER NOT NULL,
+                modified_at INTEGER NOT NULL,
+                digest INTEGER
+            ) STRICT;
+            INSERT OR IGNORE INTO \(schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
+            CREATE TABLE IF NOT EXISTS \(schema).pause (claims_from INTEGER NOT NULL) STRICT;
+            """
+        )
+    }
+    static let writeFirstNote = SQLiteQuery(
+        "first note",
+        "UPDATE checkpoints SET number = ?1, size = ?2, modified_at = ?3, digest = ?4"
+    )
+    static let writePause = SQLiteQuery("write pause of claims", "INSERT INTO pause (claims_from) VALUES (?1)")
+    static let readPause = SQLiteQuery("pause of claims", "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
+    /// Removes leases of grants that were deleted.
+    ///
+    /// A lease that has ended lately must stay: the next claim of its grant learns from it that an answer can be lost.
+    static let removeEndedLeases = SQLiteQuery(
+        "remove ended leases",
+        "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"
+    )
+}

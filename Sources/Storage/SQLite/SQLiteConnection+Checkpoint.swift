@@ -1,0 +1,144 @@
+/// Checkpoints: the copying of a write-ahead log into its database file.
+///
+/// SQLite 3.7.0 to 3.51.2 can lose commits when a checkpoint overlaps a commit of another connection
+/// (https://sqlite.org/wal.html#walresetbug). So SQLite never begins a checkpoint itself, and those of this program run
+/// only while the writer's connection holds the lock that every commit of every process needs.
+extension SQLiteConnection {
+    private static let noteBegin = SQLiteQuery(
+        "note begin of checkpoint",
+        "UPDATE \(LeaseFile.schema).checkpoints SET is_running = 1"
+    )
+    private static let noteEnd = SQLiteQuery(
+        "note end of checkpoint",
+        """
+        UPDATE \(LeaseFile.schema).checkpoints
+        SET number = number + 1, is_running = 0, size = ?1, modified_at = ?2, digest = ?3
+        """
+    )
+    private static let cutLog = SQLiteQuery("cut the log", "PRAGMA journal_size_limit = 0")
+    private static let keepLog = SQLiteQuery("keep the log's size", "PRAGMA journal_size_limit = \(logSizeLimit)")
+    private static let readVersion = SQLiteQuery("schema version", "PRAGMA user_version")
+    /// The size that the log's file keeps for its next run; the rest is cut off.
+    static let logSizeLimit = 67_108_864
+    /// The number of attempts to restart a log while readers come and go.
+    private static let maximumAttempts = 10
+
+    /// `true` if a log is so long that a checkpoint is due.
+    var hasLongLog: Bool { checkpointer != nil && (isLogLong || isLeaseLogLong) }
+    private var isLogLong: Bool { (logState()?.frames ?? 0) >= nextCheckpointLength }
+    private var isLeaseLogLong: Bool {
+        (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength
+    }
+
+    /// Copies the logs into their database files while no process can commit; returns `true` if the database's log is
+    /// copied completely, and `false` if a reader is in the way.
+    func checkpoint() throws(StoreError) -> Bool {
+        guard let checkpointer else { throw StoreError(.fault, "Only the writer's connection copies the log.") }
+        // If the process is killed during the checkpoint, the note stays, and no process takes the writes for those of
+        // another program.
+        try write(evenIfMoved: true) { () throws(StoreError) in
+            try run(Self.noteBegin)
+        }
+        let isComplete = try write(evenIfMoved: true) { () throws(StoreError) in
+            let isComplete = try checkpointer.copyDatabaseLog(after: synced)
+            if isComplete, let state = logState() { synced = state }
+            if let facts = try DatabaseFile.facts(of: path) {
+                let digest = comparableDigest(of: facts)
+                try run(Self.noteEnd) {
+                    $0.bind(facts.size)
+                    $0.bind(facts.modifiedAt)
+                    $0.bind(digest)
+                }
+            }
+            return isComplete
+        }
+        // The notes above are themselves in the log of the leases.
+        try copyLeaseLog()
+        return isComplete
+    }
+
+    /// Copies the log of the leases into its file, while no process can commit.
+    private func copyLeaseLog() throws(StoreError) {
+        try begin()
+        defer { rollBack() }
+        _ = try checkpointer?.copyLog(of: LeaseFile.schema)
+    }
+
+    /// Copies the database's log; returns `true` if all of it is copied.
+    ///
+    /// A checkpoint that a reader cuts short writes pages and does not sync them, but counts them as copied. If a later
+    /// sync fails, they are lost, and no repetition writes them again. So unless the last checkpoint was complete, this
+    /// one begins at the first frame.
+    func copyDatabaseLog(after synced: LogState?) throws(StoreError) -> Bool {
+        // The shared index exists only after a first statement.
+        _ = try integer(Self.readVersion)
+        if let state = logState(), state.copied > 0, !state.isCopied {
+            let isSynced = synced?.salts == state.salts && synced?.copied == state.copied
+            if !isSynced { copyLogAgain() }
+        }
+        guard try copyLog(of: "main"), let state = logState() else { return false }
+        return state.isCopied
+    }
+
+    /// Copies the log and restarts it at its beginning; returns `false` if readers are in the way.
+    ///
+    /// `cuts` is `true` if the file is cut off after the new beginning, because it may hold deleted tokens.
+    func restartLog(cuts: Bool) throws(StoreError) -> Bool {
+        for _ in 0..<Self.maximumAttempts {
+            guard let state = logState(), state.frames > 0 || cuts else { return true }
+            guard try checkpoint() else { return false }
+            try touchHeader(cuts: cuts)
+            guard let next = logState() else { return true }
+            // Another process may have been the first to write to the log; then this one has not cut it.
+            if next.salts != state.salts, !cuts || next.frames <= 1 { return true }
+        }
+        return false
+    }
+
+    /// Commits a small change: the first commit after a complete checkpoint goes to the beginning of the log, if no
+    /// reader uses it, and then cuts the file to the limit of its size.
+    private func touchHeader(cuts: Bool) throws(StoreError) {
+        if cuts { try execute(Self.cutLog) }
+        let outcome: Result<Void, StoreError>
+        do {
+            let version = try integer(Self.readVersion)
+            outcome = .success(
+                try write(evenIfMoved: true) { () throws(StoreError) in
+                    try execute(SQLiteQuery("touch the file's header", "PRAGMA user_version = \(version)"))
+                }
+            )
+        } catch {
+            outcome = .failure(error)
+        }
+        if cuts { try execute(Self.keepLog) }
+        try outcome.get()
+    }
+
+    /// Copies the logs that have grown long, and tries again later if a reader was in the way.
+    func shortenLogs() throws(StoreError) {
+        if isLeaseLogLong { try copyLeaseLog() }
+        guard isLogLong else { return }
+        nextCheckpointLength = LogState.checkpointLength
+        if try !restartLog(cuts: false) {
+            nextCheckpointLength = (logState()?.frames ?? 0) + LogState.checkpointLength / 4
+        }
+    }
+
+    /// Makes the log of an earlier process durable.
+    ///
+    /// A process whose sync failed may have been killed right after it. SQLite's recovery takes its frames for
+    /// committed, although a power cut would lose them, together with all that is committed after them. A restarted log
+    /// has no such gap. If readers prevent the restart, the log's bytes are written again as they are, which makes the
+    /// kernel sync them.
+    func secureLog() throws(StoreError) {
+        guard let log = try DatabaseFile.facts(of: logPath), log.size > 0 else { return }
+        needsWipe = true
+        if try restartLog(cuts: true) {
+            needsWipe = false
+            return
+        }
+        try write(evenIfMoved: true) { () throws(StoreError) in
+            try writeLogAgain()
+        }
+    }
+}

@@ -1,0 +1,112 @@
+/// A step from one version of the schema to the next that a database with content is about to take.
+package struct SchemaUpgrade: Hashable, Sendable {
+    package var from: Int
+    package var to: Int
+}
+
+/// Checks that a file belongs to this program, and brings it to this version of the schema.
+struct SQLiteSchema {
+    /// "RfWk": the mark in the file's header that shows which program it belongs to
+    /// (https://sqlite.org/pragma.html#pragma_application_id).
+    static let applicationID: Int64 = 0x5266_576b
+
+    private static let readApplicationID = SQLiteQuery("application id", "PRAGMA application_id")
+    private static let readVersion = SQLiteQuery("schema version", "PRAGMA user_version")
+    private static let countObjects = SQLiteQuery("schema objects", "SELECT count(*) FROM sqlite_schema")
+    private static let writeApplicationID = SQLiteQuery("mark the database", "PRAGMA application_id = \(applicationID)")
+
+    private static let countWorkerTables = SQLiteQuery(
+        "tables of workers",
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'workers'"
+    )
+    /// The columns of a worker that every version has.
+    private static let liveWorkerIDs = SQLiteQuery(
+        "live workers of any version",
+        "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
+    )
+
+    let migrations: [SQLiteMigration]
+
+    init(migrations: [SQLiteMigration] = SQLiteMigration.all) {
+        self.migrations = migrations
+    }
+
+    /// Returns the version of the schema in the file, 0 for an empty one; throws for a database that this program must
+    /// not touch.
+    ///
+    /// It reads one snapshot, because another process may be creating the schema at the same time.
+    func version(of connection: SQLiteConnection) throws(StoreError) -> Int {
+        guard !connection.isInTransaction else { return try storedVersion(in: connection) }
+        return try connection.read { () throws(StoreError) in try storedVersion(in: connection) }
+    }
+
+    private func storedVersion(in connection: SQLiteConnection) throws(StoreError) -> Int {
+        let version = Int(try connection.integer(Self.readVersion))
+        if try connection.integer(Self.readApplicationID) != Self.applicationID {
+            guard version == 0, try connection.integer(Self.countObjects) == 0 else {
+                throw StoreError(
+                    .cannotOpen,
+                    "\(connection.path) is another program's database: refresh-worker does not change it. Name "
+                        + "another file."
+                )
+            }
+        }
+        guard version <= migrations.count else {
+            throw StoreError(
+                newerSchema: version,
+                of: "the database \(connection.path)",
+                supported: migrations.count
+            )
+        }
+        return version
+    }
+
+    /// Runs the steps that the file lacks, each in a transaction together with its number.
+    ///
+    /// Processes that open a new file at the same time wait for each other, and each checks again after its wait. An
+    /// upgrade fails while a worker is live: an older version's statements would fail on the new schema, so it could
+    /// not store the results that it has in memory, which may include rotated refresh tokens. `onUpgrade` is called
+    /// before a file with content is changed.
+    func migrate(
+        _ connection: SQLiteConnection,
+        at time: LeaseTime,
+        onUpgrade: (SchemaUpgrade) -> Void = { _ in }
+    ) throws(StoreError) {
+        let found = try version(of: connection)
+        while true {
+            let next = try version(of: connection)
+            guard next < migrations.count else { return }
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
+                guard try version(of: connection) == next else { return }
+                let step = next + 1
+                try refuseWorkers(of: connection, at: time, before: step)
+                if found > 0 { onUpgrade(SchemaUpgrade(from: next, to: step)) }
+                try connection.execute(SQLiteQuery("migration \(step)", migrations[next].statements))
+                try connection.run(Self.writeApplicationID)
+                try connection.execute(SQLiteQuery("migration \(step)", "PRAGMA user_version = \(step)"))
+            }
+        }
+    }
+
+    /// Returns the ids of the workers of any version that use the file.
+    func liveWorkers(of connection: SQLiteConnection, at time: LeaseTime) throws(StoreError) -> [String] {
+        guard try connection.integer(Self.countWorkerTables) > 0 else { return [] }
+        return try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLiveness(at: time) }) {
+            (row: inout SQLiteRow) throws(StoreError) in
+            row.text()
+        }
+    }
+
+    private func refuseWorkers(of connection: SQLiteConnection, at time: LeaseTime, before step: Int) throws(StoreError)
+    {
+        let workers = try liveWorkers(of: connection, at: time)
+        guard workers.isEmpty else {
+            throw StoreError(
+                .inUse,
+                "The database \(connection.path) needs schema version \(step), and workers that support only the "
+                    + "version before use it (\(workers.joined(separator: ", "))). Stop every worker and cron job "
+                    + "first, then start again. A killed worker counts as live for 30 seconds."
+            )
+        }
+    }
+}

@@ -1,0 +1,239 @@
+package import Base
+
+extension SQLiteQuery {
+    /// The numbers of grants that one statement of a claim handles, the largest first.
+    ///
+    /// A statement for many costs half as much for each. A claim takes the largest that fits, again and again, so that
+    /// the statements stay prepared.
+    static let claimSizes = [25, 5, 1]
+
+    /// For each of ``claimSizes`` the query of grants that are due by the last parameter.
+    static let claimable = claimSizes.map { size in
+        SQLiteQuery("claimable \(size)", "\(claimed(size)) WHERE due_at <= ?")
+    }
+    static let claimableAnyTime = claimSizes.map { size in
+        SQLiteQuery(
+            "claimable \(size) whenever due",
+            "\(claimed(size)) WHERE state NOT IN (\(GrantState.refreshEndingList)) OR revocation_asked_at IS NOT NULL"
+        )
+    }
+    static let writeLeases = claimSizes.map { size in
+        SQLiteQuery(
+            "write \(size) leases",
+            """
+            INSERT OR REPLACE INTO \(LeaseFile.schema).leases (owner, epoch, until, grant_id, claim)
+            VALUES (?1, ?2, ?3, ?, ?)\(String(repeating: ", (?1, ?2, ?3, ?, ?)", count: size - 1))
+            """
+        )
+    }
+    static let writeLease = writeLeases[claimSizes.count - 1]
+
+    /// Selects grants in the order of the parameters: CROSS JOIN keeps SQLite from choosing another one.
+    private static func claimed(_ size: Int) -> String {
+        """
+        SELECT \(SQLiteGrantRow.columns), revision
+        FROM (VALUES (?)\(String(repeating: ", (?)", count: size - 1))) AS wanted
+            CROSS JOIN \(SQLiteGrantRow.source(on: "id = wanted.column1"))
+        """
+    }
+
+    static let removeLease = SQLiteQuery(
+        "remove lease",
+        "DELETE FROM \(LeaseFile.schema).leases WHERE grant_id = ?1 AND claim = ?2"
+    )
+    static let renewLease = SQLiteQuery(
+        "renew lease",
+        "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4"
+    )
+}
+
+extension SQLiteStore {
+    package func claim(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        owner: String,
+        for span: Duration,
+        takesOver: Bool
+    ) async throws -> [Grant] {
+        try await writer.run { [self] connection throws(StoreError) in
+            try connection.write { () throws(StoreError) -> [Grant] in
+                let time = leaseTimeNow
+                guard try connection.integer(.readPause) <= time.instant.milliseconds else { return [] }
+                let until = time.instant + span
+                var reader = GrantReader()
+                var claimed: [Grant] = []
+                claimed.reserveCapacity(ids.count)
+                var leases: [(id: Int64, claim: Int64)] = []
+                leases.reserveCapacity(ids.count)
+                try connection.inRuns(of: ids, dueBy == nil ? SQLiteQuery.claimableAnyTime : SQLiteQuery.claimable) {
+                    (select, ids) throws(StoreError) in
+                    try select.forEachRow { statement in
+                        for id in ids { statement.bind(id.rawValue) }
+                        if let dueBy { statement.bind(dueBy) }
+                    } read: { (row: inout SQLiteRow) throws(StoreError) in
+                        var grant = try reader.read(&row)
+                        let id = grant.id.rawValue
+                        guard
+                            grant.lease?.isFree(at: time, takesOver: takesOver) ?? true,
+                            !leases.contains(where: { $0.id == id })
+                        else { return }
+                        var lease = Lease(
+                            owner: owner,
+                            claim: Int64(random.nextBits() >> 1),
+                            epoch: time.epoch,
+                            until: until,
+                            followsUnfinishedClaim: grant.lease.map { !$0.isOfEndedRequest } ?? false
+                        )
+                        lease.rowVersion = RowVersion(row.integer())
+                        grant.setLease(lease)
+                        leases.append((id, lease.claim))
+                        claimed.append(consume grant)
+                    }
+                }
+                try connection.inRuns(of: leases, SQLiteQuery.writeLeases) { (insert, leases) throws(StoreError) in
+                    try insert.run { statement in
+                        statement.bind(owner)
+                        statement.bind(time.epoch)
+                        statement.bind(until.milliseconds)
+                        for lease in leases {
+                            statement.bind(lease.id)
+                            statement.bind(lease.claim)
+                        }
+                    }
+                }
+                return claimed
+            }
+        }
+    }
+
+    package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
+        try await writer.run { [self] connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                let time = leaseTimeNow
+                var renewed: Set<GrantID> = []
+                for (id, claim) in leases {
+                    try connection.run(.renewLease) { statement in
+                        statement.bind((time.instant + span).milliseconds)
+                        statement.bind(id.rawValue)
+                        statement.bind(claim)
+                        statement.bind(time.epoch)
+                    }
+                    if connection.changedRows == 1 { renewed.insert(id) }
+                }
+                return renewed
+            }
+        }
+    }
+
+    package func release(_ leases: [GrantID: Int64]) async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                for (id, claim) in leases { try connection.removeLease(of: id, claim: claim) }
+            }
+        }
+    }
+}
+
+/// The changes of leases in a transaction, which follow its commit.
+struct LeaseChanges {
+    struct Change {
+        /// The claim that ends.
+        var ended: Int64?
+        var lease: Lease?
+    }
+
+    /// The claims that ended with a result, which is the usual change.
+    private(set) var results: [(grant: GrantID, claim: Int64)] = []
+    /// All other changes.
+    private(set) var others: [GrantID: Change] = [:]
+
+    var isEmpty: Bool { results.isEmpty && others.isEmpty }
+
+    /// Ends the claim of a grant whose lease this transaction has not changed before.
+    mutating func endClaim(_ claim: Int64, of id: GrantID) {
+        results.append((id, claim))
+    }
+
+    mutating func set(_ lease: Lease?, of id: GrantID, ending claim: Int64?) {
+        others[id, default: Change(ended: claim)].lease = lease
+    }
+
+    /// Returns the grant with the lease that this transaction gives it.
+    func applied(to grant: Grant) -> Grant {
+        guard !isEmpty else { return grant }
+        var grant = grant
+        if let change = others[grant.id] {
+            grant.setLease(change.lease)
+        } else if results.contains(where: { $0.grant == grant.id }) {
+            grant.setLease(nil)
+        }
+        return grant
+    }
+}
+
+extension SQLiteConnection {
+    /// Passes parts of a list, in order, with the statement for each: `queries` has one for each of
+    /// ``Query/claimSizes``.
+    fileprivate func inRuns<Element>(
+        of elements: [Element],
+        _ queries: [SQLiteQuery],
+        _ body: (Statement, ArraySlice<Element>) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var rest = elements[...]
+        for (size, query) in zip(SQLiteQuery.claimSizes, queries) where rest.count >= size {
+            let statement = try prepared(query)
+            while rest.count >= size {
+                try body(statement, rest.prefix(size))
+                rest = rest.dropFirst(size)
+            }
+        }
+    }
+
+    fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
+        try prepared(.removeLease).removeLease(of: id, claim: claim)
+    }
+
+    /// Applies a transaction's changes of leases, after its commit.
+    ///
+    /// Results come first: a process that is killed in between leaves a lease that runs out, but never ends a lease
+    /// without storing its result.
+    func apply(_ changes: LeaseChanges) {
+        guard !changes.isEmpty else { return }
+        do {
+            try writeLeases { () throws(StoreError) in
+                let remove = try prepared(.removeLease)
+                for (id, claim) in changes.results { try remove.removeLease(of: id, claim: claim) }
+                for (id, change) in changes.others {
+                    if let lease = change.lease {
+                        try write(lease: lease, of: id)
+                    } else if let claim = change.ended {
+                        try remove.removeLease(of: id, claim: claim)
+                    }
+                }
+            }
+        } catch {
+            // The results are stored, and these leases run out by themselves.
+            return
+        }
+    }
+
+    private func write(lease: Lease, of id: GrantID) throws(StoreError) {
+        try run(.writeLease) { statement in
+            statement.bind(lease.owner)
+            statement.bind(lease.epoch)
+            statement.bind(lease.until.milliseconds)
+            statement.bind(id.rawValue)
+            statement.bind(lease.claim)
+        }
+    }
+}
+
+extension Statement {
+    /// Runs `Query.removeLease`.
+    fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
+        try run { statement in
+            statement.bind(id.rawValue)
+            statement.bind(claim)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import Base
+import Crypto
+import Storage
+import Testing
+
+@Suite("The list of the columns of grants", .timeLimit(.minutes(10)))
+struct GrantColumnTests {
+    /// The columns that an update may change.
+    static let changeable = GrantColumn.read.filter { ![.id, .userID, .createdAt].contains($0) }
+
+    @Test("Every property of a grant has a column")
+    func complete() throws {
+        let (full, plain) = (try Sample.fullGrant(1), Leaves(of: try Sample.grant(1)).values)
+        // A new property needs a value in `Sample.fullGrant` that differs from that of a new grant.
+        let unset = Leaves(of: full).values.filter { plain[$0.key] == $0.value }
+        #expect(unset.keys.sorted() == ["createdAt", "id", "userID"])
+        var row = RecordedRow(of: full)
+        #expect(try Grant.read(&row) == full)
+        #expect(row.isAtEnd)
+    }
+
+    @Test("Every column counts in the checksum of a copy")
+    func digest() throws {
+        let full = try Sample.fullGrant(1)
+        var digests = [try digest(of: full)]
+        for column in GrantColumn.read {
+            let changed = try full.changed(in: column)
+            #expect(changed != full, "\(column)")
+            digests.append(try digest(of: changed))
+        }
+        #expect(Set(digests).count == GrantColumn.read.count + 1)
+    }
+
+    @Test("A change of one column is stored, with every other column as it was", arguments: StoreKind.allCases)
+    func update(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let full = try Sample.fullGrant(1)
+            try await store.add([full])
+            for column in Self.changeable {
+                let changed = try full.changed(in: column)
+                try await store.transact { try $0.update(changed) }
+                #expect(try await store.grant(full.id) == changed, "\(column)")
+                try await store.transact { try $0.update(full) }
+                #expect(try await store.grant(full.id) == full, "\(column)")
+            }
+        }
+    }
+
+    @Test("A column arrives in a copy", arguments: StorePair.allCases)
+    func copy(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
+            var grants: [Grant] = []
+            for (number, column) in GrantColumn.read.enumerated() {
+                grants.append(try Sample.fullGrant(10 * Int64(number) + 10).changed(in: column))
+            }
+            try await source.add(grants)
+            _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
+            for grant in grants { #expect(try await target.grant(grant.id)?.withoutLease == grant.withoutLease) }
+            for store in [source, target] { await store.close() }
+        }
+    }
+
+    private func digest(of grant: Grant) throws -> ArchiveDigest {
+        var digest = ArchiveDigest()
+        digest.add(.grant(grant))
+        return digest
+    }
+}
+
+/// The values of a row, read from memory.
+private struct RecordedRow: ColumnReader {
+    struct Damage: Error {
+        let what: String
+    }
+
+    var values: [ColumnValue]
+    private var place = 0
+
+    init(of grant: Grant) {
+        values = GrantColumn.read.map { ColumnValue(of: $0, in: grant) }
+        guard let lease = grant.lease else { return }
+        var (owner, claim, epoch, until) = (ColumnValue(), ColumnValue(), ColumnValue(), ColumnValue())
+        owner.text = lease.owner
+        claim.integer = lease.claim
+        epoch.text = lease.epoch
+        until.integer = lease.until.milliseconds
+        values += [owner, claim, epoch, until]
+    }
+
+    var isAtEnd: Bool { place == values.count }
+
+    mutating func optionalInteger() -> Int64? { next().integer }
+    mutating func optionalText() -> String? { next().text }
+    mutating func optionalBlob() -> [UInt8]? { next().bytes }
+    mutating func optionalFlag() -> Bool? { next().flag }
+
+    func damage(_ what: String) -> Damage { Damage(what: what) }
+
+    private mutating func next() -> ColumnValue {
+        defer { place += 1 }
+        return place < values.count ? values[place] : ColumnValue()
+    }
+}
+
+extension Grant {
+    fileprivate var withoutLease: Grant {
+        var grant = self
+        grant.setLease(nil)
+        return grant
+    }
+
+    /// Returns the grant with another valid value in one column.
+    fileprivate func changed(in column: GrantColumn) throws -> Grant {
+        var row = RecordedRow(of: self)
+        let place = try #require(GrantColumn.read.firstIndex(of: column))
+        var value = row.values[place]
+        value.integer = value.integer.map { $0 + 1 }
+        value.flag = value.flag.map { !$0 }
+        value.text = column == .state ? GrantState.suspended.rawValue : value.text.map { $0 + "x" }
+        value.bytes = value.bytes.map { $0.dropLast() + [($0.last ?? 0) ^ 1] }
+        try #require(value != row.values[place], "\(column) is not set")
+        row.values[place] = value
+        return try Grant.read(&row)
+    }
+}
+
+/// The values of all properties of a grant and of its parts, by path.
+private struct Leaves {
+    private(set) var values: [String: AnyHashable] = [:]
+
+    init(of grant: Grant) {
+        add(grant, at: "")
+    }
+
+    private mutating func add(_ value: Any, at path: String) {
+        for child in Mirror(reflecting: value).children {
+            let path = path + (path.isEmpty ? "" : ".") + (child.label ?? "")
+            var value = child.value
+            let mirror = Mirror(reflecting: value)
+            if mirror.displayStyle == .optional, let content = mirror.children.first { value = content.value }
+            switch value {
+            case is Grant.Owner, is Grant.AccessToken, is Grant.RefreshToken, is TokenMarks: add(value, at: path)
+            case let value as AnyHashable: values[path] = value
+            default: Issue.record("\(path) cannot be compared")
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+import Base
+import Storage
+import Testing
+
+@Suite("Every store keeps the notices for the backend", .timeLimit(.minutes(10)))
+struct NoticeConformanceTests {
+    private let first = GrantID(rawValue: 1)
+    private let second = GrantID(rawValue: 2)
+
+    /// Calls `body` with a store with grants 1 and 2, of users "user 1" and "user 2".
+    private func withStore(
+        _ kind: StoreKind,
+        keepsNotices: Bool = true,
+        _ body: (any AccountStore, ManualTime) async throws -> Void
+    ) async throws {
+        try await kind.withStore(keepsNotices: keepsNotices) { store, time in
+            try await store.add(try Sample.grants(1...2))
+            try await body(store, time)
+        }
+    }
+
+    @Test("A change of the profile makes one notice, durable with the change", arguments: StoreKind.allCases)
+    func creation(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start) }
+            let notices = try await store.dueNotices(at: start, atMost: 10)
+            let notice = try #require(notices.first)
+            #expect(notices.count == 1)
+            #expect(notice.userID == "user 1" && notice.at == start)
+            #expect(
+                notice.content == .connection(of: first, from: .active, to: .disconnected, reason: .invalidGrant)
+            )
+            #expect(notice.attempts == 0 && notice.pendingSince == start)
+            #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{8}_1/) != nil)
+            #expect(try await store.nextNoticeAt() == start)
+            #expect(try await store.pendingNotices() == PendingNotices(count: 1, oldest: start))
+
+            struct Refusal: Error {}
+            await #expect(throws: Refusal.self) {
+                try await store.transact { transaction in
+                    var grant = try #require(try transaction.grant(second))
+                    for event in grant.disconnect(reason: .invalidGrant, at: start) { try transaction.record(event) }
+                    throw Refusal()
+                }
+            }
+            #expect(try await store.dueNotices(at: start, atMost: 10) == notices)
+        }
+    }
+
+    @Test(
+        "Each kind of notice is read as it was stored, and those of one user come in order",
+        arguments: StoreKind.allCases
+    )
+    func kinds(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            let contents: [Notice.Content] = [
+                .lostScopes(of: first, lost: "https://mail.google.com/", granted: "email openid"),
+                .connection(of: first, from: .active, to: .suspended, reason: .clientMismatch),
+                .sessionReused(try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))),
+                .userDeleted,
+            ]
+            try await store.transact { transaction in
+                for content in contents { try transaction.notify(content, ofUser: "user 1", at: start) }
+            }
+            for content in contents {
+                let due = try await store.dueNotices(at: start, atMost: 10)
+                #expect(due.map(\.content) == [content])
+                #expect(due.map(\.userID) == ["user 1"])
+                for notice in due { try await store.noticeAccepted(notice.sequence, at: start) }
+            }
+            #expect(try await store.nextNoticeAt() == nil)
+            #expect(try await store.pendingNotices() == PendingNotices(count: 0, oldest: nil))
+            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 4)
+            #expect(try await store.dueNotices(at: start, atMost: 10).map(\.content) == [contents[0]])
+        }
+    }
+
+    @Test(
+        "A user's deletion makes a notice after that of the grant, also without a grant",
+        arguments: StoreKind.allCases
+    )
+    func deletion(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.transact { transaction in
+                try transaction.insert(User(id: "without a grant", createdAt: start))
+                for user in ["user 1", "without a grant", "without a grant", "missing"] {
+                    _ = try AccountDeletion.delete(user: user, in: transaction, at: start)
+                }
+            }
+            var types: [String: [String]] = [:]
+            while let notice = try await store.dueNotices(at: start, atMost: 1).first {
+                types[notice.userID, default: []].append(notice.content.type)
+                try await store.noticeAccepted(notice.sequence, at: start)
+            }
+            #expect(types == ["user 1": ["grant.disconnected", "user.deleted"], "without a grant": ["user.deleted"]])
+        }
+        try await withStore(kind, keepsNotices: false) { store, _ in
+            try await store.transact { transaction in
+                _ = try AccountDeletion.delete(user: "user 1", in: transaction, at: start)
+            }
+            #expect(try await store.nextNoticeAt() == nil)
+        }
+    }
+
+    @Test("A passing retry makes no notice", arguments: StoreKind.allCases)
+    func silence(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.change(first) { $0.retry(reason: .invalidGrantUnconfirmed, dueAt: start, at: start) }
+            #expect(try await store.nextNoticeAt() == nil)
+            #expect(try await store.dueNotices(at: start + .seconds(9), atMost: 10).isEmpty)
+        }
+        try await withStore(kind, keepsNotices: false) { store, _ in
+            try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start) }
+            #expect(try await store.nextNoticeAt() == nil)
+        }
+    }
+
+    @Test(
+        "Of one user the next notice waits for the one before it; other users' do not",
+        arguments: StoreKind.allCases
+    )
+    func order(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await disconnectAndReconnect(first, in: store)
+            try await store.change(second) { $0.suspend(reason: .clientMismatch, probeAt: start, at: start) }
+            func due(_ seconds: Int64) async throws -> [Int64] {
+                try await store.dueNotices(at: start + .seconds(seconds), atMost: 10).map(\.sequence)
+            }
+            #expect(try await due(5) == [1, 3])
+            try await store.noticePostponed(1, until: start + .seconds(60))
+            #expect(try await due(59) == [3])
+            #expect(try await due(60) == [3, 1])
+            #expect(try await store.dueNotices(at: start + .seconds(60), atMost: 10).map(\.attempts) == [0, 1])
+
+            try await store.noticeAccepted(3, at: start + .seconds(60))
+            #expect(try await store.nextNoticeAt() == start + .seconds(60))
+            try await store.noticeGivenUp(1, at: start + .seconds(61))
+            #expect(try await due(61) == [2])
+            try await store.noticeAccepted(2, at: start + .seconds(62))
+            // A second response to the same notice, and one to a notice that was never sent, change nothing.
+            try await store.noticePostponed(2, until: start)
+            try await store.noticeGivenUp(2, at: start)
+            try await store.noticeAccepted(77, at: start)
+            #expect(try await store.nextNoticeAt() == nil)
+        }
+    }
+
+    @Test(
+        "A replay delivers finished notices again in order, of one user or of all",
+        arguments: StoreKind.allCases
+    )
+    func replay(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await disconnectAndReconnect(first, in: store)
+            try await store.change(second) { $0.disconnect(reason: .invalidGrant, at: start) }
+            try await store.noticeAccepted(1, at: start)
+            try await store.noticePostponed(2, until: start + .seconds(30))
+            try await store.noticeGivenUp(3, at: start)
+
+            let later = start + .seconds(100)
+            #expect(try await store.replayNotices(since: start, ofUser: "missing", at: later) == 0)
+            #expect(try await store.replayNotices(since: start + .seconds(1), ofUser: nil, at: later) == 0)
+            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: later) == 1)
+            // The older one comes first again, and the other waits for it although its time has come.
+            let due = try await store.dueNotices(at: later, atMost: 10)
+            #expect(due.map(\.sequence) == [1])
+            #expect(due.map(\.pendingSince) == [later] && due.map(\.at) == [start] && due.map(\.attempts) == [0])
+            #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == 1)
+            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.sequence) == [1, 3])
+            try await store.noticeAccepted(1, at: later)
+            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.sequence) == [2, 3])
+        }
+    }
+
+    @Test(
+        "A replay of more than one batch counts all, and gives each user the oldest first",
+        arguments: StoreKind.allCases
+    )
+    func largeReplay(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            let numbers: ClosedRange<Int64> = 10...409
+            try await store.add(try Sample.grants(numbers))
+            // Two notices each, more than a batch, so that the notices of some grants are in two batches.
+            try await store.transact { transaction in
+                for second in 1...2 as ClosedRange<Int> {
+                    for number in numbers {
+                        try transaction.record(
+                            GrantEvent(
+                                grant: GrantID(rawValue: number),
+                                at: start + .seconds(second),
+                                kind: .state,
+                                from: .active,
+                                to: .disconnected,
+                                reason: .invalidGrant,
+                                generation: 1
+                            )
+                        )
+                    }
+                }
+            }
+            var finished = 0
+            while true {
+                let due = try await store.dueNotices(at: start + .seconds(9), atMost: 1_000)
+                guard !due.isEmpty else { break }
+                for notice in due { try await store.noticeAccepted(notice.sequence, at: start + .seconds(9)) }
+                finished += due.count
+            }
+            #expect(finished == 2 * numbers.count && finished > NoticeReplay.batchSize)
+            let later = start + .seconds(10)
+            #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == finished)
+            let due = try await store.dueNotices(at: later, atMost: 10_000)
+            #expect(due.count == numbers.count)
+            #expect(due.allSatisfy { $0.at == start + .seconds(1) }, "the oldest of each grant comes first")
+        }
+    }
+
+    @Test("One process delivers at a time, until its lease ends or it gives it back", arguments: StoreKind.allCases)
+    func claims(kind: StoreKind) async throws {
+        try await withStore(kind) { store, time in
+            #expect(try await store.claimNotices(owner: "a", for: .seconds(30)))
+            #expect(try await !store.claimNotices(owner: "b", for: .seconds(30)))
+            time.advance(by: .seconds(20))
+            #expect(try await store.claimNotices(owner: "a", for: .seconds(30)))
+            time.advance(by: .seconds(29))
+            #expect(try await !store.claimNotices(owner: "b", for: .seconds(30)))
+            time.advance(by: .seconds(1))
+            #expect(try await store.claimNotices(owner: "b", for: .seconds(30)))
+            try await store.releaseNotices(owner: "a")
+            #expect(try await !store.claimNotices(owner: "a", for: .seconds(30)))
+            try await store.releaseNotices(owner: "b")
+            #expect(try await store.claimNotices(owner: "a", for: .seconds(30)))
+        }
+    }
+
+    @Test("A clock that was ahead does not delay a notice", arguments: StoreKind.allCases)
+    func clockStep(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start + .seconds(86_400)) }
+            #expect(try await store.dueNotices(at: start, atMost: 10).isEmpty)
+            _ = try await store.rescheduleGrantsStoredAfter(start)
+            #expect(try await store.dueNotices(at: start, atMost: 10).count == 1)
+        }
+    }
+
+    private func disconnectAndReconnect(_ id: GrantID, in store: any AccountStore) async throws {
+        try await store.change(id) { $0.disconnect(reason: .invalidGrant, at: start) }
+        try await store.change(id) { grant in
+            grant.reconnect(
+                IncomingTokens(clientID: "client"),
+                replacesRefreshToken: false,
+                switchesAccount: false,
+                dueAt: start,
+                at: start
+            )
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Crypto
+import Glibc
+import Storage
+import Testing
+
+@testable import Storage
+
+@Suite("Deadlines of calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
+struct PostgresDeadlineTests {
+    private static let sleep = PostgresQuery("sleep", "SELECT pg_sleep(600)")
+    private static let one = PostgresQuery("one", "SELECT 1::bigint")
+
+    /// A deadline that has passed before the server receives the statement.
+    private var over: CallDeadline { CallDeadline(in: .zero) }
+
+    private func withConnection(_ body: (PostgresConnection) async throws -> Void) async throws {
+        let address = try DatabaseAddress(url: Secret(try #require(PostgresServer.url)))
+        try await body(try PostgresConnection.open(address, until: CallDeadline(in: .seconds(60))))
+    }
+
+    /// Expects that the connection returns the result of a new query.
+    private func expectAnswer(from connection: PostgresConnection) throws {
+        let answer = try connection.run(StatementBatch(Self.one), until: CallDeadline(in: .seconds(60)))[0]
+        let value = try answer.first { (row: inout PostgresRow) throws(StatementFailure) in row.integer() }
+        #expect(value == 1)
+    }
+
+    private struct Ending: Equatable {
+        let code: StoreError.Code
+        let losesConnection: Bool
+    }
+
+    /// Returns the failure of a batch; `nil` if it succeeds.
+    private func ending(of batch: StatementBatch, on connection: PostgresConnection, until deadline: CallDeadline)
+        -> Ending?
+    {
+        do throws(StatementFailure) {
+            _ = try connection.run(batch, until: deadline)
+            return nil
+        } catch {
+            return Ending(code: error.error.code, losesConnection: error.losesConnection)
+        }
+    }
+
+    @Test("The server ends a query at its deadline, and its late response is still received")
+    func lateAnswer() async throws {
+        try await withConnection { connection in
+            var batch = StatementBatch(queryUntil: over)
+            batch.add(Self.sleep)
+            #expect(ending(of: batch, on: connection, until: over) == Ending(code: .busy, losesConnection: false))
+            try expectAnswer(from: connection)
+        }
+    }
+
+    @Test("A transaction that is rolled back after its deadline keeps the connection and its own failure")
+    func rollBack() async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            try await withConnection { connection in
+                _ = try connection.run(StatementBatch(PostgresQuery("begin", "BEGIN")), until: over)
+                let busy = StatementFailure(.busy, "The lock was not free.")
+                let failure = store.rollBack(after: busy, on: connection, until: over)
+                #expect(failure.error.code == .busy && !failure.losesConnection)
+                try expectAnswer(from: connection)
+            }
+            await store.close()
+        }
+    }
+
+    @Test("The connection is lost if a server does not respond within the grace")
+    func silentServer() async throws {
+        try await withConnection { connection in
+            let backend = connection.serverProcess
+            try #require(backend > 0)
+            // The server's process is stopped, so that it cannot respond.
+            #expect(kill(backend, SIGSTOP) == 0)
+            let outcome = ending(
+                of: StatementBatch(Self.one),
+                on: connection,
+                until: CallDeadline(in: .zero, grace: .zero)
+            )
+            #expect(kill(backend, SIGCONT) == 0)
+            #expect(outcome == Ending(code: .unreachable, losesConnection: true))
+        }
+    }
+
+    @Test("A call whose time is over before it is at the front of the queue does not run")
+    func expiredInQueue() async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
+            let error = await #expect(throws: StoreError.self) {
+                try await store.writer.run(timeout: .zero) { _, _ throws(StatementFailure) in
+                    Issue.record("the call ran although its time was over")
+                }
+            }
+            #expect(error?.code == .busy)
+            await store.close()
+        }
+    }
+}

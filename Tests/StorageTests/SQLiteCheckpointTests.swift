@@ -1,0 +1,131 @@
+import Base
+import FaultyDisk
+import Foundation
+import Storage
+import Synchronization
+import Testing
+
+@testable import Storage
+
+extension SQLiteDiskTests {
+    @Suite("No checkpoint runs while a process can commit, and the log stays short", .timeLimit(.minutes(10)))
+    struct SQLiteCheckpointTests {
+        /// The results of other connections that tried to begin a commit while the database file was written.
+        private static let attempts = Mutex<[StoreError.Code?]>([])
+        private static let path = Mutex("")
+
+        @Test("A commit of another connection is excluded while a checkpoint writes the database file")
+        func exclusion() async throws {
+            try await FailingDisk.with { disk in
+                let store = try SQLiteStore(
+                    path: disk.folder.path("grants.db"),
+                    timeSource: ManualTime(),
+                    bootID: "boot"
+                )
+                try await store.add(try Sample.grants(1...50))
+                Self.attempts.withLock { $0 = [] }
+                Self.path.withLock { $0 = store.path }
+                faulty_disk_before_write("grants.db", { _ in Self.tryToCommit() }, nil)
+                let isWhole = try await store.writer.run { connection throws(StoreError) in
+                    try connection.checkpoint()
+                }
+                faulty_disk_before_write("", nil, nil)
+                #expect(isWhole)
+                let attempts = Self.attempts.withLock { $0 }
+                #expect(!attempts.isEmpty)
+                #expect(attempts.allSatisfy { $0 == .busy }, "\(attempts)")
+                await store.close()
+            }
+        }
+
+        private static func tryToCommit() {
+            let outcome: StoreError.Code?
+            do {
+                let other = try SQLiteConnection(path: path.withLock { $0 }, timeout: .zero)
+                try other.begin()
+                other.rollBack()
+                outcome = nil
+            } catch {
+                outcome = error.code
+            }
+            attempts.withLock { $0.append(outcome) }
+        }
+
+        @Test("The logs stay short while two processes write and readers come and go")
+        func boundedLog() async throws {
+            try await TemporaryFolder.with { folder in
+                let path = folder.path("grants.db")
+                let stores = try (0..<2).map { _ in
+                    try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+                }
+                let token = String(repeating: "t", count: 3500)
+                try await stores[0].add(try (1...200).map { try Sample.grant($0, accessToken: token) })
+                let reading = Task {
+                    var reads = 0
+                    while !Task.isCancelled {
+                        reads += try await stores[0].grants(after: nil, in: nil, atMost: 20).count
+                    }
+                    return reads
+                }
+                async let first: Void = Self.rewriteGrants(of: stores[0], half: 0)
+                async let second: Void = Self.rewriteGrants(of: stores[1], half: 1)
+                _ = try await (first, second)
+                reading.cancel()
+                #expect(try await reading.value > 0)
+                // A log without checkpoints has six times this length; on a machine under load readers delay one for a
+                // while.
+                let limit = 4 * LogState(salts: 0, frames: LogState.checkpointLength, copied: 0, pageSize: 4096).size
+                let size = try folder.bytes(of: "grants.db-wal").count
+                #expect(size < limit, "\(size) bytes")
+                for store in stores { await store.close() }
+            }
+        }
+
+        /// Writes some 12,000 pages.
+        private static func rewriteGrants(of store: SQLiteStore, half: Int) async throws {
+            for round in 0..<120 {
+                try await store.transact { transaction in
+                    for number in 1...100 as ClosedRange<Int64> {
+                        let id = GrantID(rawValue: Int64(half) * 100 + number)
+                        guard var grant = try transaction.grant(id) else { continue }
+                        grant.scope = "round \(round)"
+                        try transaction.update(grant)
+                    }
+                }
+            }
+        }
+
+        @Test("The log of the leases stays short as well")
+        func boundedLeaseLog() async throws {
+            try await TemporaryFolder.with { folder in
+                let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
+                try await store.add(try Sample.grants(1...10))
+                let ids = (1...10).map { GrantID(rawValue: $0) }
+                for _ in 0..<1500 {
+                    let claimed = try await store.claim(ids, dueBy: nil, owner: "worker", for: .seconds(30))
+                    try await store.release(
+                        Dictionary(uniqueKeysWithValues: claimed.map { ($0.id, $0.lease?.claim ?? 0) })
+                    )
+                }
+                // A log without checkpoints has six times this length; on a machine under load readers delay one for a
+                // while.
+                let limit =
+                    4 * LogState(salts: 0, frames: LogState.leaseCheckpointLength, copied: 0, pageSize: 4096).size
+                #expect(try folder.bytes(of: "grants.db-leases-boot-wal").count < limit)
+                await store.close()
+            }
+        }
+    }
+
+    @Test(
+        "The versions of SQLite that have the WAL-reset bug are known",
+        arguments: [
+            (3_006_023, false), (3_007_000, true), (3_040_001, true), (3_044_005, true), (3_044_006, false),
+            (3_045_000, true), (3_050_006, true), (3_050_007, false), (3_051_000, true), (3_051_002, true),
+            (3_051_003, false), (3_053_000, false),
+        ]
+    )
+    func affectedVersions(number: Int, isAffected: Bool) {
+        #expect(SQLiteLibrary.hasLogResetBug(number: number) == isAffected)
+    }
+}

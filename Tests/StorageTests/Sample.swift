@@ -1,0 +1,174 @@
+import Base
+import Crypto
+import Storage
+
+/// The start of every ``ManualTime`` of these tests.
+let start = ManualTime().now
+
+enum Sample {
+    static let key = "0a1b2c3d"
+    static let otherKey = "ffee0011"
+
+    /// Returns a value in the form of a sealed one, with `text` in place of the ciphertext.
+    static func sealed(_ text: String, key: String = key) throws -> SealedSecret {
+        let nonce = [UInt8](repeating: 7, count: 12)
+        let tag = [UInt8](repeating: 9, count: 16)
+        return try SealedSecret(bytes: [1, 8] + Array(key.utf8) + nonce + Array(text.utf8) + tag)
+    }
+
+    static func refreshToken(_ text: String, expiresAt: Timestamp? = nil, key: String = key) throws
+        -> Grant.RefreshToken
+    {
+        Grant.RefreshToken(sealed: try sealed(text, key: key), expiresAt: expiresAt)
+    }
+
+    static func accessToken(_ text: String, obtainedAt: Timestamp = start, key: String = key) throws
+        -> Grant.AccessToken
+    {
+        Grant.AccessToken(
+            sealed: try sealed(text, key: key),
+            obtainedAt: obtainedAt,
+            expiresAt: obtainedAt + .seconds(3600)
+        )
+    }
+
+    /// Returns a grant of user "user N" with id N, due a second later for each N.
+    static func grant(
+        _ number: Int64,
+        dueAt: Timestamp? = nil,
+        owner: Grant.Owner = Grant.Owner(),
+        refreshToken: String? = "refresh",
+        accessToken: String? = "access"
+    ) throws -> Grant {
+        Grant.connected(
+            id: GrantID(rawValue: number),
+            userID: "user \(number)",
+            incoming: IncomingTokens(
+                clientID: "client \(number % 2)",
+                owner: owner,
+                scope: "openid email",
+                refreshToken: try refreshToken.map { try Self.refreshToken("\($0) \(number)") },
+                accessToken: try accessToken.map { try Self.accessToken("\($0) \(number)") }
+            ),
+            dueAt: dueAt ?? start + .seconds(number),
+            at: start
+        ).grant
+    }
+
+    /// Returns a grant with id N whose every column has a value that a new grant does not have.
+    static func fullGrant(_ number: Int64, userID: String? = nil) throws -> Grant {
+        var claims = RotationClaims()
+        for claim in [0, 1, .max, 1 << 40] as [Int64] { claims.insert(claim) }
+        var issued = IssuedTokens()
+        for number in 1...2 {
+            let digest = IssuedTokens.digest(of: Secret("token \(number)"))
+            issued.insert(digest, until: start + .seconds(number), at: start)
+        }
+        var accessToken = try accessToken("", obtainedAt: start - .seconds(100))
+        accessToken.type = "MAC"
+        var refreshToken = try refreshToken("r", expiresAt: start + .seconds(2))
+        refreshToken.marks = TokenMarks(prefix: [1, 2], digest: [3])
+        return Grant(
+            id: GrantID(rawValue: number),
+            userID: userID ?? "user \(number)",
+            createdAt: start,
+            clientID: "client",
+            owner: Grant.Owner(googleUserID: "123", email: "A@b.c", name: "", emailIsVerified: false),
+            scope: "",
+            state: .retrying,
+            reason: GrantReason(rawValue: "network"),
+            since: start + .seconds(1),
+            generation: 7,
+            refreshToken: refreshToken,
+            accessToken: accessToken,
+            dueAt: start + .seconds(30),
+            attempts: 4,
+            failingSince: Timestamp(milliseconds: 0),
+            lastSuccessAt: start + .seconds(6),
+            lastAttemptAt: start + .seconds(8),
+            isProven: true,
+            revocationAskedAt: start + .seconds(9),
+            suspectedSince: start + .seconds(10),
+            quickRefreshes: 2,
+            answerLostAt: start + .seconds(11),
+            rotationClaims: claims,
+            issuedTokens: issued,
+            formerTokensUntil: start + .seconds(12),
+            lease: Lease(owner: "worker", claim: 10, epoch: "boot", until: BootInstant(milliseconds: 11))
+        )
+    }
+
+    static func grants(_ numbers: ClosedRange<Int64>) throws -> [Grant] {
+        try numbers.map { try grant($0) }
+    }
+}
+
+extension Sample {
+    /// Returns a session of a user, with token hash `[1]`, that lives for an hour.
+    static func session(_ number: UInt8, user: String = "user") -> Session {
+        Session(
+            id: sessionID(number),
+            userID: user,
+            createdAt: start,
+            expiresAt: start + .seconds(3600),
+            family: TokenFamily(firstHash: [1], at: leaseTime),
+            successor: nil,
+            successorUntil: nil
+        )
+    }
+
+    /// The first instant of the clock that a session's grace uses.
+    static let leaseTime = LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: 1_000_000))
+
+    /// Presents a token hash to a session at a time after ``start``; a new token would have the hash `[next]`.
+    static func rotate(
+        _ session: inout Session,
+        _ presented: UInt8,
+        to next: UInt8,
+        after span: Duration = .zero,
+        successor: String? = nil
+    ) throws -> RotationOutcome {
+        session.rotate(
+            presented: [presented],
+            to: [next],
+            successor: try sealed(successor ?? "token \(next)"),
+            expiresAt: start + span + .seconds(7200),
+            at: start + span,
+            leaseTime: LeaseTime(epoch: leaseTime.epoch, instant: leaseTime.instant + span),
+            grace: Session.defaultGrace
+        )
+    }
+
+    /// Returns the text of a value that ``sealed(_:key:)`` made.
+    static func unsealed(_ sealed: SealedSecret) -> Int? {
+        Int(String(decoding: sealed.bytes.dropFirst(22).dropLast(16), as: UTF8.self))
+    }
+
+    /// Returns a vault with one new random key.
+    static func vault() throws -> TokenVault {
+        let ring = try KeyRing(keys: [try SealingKey.random()])
+        return TokenVault(ring: try ReloadableKeyRing { ring })
+    }
+
+    static func sessionID(_ number: UInt8) -> SessionID {
+        let digits = String(number, radix: 16)
+        guard let id = SessionID(text: String(repeating: "0", count: 32 - digits.count) + digits) else {
+            preconditionFailure("\(number) makes no session id")
+        }
+        return id
+    }
+}
+
+extension AccountStore {
+    /// Stores sessions, and their users if there are none.
+    func startSessions(_ sessions: [Session]) async throws {
+        try await transact { transaction in
+            for session in sessions {
+                if try transaction.user(session.userID) == nil {
+                    try transaction.insert(User(id: session.userID, createdAt: start))
+                }
+                try transaction.insert(session)
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+import Base
+import Crypto
+import Storage
+import Testing
+
+@Suite("Every store scans, counts and reports", .timeLimit(.minutes(10)))
+struct ScanConformanceTests {
+    @Test("Due grants are returned by client, in pages, by due time and then by id", arguments: StoreKind.allCases)
+    func duePages(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            #expect(try await store.clientsWithDueTimes().isEmpty)
+            let sameTime = start + .seconds(2)
+            // Even numbers belong to client 0, odd ones to client 1.
+            try await store.add([
+                try Sample.grant(9, dueAt: start),
+                try Sample.grant(2, dueAt: start),
+                try Sample.grant(7, dueAt: sameTime),
+                try Sample.grant(3, dueAt: sameTime),
+                try Sample.grant(5, dueAt: sameTime),
+                try Sample.grant(1, dueAt: sameTime + .milliseconds(1)),
+            ])
+            #expect(try await store.clientsWithDueTimes() == ["client 0", "client 1"])
+            var seen: [DueEntry] = []
+            while true {
+                let page = try await store.due(ofClient: "client 1", by: sameTime, after: seen.last, atMost: 2)
+                guard !page.isEmpty else { break }
+                #expect(page.count <= 2)
+                seen += page
+            }
+            #expect(seen.map(\.id.rawValue) == [9, 3, 5, 7])
+            #expect(seen.map(\.dueAt) == [start, sameTime, sameTime, sameTime])
+            let other = try await store.due(ofClient: "client 0", by: sameTime, after: nil, atMost: 2)
+            #expect(other == [DueEntry(dueAt: start, id: GrantID(rawValue: 2))])
+            #expect(try await store.due(ofClient: "missing", by: sameTime, after: nil, atMost: 2).isEmpty)
+        }
+    }
+
+    @Test("A grant without a due time is in no page", arguments: StoreKind.allCases)
+    func neverDue(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...2))
+            try await store.change(GrantID(rawValue: 1)) { $0.disconnect(reason: .invalidGrant, at: start) }
+            let due = try await store.allDue(by: start + .seconds(100))
+            #expect(due.map(\.id.rawValue) == [2])
+            #expect(try await store.clientsWithDueTimes() == ["client 0"])
+        }
+    }
+
+    @Test("The statistics count states, due grants, ending and idle ones", arguments: StoreKind.allCases)
+    func grantStatistics(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let now = start + .seconds(1_000_000)
+            try await store.add(try Sample.grants(1...6) + [try Sample.grant(7, refreshToken: nil)])
+            let fresh = RefreshedTokens(
+                accessToken: try Sample.accessToken("new", obtainedAt: now),
+                refreshTokenExpiresAt: now + .seconds(60)
+            )
+            try await store.change(GrantID(rawValue: 1)) { grant in
+                grant.refreshed(fresh, at: now) { _ in now + .seconds(1) }
+            }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: now) }
+            try await store.change(GrantID(rawValue: 3)) {
+                $0.retry(reason: GrantReason(rawValue: "network"), dueAt: now, at: now)
+            }
+            let statistics = try await store.grantStatistics(
+                at: now,
+                refreshTokensEndingBefore: now + .seconds(61),
+                idleSince: now - .seconds(1)
+            )
+            let expected = GrantStatistics(
+                byState: [.active: 5, .disconnected: 1, .retrying: 1],
+                due: 5,
+                oldestDueAt: start + .seconds(4),
+                refreshTokensEnding: 1,
+                idle: 4,
+                expired: ExpiredGrants(clients: [
+                    "client 0": ExpiredGrants.Client(count: 2, oldest: start + .seconds(3600)),
+                    "client 1": ExpiredGrants.Client(count: 3, oldest: start + .seconds(3600)),
+                ])
+            )
+            #expect(statistics == expected)
+            let earlier = try await store.grantStatistics(at: start, refreshTokensEndingBefore: now, idleSince: start)
+            #expect(earlier.due == 0)
+            #expect(earlier.oldestDueAt == nil)
+            #expect(earlier.refreshTokensEnding == 0)
+            #expect(earlier.idle == 0)
+            #expect(earlier.expired == ExpiredGrants())
+        }
+    }
+
+    @Test("A grant that waits for a retry and never had an access token is expired", arguments: StoreKind.allCases)
+    func expiredWithoutToken(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add([try Sample.grant(1, accessToken: nil)])
+            try await store.change(GrantID(rawValue: 1)) {
+                $0.retry(reason: GrantReason(rawValue: "network"), dueAt: start + .seconds(900), at: start)
+            }
+            let statistics = try await store.grantStatistics(at: start + .seconds(60))
+            #expect(statistics.due == 0)
+            #expect(statistics.expired.count == 1)
+            #expect(statistics.expired.oldest == start)
+        }
+    }
+
+    @Test("Grants whose invalid_grant is not confirmed yet are counted by client id", arguments: StoreKind.allCases)
+    func inDoubt(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...5))
+            let refusals: [(Int64, GrantReason)] = [
+                (1, .invalidGrantUnconfirmed), (3, .invalidGrantUnconfirmed), (5, GrantReason(rawValue: "network")),
+                (2, .invalidGrantUnconfirmed),
+            ]
+            for (number, reason) in refusals {
+                try await store.change(GrantID(rawValue: number)) {
+                    $0.retry(reason: reason, dueAt: start + .seconds(900), at: start)
+                }
+            }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: start) }
+            #expect(try await store.grantStatistics(at: start).inDoubt == ["client 1": 2])
+        }
+    }
+
+    @Test("Keys are counted by the tokens they seal", arguments: StoreKind.allCases)
+    func keys(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...3))
+            let other = try Sample.refreshToken("again", key: Sample.otherKey)
+            try await store.change(GrantID(rawValue: 1)) { grant in
+                grant.reseal(refreshToken: other, accessToken: nil)
+                return []
+            }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnectByRequest(revokes: false, at: start) }
+            let key = try #require(KeyID(Sample.key))
+            let otherKey = try #require(KeyID(Sample.otherKey))
+            #expect(try await store.keysInUse() == [key: 3, otherKey: 1])
+        }
+    }
+
+    @Test("Grants stored by a clock that was ahead are due within a minute", arguments: StoreKind.allCases)
+    func reschedule(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let phases: [Int64] = [0, 1 << 62, .max]
+            let believed = try Sample.grant(1, dueAt: start + .seconds(5000))
+            var ahead: [Grant] = []
+            for id in phases {
+                var grant = try Sample.grant(id, dueAt: start + .seconds(9000))
+                let token = try Sample.accessToken("ahead", obtainedAt: start + .milliseconds(1))
+                _ = grant.refreshed(RefreshedTokens(accessToken: token), at: start) { _ in start + .seconds(9000) }
+                ahead.append(grant)
+            }
+            var dead = ahead[0]
+            dead =
+                Grant.connected(
+                    id: GrantID(rawValue: 77),
+                    userID: "dead",
+                    incoming: IncomingTokens(clientID: "c", accessToken: dead.accessToken),
+                    dueAt: nil,
+                    at: start
+                ).grant
+            try await store.add(ahead + [believed, dead])
+            #expect(try await store.rescheduleGrantsStoredAfter(start) == 3)
+            let due = try await store.allDue(by: start + .seconds(60))
+            #expect(due.map(\.id.rawValue) == phases)
+            #expect(due.map { $0.dueAt - start } == [.zero, .seconds(30), .milliseconds(59_999)])
+            #expect(try await store.grant(believed.id) == believed)
+            #expect(try await store.grant(dead.id) == dead)
+        }
+    }
+
+    @Test("The same holds for more grants than one transaction changes", arguments: StoreKind.allCases)
+    func reschedulePages(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let count = Int64(changedPageSize + 1)
+            let before = start - .seconds(1)
+            try await store.add(Sample.grants(0...count - 1))
+            #expect(try await store.rescheduleGrantsStoredAfter(before) == Int(count))
+            #expect(try await store.rescheduleGrantsStoredAfter(start) == 0)
+            for (client, expected) in [("client 0", changedPageSize / 2 + 1), ("client 1", changedPageSize / 2)] {
+                let limit = before + .seconds(60)
+                let due = try await store.due(ofClient: client, by: limit, after: nil, atMost: 2 * changedPageSize)
+                #expect(due.count == expected)
+            }
+        }
+    }
+
+    @Test(
+        "The same holds for grants that such a clock tried, except those that wait for a confirmation",
+        arguments: StoreKind.allCases
+    )
+    func triedByClockAhead(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let ahead = start + .seconds(3600)
+            var tried: [Grant] = []
+            for (id, reason) in [(Int64(1), GrantReason(rawValue: "http_503")), (2, .invalidGrantUnconfirmed)] {
+                var grant = try Sample.grant(id)
+                _ = grant.retry(reason: reason, dueAt: ahead + .seconds(300), at: ahead)
+                tried.append(grant)
+            }
+            try await store.add(tried)
+            #expect(try await store.rescheduleGrantsStoredAfter(start) == 1)
+            #expect(try await store.grant(tried[0].id)?.dueAt == start)
+            #expect(try await store.grant(tried[1].id) == tried[1])
+        }
+    }
+
+    @Test("Workers are live as long as they report", arguments: StoreKind.allCases)
+    func workers(kind: StoreKind) async throws {
+        try await kind.withStore { store, time in
+            let key = try #require(KeyID(Sample.key))
+            let otherKey = try #require(KeyID(Sample.otherKey))
+            let first = WorkerReport(id: "a", keyIDs: [otherKey, key], sealingKeyID: otherKey, isRefreshing: true)
+            var second = WorkerReport(id: "b", keyIDs: [key], sealingKeyID: key)
+            #expect(try await store.report(second) == [second])
+            time.advance(by: .seconds(20))
+            #expect(try await store.report(first) == [first, second])
+            second.keyIDs = [key, otherKey]
+            time.advance(by: .seconds(10))
+            #expect(try await store.liveWorkers() == [first, WorkerReport(id: "b", keyIDs: [key], sealingKeyID: key)])
+            #expect(try await store.report(second) == [first, second])
+            time.advance(by: .seconds(21))
+            #expect(try await store.liveWorkers() == [second])
+            try await store.removeWorker("b")
+            #expect(try await store.liveWorkers().isEmpty)
+        }
+    }
+
+    @Test("The clock reading that was stored last is read back", arguments: StoreKind.allCases)
+    func clockReading(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ async throws in
+            let boot = BootInstant(milliseconds: 5)
+            let first = ClockReading(now: start, sinceBoot: boot, bootID: "boot of four words")
+            let second = ClockReading(now: start - .seconds(4_000_000_000), sinceBoot: boot, bootID: "another boot")
+            #expect(try await store.clockReading() == nil)
+            for reading in [first, second, first] {
+                try await store.record(reading)
+                #expect(try await store.clockReading() == reading)
+            }
+        }
+    }
+
+    @Test("Expediting makes a client's retries due, but no confirmation", arguments: StoreKind.allCases)
+    func expedite(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let later = start + .seconds(500)
+            // Grants with even numbers belong to client 0.
+            try await store.add(try Sample.grants(1...8))
+            for number in [2, 3, 4] as [Int64] {
+                try await store.change(GrantID(rawValue: number)) {
+                    $0.retry(reason: GrantReason(rawValue: "http_503"), dueAt: later, at: start)
+                }
+            }
+            try await store.change(GrantID(rawValue: 6)) {
+                $0.retry(reason: .invalidGrantUnconfirmed, dueAt: later, at: start)
+            }
+            var cursor: GrantID?
+            var batches = 0
+            repeat {
+                cursor = try await store.expediteRetries(
+                    ofClient: "client 0",
+                    dueBy: start + .seconds(50),
+                    after: cursor,
+                    atMost: 1
+                )
+                batches += 1
+            } while cursor != nil
+            #expect(batches == 3, "a batch is at most as large as requested")
+            var dueTimes: [Int64: Duration] = [:]
+            for number in 1...8 as ClosedRange<Int64> {
+                let dueAt = try #require(try await store.grant(GrantID(rawValue: number))?.dueAt)
+                dueTimes[number] = dueAt - start
+            }
+            let seconds = dueTimes.mapValues { Int($0.inSeconds) }
+            #expect(seconds == [1: 1, 2: 50, 3: 500, 4: 50, 5: 5, 6: 500, 7: 7, 8: 8])
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Base
+import Storage
+import Testing
+
+/// The stores that the conformance suite covers.
+enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
+    case inMemory
+    case sqlite
+    case postgres
+
+    /// PostgreSQL only if `scripts/test` started a server; without one, its own suites report that they are skipped.
+    static var allCases: [StoreKind] {
+        PostgresServer.url == nil ? [.inMemory, .sqlite] : [.inMemory, .sqlite, .postgres]
+    }
+
+    var testDescription: String {
+        switch self {
+        case .inMemory: "in memory"
+        case .sqlite: "SQLite"
+        case .postgres: "PostgreSQL"
+        }
+    }
+
+    /// Calls `body` with a new, empty store whose clocks move only when the test moves them.
+    ///
+    /// Only the store in memory can choose if it takes plain refreshes.
+    func withStore(
+        keepsNotices: Bool = false,
+        storesPlainRefreshes: Bool = false,
+        _ body: (any AccountStore, ManualTime) async throws -> Void
+    ) async throws {
+        let time = ManualTime()
+        switch self {
+        case .inMemory:
+            let store = InMemoryStore(
+                timeSource: time,
+                keepsNotices: keepsNotices,
+                storesPlainRefreshes: storesPlainRefreshes
+            )
+            try await body(store, time)
+        case .sqlite:
+            try await TemporaryFolder.with { folder in
+                let store = try SQLiteStore(
+                    path: folder.path("grants.db"),
+                    timeSource: time,
+                    bootID: "this boot",
+                    keepsNotices: keepsNotices
+                )
+                try await body(store, time)
+                await store.close()
+            }
+        case .postgres:
+            try await PostgresServer.withDatabase { url in
+                let store = try await PostgresStore.open(
+                    url: url,
+                    timeout: .seconds(60),
+                    keepsNotices: keepsNotices,
+                    leaseClock: time
+                )
+                try await body(store, time)
+                await store.close()
+            }
+        }
+    }
+}
+
+extension GrantStore {
+    /// Stores grants as the app would bring them.
+    func add(_ grants: [Grant]) async throws {
+        try await transact { transaction in
+            for grant in grants { try transaction.insert(grant) }
+        }
+    }
+
+    /// Returns the due grants of all clients, up to ten of each, by due time.
+    func allDue(by limit: Timestamp) async throws -> [DueEntry] {
+        var due: [DueEntry] = []
+        for client in try await clientsWithDueTimes() {
+            due += try await self.due(ofClient: client, by: limit, after: nil, atMost: 10)
+        }
+        return due.sorted { ($0.dueAt, $0.id) < ($1.dueAt, $1.id) }
+    }
+
+    /// Changes one stored grant and keeps its events.
+    func change(_ id: GrantID, _ body: @escaping @Sendable (inout Grant) -> [GrantEvent]) async throws {
+        try await transact { transaction in
+            var grant = try #require(try transaction.grant(id))
+            let events = body(&grant)
+            try transaction.update(grant)
+            for event in events { try transaction.record(event) }
+        }
+    }
+}
