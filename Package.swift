@@ -48,7 +48,6 @@ let package = Package(
             dependencies: [],
             swiftSettings: atTheEdge
         ),
-        .target(name: "Scheduler", dependencies: ["Base"], swiftSettings: common),
         .target(
             name: "Crypto",
             dependencies: ["Base", "CCrypto"],
@@ -76,11 +75,6 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(
-            name: "RefreshEngine",
-            dependencies: ["Base", "Crypto", "GoogleOAuth", "Scheduler", "Storage", "Telemetry"],
-            swiftSettings: common
-        ),
-        .target(
             name: "Judgement",
             dependencies: ["Base", "Crypto", "Storage", "Telemetry"],
             swiftSettings: common
@@ -93,14 +87,14 @@ let package = Package(
             swiftSettings: common
         ),
         .target(
-            name: "Notices",
-            dependencies: ["Base", "Crypto", "HTTPClient", "Scheduler", "Storage", "Telemetry"],
+            name: "Scheduler",
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "HTTPClient", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .target(
             name: "AccountAPI",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "RefreshEngine", "StatusPage", "Storage",
+                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Scheduler", "StatusPage", "Storage",
                 "Telemetry",
             ],
             swiftSettings: common
@@ -119,15 +113,15 @@ let package = Package(
             name: "WorkerLifecycle",
             dependencies: [
                 "AccountAPI", "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "Notices", "RefreshEngine", "Storage", "Telemetry", "WorkerConfiguration",
+                "Scheduler", "Storage", "Telemetry", "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "RefreshEngine",
-                "Scheduler", "Storage", "Telemetry", "WorkerConfiguration", "WorkerLifecycle",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Scheduler",
+                "Storage", "Telemetry", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
         ),
@@ -152,7 +146,7 @@ let package = Package(
 
         .executableTarget(
             name: "BenchmarkSeed",
-            dependencies: ["Base", "Crypto", "RefreshEngine", "Scheduler", "Storage"],
+            dependencies: ["Base", "Crypto", "Scheduler", "Storage"],
             path: "Benchmarks/Seed",
             swiftSettings: common
         ),
@@ -168,7 +162,6 @@ let package = Package(
             dependencies: ["Base"],
             swiftSettings: common
         ),
-        .testTarget(name: "SchedulerTests", dependencies: ["Base", "Scheduler"], swiftSettings: common),
         .testTarget(
             name: "StatusPageTests",
             dependencies: ["Base", "Crypto", "Judgement", "StatusPage", "Storage", "Telemetry"],
@@ -221,23 +214,18 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
-            name: "RefreshEngineTests",
-            dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "RefreshEngine", "Scheduler", "Storage", "Telemetry", "TestSupport",
-            ],
-            swiftSettings: common
-        ),
-        .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "RefreshEngine", "StatusPage",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Scheduler", "StatusPage",
                 "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
-            name: "NoticesTests",
-            dependencies: ["Base", "Crypto", "HTTPClient", "Notices", "Storage", "Telemetry", "TestSupport"],
+            name: "SchedulerTests",
+            dependencies: [
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "Scheduler", "Storage", "Telemetry", "TestSupport",
+            ],
             swiftSettings: common
         ),
         .testTarget(
@@ -249,15 +237,15 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AccountAPI", "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "Notices", "RefreshEngine", "RefreshWorker", "Scheduler", "Storage", "Telemetry", "TestSupport",
-                "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
+                "RefreshWorker", "Scheduler", "Storage", "Telemetry", "TestSupport", "WorkerCommands",
+                "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshEngine", "Storage",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Scheduler", "Storage",
                 "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import Glibc
-import RefreshEngine
+import Scheduler
 import Storage
 
 /// Claims due grants and commits a refresh of each, like the engine but without requests: the cost of the store alone.

@@ -1,6 +1,5 @@
 import Base
 import Crypto
-import RefreshEngine
 import Scheduler
 import Storage
 

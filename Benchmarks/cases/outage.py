@@ -10,10 +10,10 @@ from .growth import PERIOD
 
 TITLE = "After an outage of ten minutes with a million grants overdue"
 OUTAGE = 600
-# The pacer's bucket holds the requests of a fifth of a second (Sources/Scheduler/Pacer.swift), which are added.
+# The pacer's bucket holds the requests of a fifth of a second (Sources/Scheduler/Policies/Pacer.swift), which are added.
 BURST = 1.2
 # The log has the times of the answers: this number of requests, which the worker always allows
-# (Sources/Scheduler/InFlightLimit.swift), may have been sent a second before.
+# (Sources/Scheduler/Policies/InFlightLimit.swift), may have been sent a second before.
 IN_FLIGHT = 64
 
 

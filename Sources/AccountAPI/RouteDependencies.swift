@@ -1,6 +1,6 @@
 package import Base
 package import Crypto
-package import RefreshEngine
+package import Scheduler
 package import Storage
 package import Telemetry
 

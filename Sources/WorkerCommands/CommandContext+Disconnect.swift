@@ -1,6 +1,6 @@
 import Base
 import HTTPClient
-import RefreshEngine
+import Scheduler
 import Storage
 package import WorkerConfiguration
 import WorkerLifecycle

@@ -1,5 +1,5 @@
 import Base
-import RefreshEngine
+import Scheduler
 import Storage
 package import WorkerConfiguration
 import WorkerLifecycle

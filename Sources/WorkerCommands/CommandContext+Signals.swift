@@ -1,4 +1,4 @@
-import RefreshEngine
+import Scheduler
 import Telemetry
 import WorkerLifecycle
 

@@ -2,7 +2,7 @@ import AccountAPI
 import Base
 import Crypto
 import HTTPClient
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 package import WorkerConfiguration

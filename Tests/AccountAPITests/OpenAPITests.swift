@@ -1,6 +1,6 @@
 import Base
 import HTTPServer
-import RefreshEngine
+import Scheduler
 import Storage
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import RefreshEngine
+import Scheduler
 import Storage
 import Testing
 

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import Foundation
-import RefreshEngine
+import Scheduler
 
 @testable import GoogleOAuth
 @testable import HTTPClient

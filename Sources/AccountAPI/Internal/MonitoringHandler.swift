@@ -2,7 +2,7 @@ package import Base
 import Crypto
 package import HTTPServer
 package import Judgement
-package import RefreshEngine
+package import Scheduler
 import Storage
 package import Telemetry
 

@@ -1,7 +1,7 @@
 package import Base
 import Crypto
 package import HTTPServer
-package import RefreshEngine
+package import Scheduler
 import Storage
 package import Telemetry
 

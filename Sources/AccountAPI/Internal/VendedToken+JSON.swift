@@ -1,6 +1,6 @@
 package import Base
 import Crypto
-package import RefreshEngine
+package import Scheduler
 import Telemetry
 
 extension VendedToken {

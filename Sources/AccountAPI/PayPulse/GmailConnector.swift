@@ -1,7 +1,7 @@
 internal import Base
 internal import Crypto
 internal import GoogleOAuth
-internal import RefreshEngine
+internal import Scheduler
 internal import Storage
 
 /// Connects a user's Gmail: stores the app's tokens by a decision that is valid for the data stored at that instant.

@@ -1,6 +1,6 @@
 internal import Base
 internal import HTTPServer
-internal import RefreshEngine
+internal import Scheduler
 
 /// An error response of the PayPulse family: a status, one of the family's codes, and a fixed text.
 struct PayPulseError: Hashable, Sendable, RouteFamilyError {

@@ -1,6 +1,6 @@
 internal import Base
 internal import HTTPServer
-internal import RefreshEngine
+internal import Scheduler
 internal import Storage
 internal import Telemetry
 

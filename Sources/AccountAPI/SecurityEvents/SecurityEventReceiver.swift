@@ -3,7 +3,7 @@ import Crypto
 package import GoogleOAuth
 package import HTTPServer
 import Judgement
-package import RefreshEngine
+package import Scheduler
 package import Storage
 package import Telemetry
 

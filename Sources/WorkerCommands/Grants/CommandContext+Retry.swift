@@ -1,5 +1,5 @@
 import Base
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 package import WorkerConfiguration

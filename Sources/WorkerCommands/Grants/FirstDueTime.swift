@@ -1,5 +1,5 @@
 import Base
-import RefreshEngine
+import Scheduler
 import Storage
 
 /// The rule for the first due time of an imported grant.

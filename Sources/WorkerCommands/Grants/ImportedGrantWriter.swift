@@ -1,6 +1,6 @@
 package import Base
 import Crypto
-import RefreshEngine
+import Scheduler
 package import Storage
 
 /// Stores grants from outside: new ones and, if allowed, replacements of stored ones.

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 package import Judgement
-import RefreshEngine
+import Scheduler
 package import Storage
 import Telemetry
 package import WorkerConfiguration

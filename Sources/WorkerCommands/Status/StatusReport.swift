@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Judgement
-import RefreshEngine
 import Scheduler
 import Storage
 

@@ -1,8 +1,7 @@
 import Base
 import HTTPClient
 import Judgement
-import Notices
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 package import WorkerConfiguration

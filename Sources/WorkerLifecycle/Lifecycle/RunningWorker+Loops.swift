@@ -1,8 +1,7 @@
 import AccountAPI
 import Base
 import HTTPClient
-import Notices
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 import WorkerConfiguration

@@ -1,5 +1,5 @@
 import Crypto
-import RefreshEngine
+import Scheduler
 import Telemetry
 import WorkerConfiguration
 

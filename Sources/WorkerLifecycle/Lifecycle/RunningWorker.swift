@@ -2,8 +2,7 @@ import AccountAPI
 import Base
 import HTTPClient
 import Judgement
-import Notices
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 import WorkerConfiguration

@@ -1,7 +1,7 @@
 import AccountAPI
 import Base
 package import Judgement
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 package import WorkerConfiguration

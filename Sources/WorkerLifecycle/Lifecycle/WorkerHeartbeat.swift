@@ -1,7 +1,7 @@
 package import Base
 package import Crypto
 import Judgement
-package import RefreshEngine
+package import Scheduler
 package import Storage
 package import Telemetry
 import WorkerConfiguration

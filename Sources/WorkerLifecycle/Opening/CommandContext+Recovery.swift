@@ -1,5 +1,5 @@
 import Crypto
-package import RefreshEngine
+package import Scheduler
 package import Storage
 import Telemetry
 package import WorkerConfiguration

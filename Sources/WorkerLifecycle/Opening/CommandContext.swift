@@ -2,7 +2,7 @@ package import Base
 import Crypto
 import GoogleOAuth
 package import HTTPClient
-package import RefreshEngine
+package import Scheduler
 package import Storage
 package import Telemetry
 package import WorkerConfiguration

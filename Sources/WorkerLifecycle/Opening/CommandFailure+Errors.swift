@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import HTTPClient
-package import RefreshEngine
+package import Scheduler
 import Storage
 import Telemetry
 import WorkerConfiguration

@@ -1,6 +1,6 @@
 import Base
 import HTTPServer
-import RefreshEngine
+import Scheduler
 import Synchronization
 
 /// Raises alarms about the certificate that a listener presents.

@@ -2,7 +2,7 @@ package import AccountAPI
 package import Crypto
 import HTTPClient
 package import HTTPServer
-import Notices
+import Scheduler
 import Storage
 import Telemetry
 import WorkerConfiguration

@@ -4,7 +4,7 @@ import GoogleOAuth
 import HTTPClient
 import HTTPServer
 import Judgement
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 import WorkerConfiguration

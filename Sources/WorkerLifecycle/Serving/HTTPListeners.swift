@@ -1,7 +1,7 @@
 import AccountAPI
 import HTTPServer
 import Judgement
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 import WorkerConfiguration

@@ -1,7 +1,7 @@
 private import Base
 import Crypto
 private import Glibc
-import RefreshEngine
+import Scheduler
 import Storage
 private import Synchronization
 import WorkerConfiguration

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-package import RefreshEngine
+package import Scheduler
 package import Storage
 import Telemetry
 import WorkerConfiguration

@@ -2,7 +2,7 @@ import AccountAPI
 import Base
 import HTTPServer
 import Judgement
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 

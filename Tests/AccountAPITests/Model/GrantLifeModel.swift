@@ -4,7 +4,7 @@ import GoogleOAuth
 import Storage
 
 @testable import AccountAPI
-@testable import RefreshEngine
+@testable import Scheduler
 
 /// One user's grant under random events, compared with a simple model of the expected state.
 ///

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import RefreshEngine
+import Scheduler
 import Storage
 import Testing
 

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import GoogleOAuth
-import RefreshEngine
+import Scheduler
 import Storage
 import Testing
 

@@ -3,7 +3,7 @@ import Base
 import Crypto
 import Glibc
 import HTTPServer
-import RefreshEngine
+import Scheduler
 import Storage
 import Synchronization
 import Telemetry

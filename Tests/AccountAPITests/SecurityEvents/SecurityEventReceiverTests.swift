@@ -3,7 +3,7 @@ import Crypto
 import GoogleOAuth
 import HTTPServer
 import Judgement
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 import Testing

@@ -4,7 +4,7 @@ import Crypto
 import Glibc
 import GoogleOAuth
 import HTTPServer
-import RefreshEngine
+import Scheduler
 import Storage
 import Telemetry
 

@@ -2,7 +2,7 @@ import Base
 import Crypto
 import Foundation
 import GoogleOAuth
-import RefreshEngine
+import Scheduler
 import Storage
 import Synchronization
 import Telemetry

@@ -2,8 +2,8 @@ import AccountAPI
 import Crypto
 import Testing
 
-@testable import RefreshEngine
 @testable import RefreshWorker
+@testable import Scheduler
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle

@@ -9,9 +9,8 @@ import Telemetry
 
 @testable import GoogleOAuth
 @testable import HTTPServer
-@testable import Notices
-@testable import RefreshEngine
 @testable import RefreshWorker
+@testable import Scheduler
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle

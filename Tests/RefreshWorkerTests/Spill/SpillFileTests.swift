@@ -2,7 +2,7 @@ import Base
 import Crypto
 import Foundation
 import Glibc
-import RefreshEngine
+import Scheduler
 import Storage
 import Testing
 

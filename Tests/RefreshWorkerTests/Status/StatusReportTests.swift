@@ -2,7 +2,6 @@ import Base
 import Crypto
 import Foundation
 import Judgement
-import RefreshEngine
 import Scheduler
 import Storage
 import Telemetry

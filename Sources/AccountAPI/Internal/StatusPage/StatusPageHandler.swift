@@ -1,7 +1,7 @@
 package import Base
 import HTTPServer
 import Judgement
-package import RefreshEngine
+package import Scheduler
 import StatusPage
 package import Telemetry
 

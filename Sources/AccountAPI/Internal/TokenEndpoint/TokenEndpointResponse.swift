@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import HTTPServer
-import RefreshEngine
+import Scheduler
 
 /// The responses of the token endpoint (RFC 6749, section 5.1; RFC 8693, section 2.2.1).
 enum TokenEndpointResponse {

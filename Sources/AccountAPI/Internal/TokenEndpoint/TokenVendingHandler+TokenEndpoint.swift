@@ -1,6 +1,6 @@
 import Base
 import HTTPServer
-import RefreshEngine
+import Scheduler
 import Storage
 
 /// The token endpoint for OAuth libraries: the tokens of ``TokenVendingHandler``, requested in a standard form.

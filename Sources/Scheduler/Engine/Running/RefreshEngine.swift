@@ -1,0 +1,140 @@
+package import Base
+package import Crypto
+package import GoogleOAuth
+package import Storage
+package import Telemetry
+
+/// Keeps grants fresh: scans the due index, claims due grants, calls Google, and stores what the rules decide.
+///
+/// All lasting state is in the store, so the engine can die at any instant. ``RefreshEngineState`` decides; this actor
+/// reports events to it, such as an answer of the store, and executes the actions that it returns.
+package actor RefreshEngine {
+    let store: any GrantStore
+    let time: any TimeSource
+    let random: any RandomSource
+    let dispatcher: RefreshDispatcher
+    let log: EngineLog
+    var state: RefreshEngineState
+
+    /// Wakes the loop for another iteration.
+    var wakeLoop: @Sendable () -> Void = {}
+    /// Reports that the loop is alive, after each call of the store that it waited for.
+    var reportProgress: @Sendable () -> Void = {}
+    /// The passes that wait until a refresh ends.
+    var slotWaiters: [CheckedContinuation<Void, Never>] = []
+    /// The tasks that wait until nothing is in flight.
+    var idleWaiters: [CheckedContinuation<Void, Never>] = []
+    private let spill: (any ResultSpill)?
+    /// The errors after which the store must not be used any more, because the database was moved or replaced.
+    package nonisolated let fatalStoreErrors: AsyncStream<StoreError>
+    private nonisolated let fatalStoreErrorContinuation: AsyncStream<StoreError>.Continuation
+    /// The task that makes grants due which an outage left in back-off; `nil` before the first outage has ended.
+    var outageRetries: Task<Void, Never>?
+    /// The task that makes a healthy grant due because another one is refused, or `nil` before the first.
+    var witnessSearch: Task<Void, Never>?
+
+    /// Stores the results of refreshes.
+    lazy var committer = ResultCommitter(
+        store: store,
+        rules: RefreshRules(maxRate: configuration.maxRate),
+        time: time,
+        random: random,
+        spill: spill,
+        onFailure: { [weak self] error, waiting in self?.reportStoreFailure(error, waiting: waiting) },
+        deliver: { [weak self] batch in await self?.finish(batch) }
+    )
+
+    package init(
+        store: any GrantStore,
+        endpoint: any TokenEndpoint,
+        vault: TokenVault,
+        configuration: EngineConfiguration,
+        time: any TimeSource,
+        random: any RandomSource,
+        log: EngineLog,
+        spill: (any ResultSpill)? = nil
+    ) {
+        self.store = store
+        self.time = time
+        self.random = random
+        self.log = log
+        self.spill = spill
+        (fatalStoreErrors, fatalStoreErrorContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+        // The dispatcher has them: a copy here would keep secrets that a reload replaces.
+        var withoutSecrets = configuration
+        withoutSecrets.clientSecrets = [:]
+        state = RefreshEngineState(configuration: withoutSecrets, at: time.sinceBoot)
+        dispatcher = RefreshDispatcher(
+            endpoint: endpoint,
+            vault: vault,
+            time: time,
+            leaseNeededToSend: configuration.leaseNeededToSend,
+            clientSecrets: ClientSecrets(configuration.clientSecrets)
+        )
+    }
+
+    var configuration: EngineConfiguration { state.configuration }
+
+    /// The key ring, which says whether this worker may refresh.
+    package nonisolated var keyRing: ReloadableKeyRing { dispatcher.vault.ring }
+
+    /// The number of refreshes in flight, from just before their claim until their result is committed.
+    package var inFlight: Int { state.slots.count }
+    /// The number of grants in memory that are not due yet.
+    package var waiting: Int { state.window.count }
+    /// The client ids that this worker has seen, sorted by name.
+    package var clientStatuses: [ClientStatus] { state.clientStatuses(at: time.sinceBoot) }
+    /// The time for which results could not be stored; `nil` while they can.
+    package var failingToStoreFor: Duration? { committer.failingFor }
+    /// The time for which grants could not be claimed; `nil` while they can.
+    package var failingToClaimFor: Duration? { state.claimBackOff.failingFor(at: time.sinceBoot) }
+    /// `true` if the last claim or the last commit failed.
+    package var isStoreFailing: Bool { state.claimBackOff.failures > 0 || committer.isCommitFailing }
+
+    /// The facts that decisions depend on, as they are now.
+    var conditions: RefreshEngineState.Conditions {
+        RefreshEngineState.Conditions(
+            now: time.now,
+            instant: time.sinceBoot,
+            isCommitFailing: committer.isCommitFailing,
+            isKeyRingComplete: keyRing.isComplete
+        )
+    }
+
+    /// Changes the highest rate, for example after a reload of the configuration.
+    package func change(maxRate: Double) async {
+        state.change(maxRate: maxRate)
+        await committer.use(RefreshRules(maxRate: maxRate))
+    }
+
+    /// Replaces the secrets that the next requests are sent with, for example after a reload of the configuration.
+    package nonisolated func change(clientSecrets: [String: Secret]) {
+        dispatcher.clientSecrets.replace(with: clientSecrets)
+    }
+
+    /// Updates this worker's share of the grants, and its pace for each client, from the reports of all workers.
+    package func updateShare(among reports: [WorkerReport]) {
+        let share = WorkPartition(of: configuration.workerName, among: reports)
+        execute(state.change(share: share, at: time.sinceBoot))
+    }
+
+    /// Reads the due index at once, because another part of this process has changed due times.
+    package func storeChanged() {
+        execute(state.storeChanged(at: time.sinceBoot))
+    }
+
+    /// The alarms whose cause was seen in the last hour and has not ended.
+    package nonisolated var currentAlarms: [CurrentAlarm] { log.currentAlarms }
+
+    /// Tells the engine that it belongs to a daemon, which has waited for the store since this instant.
+    package func daemonBegins(waitingSince instant: BootInstant) {
+        state.takeoverPause.waited(since: instant)
+        state.daemonBeganAt = time.now
+    }
+
+    /// Reports an error of the store, or of the spill file.
+    package nonisolated func reportStoreFailure(_ error: any Error, waiting: Int) {
+        log.reportStoreFailure(error, waiting: waiting)
+        if let error = error as? StoreError, error.endsUse { fatalStoreErrorContinuation.yield(error) }
+    }
+}

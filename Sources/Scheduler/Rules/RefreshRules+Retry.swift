@@ -1,0 +1,101 @@
+import Base
+import GoogleOAuth
+import Storage
+import Telemetry
+
+/// The rules that put a grant off: after a failure that may pass, and while it lacks a token or a key.
+extension RefreshRules {
+    /// Tries the grant again after a back-off; `isUnderstood` is `false` for answers whose meaning is not known.
+    func retry(
+        _ reason: GrantReason,
+        isUnderstood: Bool = true,
+        notBefore: Duration? = nil,
+        _ context: DecisionContext
+    ) -> RefreshDecision {
+        let now = context.now
+        var grant = context.grant
+        if grant.state == .suspended {
+            // A failed probe brings no news: the grant stays suspended and shows as disconnected.
+            grant.postpone(until: now + max(BackOff.slowRetryInterval, notBefore ?? .zero), at: now)
+            return RefreshDecision(.retrying, grant: grant, health: context.health)
+        }
+        let delay = isUnderstood ? backOffDelay(context) : backOffDelayForUnknown(context)
+        let events = grant.retry(reason: reason, dueAt: now + max(delay, notBefore ?? .zero), at: now)
+        return RefreshDecision(.retrying, grant: grant, events: events, health: context.health)
+    }
+
+    private func backOffDelay(_ context: DecisionContext) -> Duration {
+        backOff.delay(
+            failures: failuresThatCount(context),
+            remainingLife: context.grant.accessToken.map { $0.expiresAt - context.now },
+            unit: context.unit
+        )
+    }
+
+    private func backOffDelayForUnknown(_ context: DecisionContext) -> Duration {
+        backOff.delayForUnknown(
+            failures: failuresThatCount(context),
+            failingFor: context.grant.failingSince.map { context.now - $0 } ?? .zero,
+            remainingLife: context.grant.accessToken.map { $0.expiresAt - context.now },
+            unit: context.unit
+        )
+    }
+
+    /// Returns the number of the grant's failures in a row, of which those in an outage count as one.
+    ///
+    /// The end of an outage clears the count for all grants: a failure by chance soon after it counts as a first one.
+    private func failuresThatCount(_ context: DecisionContext) -> Int {
+        let failingFor = context.grant.failingSince.map { context.now - $0 } ?? .zero
+        let outageEndedFor = context.health.outageEndedAt.flatMap { $0 <= context.now ? context.now - $0 : nil }
+        let countedFor = min(failingFor, outageEndedFor ?? failingFor)
+        return min(context.grant.attempts + 1, backOff.failures(within: countedFor))
+    }
+
+    /// Ends a grant without a refresh token once the app's own access token has expired.
+    func endWithoutRefreshToken(_ context: DecisionContext) -> RefreshDecision {
+        var grant = context.grant
+        if let expiresAt = grant.accessToken?.expiresAt, expiresAt > context.now {
+            grant.reschedule(to: expiresAt)
+            return RefreshDecision(.unchanged, grant: grant, health: context.health)
+        }
+        let events = grant.requireSignIn(reason: .noRefreshToken, at: context.now)
+        return RefreshDecision(.reauthRequired, grant: grant, events: events, health: context.health)
+    }
+
+    /// Waits for the key of a token that cannot be opened; a revocation waits for a day at most.
+    func waitForKey(_ context: DecisionContext) -> RefreshDecision {
+        var grant = context.grant
+        let isTooLate = grant.revocationAskedAt.map { context.now - $0 >= Self.longestRevocation } ?? false
+        if isTooLate {
+            grant.finishRevocation()
+        } else {
+            grant.postpone(until: context.now + Self.retryUnreadableAfter, at: context.now)
+        }
+        let alarm = Alarm(
+            kind: .unreadableToken,
+            clientID: grant.clientID,
+            text: "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
+        )
+        return RefreshDecision(
+            isTooLate ? .disconnected : .unchanged,
+            grant: grant,
+            health: context.health,
+            alarm: alarm
+        )
+    }
+
+    /// Deletes the tokens after a revocation, and tries a failed one again for a day.
+    func finishRevocation(_ failure: AccountLookupFailure?, _ context: DecisionContext) -> RefreshDecision {
+        var grant = context.grant
+        guard let askedAt = grant.revocationAskedAt else {
+            return RefreshDecision(.void, grant: grant, health: context.health)
+        }
+        if failure == nil || context.now - askedAt >= Self.longestRevocation {
+            grant.finishRevocation()
+        } else {
+            let delay = backOff.delay(failures: grant.attempts + 1, remainingLife: nil, unit: context.unit)
+            grant.postponeRevocation(until: context.now + delay, at: context.now)
+        }
+        return RefreshDecision(.disconnected, grant: grant, health: context.health)
+    }
+}

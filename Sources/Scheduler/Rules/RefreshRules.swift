@@ -1,0 +1,198 @@
+import Base
+import GoogleOAuth
+import Storage
+import Telemetry
+
+/// Decides how an answer changes its grant and its client's health: the only place that decides this.
+///
+/// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
+/// and the health. The rules run inside the store's transaction, so no other worker's answer can come between.
+/// `ParsedRefreshResponse+Reading.swift` reads the meaning of an answer; `Grant+Life.swift` defines the changes of
+/// state.
+package struct RefreshRules: Sendable {
+    /// The number of rotated tokens lost within ten minutes that is too large for chance.
+    package static let droppedTokensToAlarm = 5
+    /// The interval between the probes of a suspended grant.
+    package static let probeSuspendedAfter: Duration = .seconds(86_400)
+    /// The wait before a grant whose stored token cannot be opened is tried again.
+    package static let retryUnreadableAfter: Duration = .seconds(600)
+    /// The time during which a revocation is retried; after it the tokens are deleted anyway.
+    package static let longestRevocation: Duration = .seconds(86_400)
+
+    /// The time for which a server might go on working on a request that the worker does not wait for any more.
+    ///
+    /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
+    package static let maximumUnansweredWork: Duration = .seconds(30)
+
+    let backOff = BackOff()
+    /// The highest number of requests per second of one client.
+    let maxRate: Double
+
+    package init(maxRate: Double) {
+        self.maxRate = maxRate
+    }
+
+    /// Decides about a result: first about the client, and then about the grant.
+    ///
+    /// It consumes the context, because copies of grants are costly.
+    package func decide(_ context: consuming DecisionContext) -> RefreshDecision {
+        // A commit whose confirmation was lost is repeated, although it may have been done.
+        if let outcome = outcomeIfStored(context) {
+            return RefreshDecision(outcome, grant: context.grant, health: context.health)
+        }
+        let formerScope = context.grant.scope
+        let effect = applyToClient(&context)
+        let holdsLease = context.holdsLease
+        let lease = context.grant.lease
+        if holdsLease { context.grant.setLease(nil) }
+        let isCurrent = context.isCurrent
+        // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
+        if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
+
+        var decision = isCurrent ? decideAboutGrant(&context, holdsLease: holdsLease) : decideLate(&context)
+        decision.breakerChange = decision.breakerChange ?? effect.breakerChange
+        decision.limitsChanged = effect.limitsChanged
+        decision.endsOutage = effect.endsOutage
+        if case .revocation = context.result.answer { decision.endsAccount = true }
+        if isCurrent, holdsLease, let lease, context.result.answer.isOutcomeUnknown {
+            decision.grant?.leaveAlone(under: lease, for: Self.maximumUnansweredWork, at: context.now, context.instant)
+        }
+        if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
+            decision.grant?.recordRotation(by: context.result.attempt.claim)
+        }
+        if let scope = decision.grant?.scope { decision.lostScopes = ScopeName.lost(from: formerScope, to: scope) }
+        return decision
+    }
+
+    /// Decides by the answer to the current refresh token; without its lease only an answer with tokens counts.
+    private func decideAboutGrant(_ context: inout DecisionContext, holdsLease: Bool) -> RefreshDecision {
+        switch context.result.answer {
+        case .granted(let tokens):
+            // A good answer counts regardless of the current lease: a rotated token must not be lost.
+            return accept(tokens, &context)
+        case .flawed(let code, let rotated):
+            return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
+        case _ where !holdsLease:
+            return RefreshDecision(.lostLease, grant: context.grant, health: context.health)
+        case .failed(let verdict, let retryAfter):
+            return decideFailure(verdict, retryAfter: retryAfter, context)
+        case .nothingToSend:
+            return endWithoutRefreshToken(context)
+        case .unreadable:
+            return waitForKey(context)
+        case .revocation(let failure):
+            return finishRevocation(failure, context)
+        }
+    }
+
+    /// Stores the tokens of a good answer.
+    ///
+    /// It changes the grant and the health of the context in place, since changes of a copy would copy their arrays.
+    func accept(_ tokens: RefreshedTokens, _ context: inout DecisionContext) -> RefreshDecision {
+        let now = context.now
+        context.health.recordAnswer(isInvalidGrant: false, at: now)
+        context.health.provenSuccessAt = now
+        context.health.provenClientSecret = context.result.clientSecret
+        context.health.refusals = ConsecutiveRefusals()
+        let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
+        // The account was disabled while the request was in flight: an answer from before that does not lift it.
+        if context.grant.reason == .accountDisabled,
+            context.grant.lastAttemptAt != context.result.attempt.lastAttemptAt
+        {
+            let events = context.grant.store(tokens, isQuick: isQuick, at: now)
+            return RefreshDecision(.suspended, grant: context.grant, events: events, health: context.health)
+        }
+        let events = context.grant.refreshed(tokens, isQuick: isQuick, at: now) {
+            DueTimes.dueAfterRefresh($0, at: now)
+        }
+        let isLoop = context.grant.quickRefreshes > DuePolicy.quickRefreshesAllowed
+        return RefreshDecision(
+            .refreshed,
+            grant: context.grant,
+            events: events,
+            health: context.health,
+            alarm: isLoop ? refreshLoopAlarm(context.grant) : nil
+        )
+    }
+
+    private func refreshLoopAlarm(_ grant: Grant) -> Alarm {
+        Alarm(
+            kind: .refreshLoop,
+            clientID: grant.clientID,
+            text: """
+                grant \(grant.id) was refreshed \(grant.quickRefreshes) times in a row long before its token ends, and is slowed \
+                down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
+                """
+        )
+    }
+
+    /// Stores the refresh token of a faulty answer, and tries the grant again.
+    private func keepRotated(
+        _ rotated: Grant.RefreshToken?,
+        code: String,
+        holdsLease: Bool,
+        _ stored: DecisionContext
+    ) -> RefreshDecision {
+        var context = stored
+        let events = context.grant.rotate(to: rotated, at: context.now)
+        var decision =
+            holdsLease
+            ? retry(GrantReason(rawValue: code), context)
+            : RefreshDecision(.lostLease, grant: context.grant, health: context.health)
+        decision.events = events + decision.events
+        return decision
+    }
+
+    /// Decides by the verdict about an attempt that brought no tokens.
+    private func decideFailure(
+        _ verdict: RefreshVerdict,
+        retryAfter: Duration?,
+        _ context: DecisionContext
+    ) -> RefreshDecision {
+        switch verdict {
+        case .invalidGrant:
+            return decideInvalidGrant(context)
+        case .signInRequired(let code):
+            return requireSignIn(GrantReason(rawValue: code), context)
+        case .blocked(let code):
+            return suspend(GrantReason(rawValue: code), context)
+        case .clientFault(let code):
+            var decision = decideClientFault(code, context)
+            if code == "invalid_client" { decision.alarm = clientSecretsAlarm(code, context) }
+            return decision
+        case .clientOrForeignToken(let code):
+            return decideClientOrForeignToken(code, context)
+        case .unknown(let code):
+            var decision = retry(GrantReason(rawValue: code), isUnderstood: false, context)
+            decision.alarm = Alarm(
+                kind: .unknownAnswer,
+                clientID: context.grant.clientID,
+                text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
+            )
+            return decision
+        case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code),
+            .flawed(let code, _):
+            return retry(GrantReason(rawValue: code), notBefore: retryAfter, context)
+        case .notJSON:
+            return retry(GrantReason(rawValue: verdict.code), context)
+        case .granted, .notSent:
+            // `granted` has a case of its own in `Answer`; a request that was not sent changes nothing.
+            return RefreshDecision(.unchanged, grant: context.grant, health: context.health)
+        }
+    }
+
+    private func requireSignIn(_ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
+        var grant = context.grant
+        let events = grant.requireSignIn(reason: reason, at: context.now)
+        let health = context.healthRecordingAnswer(isInvalidGrant: false)
+        return RefreshDecision(.reauthRequired, grant: grant, events: events, health: health)
+    }
+
+    private func suspend(_ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
+        var grant = context.grant
+        let probeAt = context.now + Self.probeSuspendedAfter
+        let events = grant.suspend(reason: reason, probeAt: probeAt, at: context.now)
+        let health = context.healthRecordingAnswer(isInvalidGrant: false)
+        return RefreshDecision(.suspended, grant: grant, events: events, health: health)
+    }
+}

@@ -1,0 +1,177 @@
+import Base
+package import Crypto
+import Storage
+import Telemetry
+
+/// The demand of a caller on its token.
+private enum TokenRequirement {
+    case life(Duration)
+    /// A token other than this one, which Google refused.
+    case otherThan(Secret)
+}
+
+/// Vending of tokens: a stored one at once, or a fresh one from a refresh that all callers share.
+extension RefreshEngine {
+    /// The time that a caller waits for a refresh, by this worker or another.
+    private static let callerTimeout: Duration = .seconds(25)
+    /// The interval at which another worker's lease is checked.
+    private static let leaseCheckInterval: Duration = .milliseconds(100)
+
+    /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary.
+    package func freshToken(of userID: String, minimumLife: Duration) async throws -> VendedToken {
+        try await vend(to: userID, .life(minimumLife))
+    }
+
+    /// Returns another access token than the one that Google refused: the stored one if it differs, else a fresh one.
+    package func renewedToken(of userID: String, insteadOf rejected: Secret) async throws -> VendedToken {
+        try await vend(to: userID, .otherThan(rejected))
+    }
+
+    private func vend(to userID: String, _ requirement: TokenRequirement) async throws -> VendedToken {
+        let end = time.sinceBoot + Self.callerTimeout
+        var isAfterRefresh = false
+        var reason = VendReason.timeout.rawValue
+        while time.sinceBoot < end {
+            guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
+            // After a refresh any live token is the best available, even if more life was asked for than Google gives.
+            switch try decide(isAfterRefresh ? .life(.zero) : requirement, grant) {
+            case .serve:
+                if case .otherThan(let rejected) = requirement, try stores(rejected, grant) {
+                    // The token endpoint returned the rejected token again.
+                    throw VendingFailure.unavailable(reason: VendReason.tokenNotReplaced.rawValue)
+                }
+                return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
+            case .refuse:
+                throw VendingFailure.refused(grant)
+            case .refresh:
+                // Joining a refresh in flight costs nothing, so the pause after a failure does not apply to it.
+                if state.slots[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
+                    return try serveOldToken(of: grant, requirement, reason: grant.reason.rawValue)
+                }
+                if state.slots[grant.id] == nil, RenewalDecision.isRefreshedTooOften(grant, at: time.now) {
+                    return try serveOldToken(of: grant, requirement, reason: VendReason.refreshedTooOften.rawValue)
+                }
+            }
+            switch await refreshForCaller(grant, until: end).value {
+            case .committed(let finished) where finished.outcome == .refreshed:
+                isAfterRefresh = true
+            case .committed(let finished):
+                guard let committed = finished.committed else { continue }
+                if case .unreadable(let error) = committed.result.answer { throw VendingFailure.unreadable(error) }
+                guard finished.outcome != .void, let grant = committed.grant, grant.state.isConnected else { continue }
+                return try serveOldToken(of: grant, requirement, reason: committed.result.code)
+            case .handledElsewhere:
+                reason = VendReason.claimedElsewhere.rawValue
+                guard let current = try await waitForOtherWorker(grant, until: end) else { continue }
+                isAfterRefresh = isAfterRefresh || current.accessToken != grant.accessToken
+                guard current.attempts <= grant.attempts else {
+                    return try serveOldToken(of: current, requirement, reason: current.reason.rawValue)
+                }
+            case .refused(let reason):
+                return try serveOldToken(of: grant, requirement, reason: reason.rawValue)
+            case .abandoned:
+                return try serveOldToken(of: grant, requirement, reason: VendReason.notSent.rawValue)
+            }
+        }
+        guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
+        return try serveOldToken(of: grant, requirement, reason: reason)
+    }
+
+    private func decide(_ requirement: TokenRequirement, _ grant: Grant) throws(VendingFailure) -> VendDecision {
+        switch requirement {
+        case .life(let minimum):
+            return VendDecision.make(for: grant, minimumLife: minimum, at: time.now)
+        case .otherThan(let rejected):
+            let isStored = try stores(rejected, grant)
+            switch RenewalDecision.make(for: grant, storesRejectedToken: isStored, at: time.now) {
+            case .serve: return .serve
+            case .refresh: return .refresh
+            case .refuse: return .refuse
+            case .wait(let span): throw .tooSoon(wait: span)
+            }
+        }
+    }
+
+    /// `true` if a token is the stored one; the comparison takes constant time.
+    private func stores(_ token: Secret, _ grant: Grant) throws(VendingFailure) -> Bool {
+        do throws(SealError) {
+            return try dispatcher.vault.openAccessToken(of: grant) == token
+        } catch {
+            throw .unreadable(error)
+        }
+    }
+
+    /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
+    private func serveOldToken(of grant: Grant, _ requirement: TokenRequirement, reason: String) throws -> VendedToken {
+        guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
+            throw VendingFailure.unavailable(reason: reason)
+        }
+        if case .otherThan(let rejected) = requirement, try stores(rejected, grant) {
+            throw VendingFailure.unavailable(reason: reason)
+        }
+        return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)
+    }
+
+    /// Sends one grant for a caller.
+    ///
+    /// All callers during that time share the refresh, including its wait for the client's pace.
+    private func refreshForCaller(_ grant: Grant, until end: BootInstant) -> CompletionSignal {
+        let (request, completions) = state.reserve([grant.id], dueBy: nil, seen: grant)
+        guard let completion = completions.first else { preconditionFailure("a reservation without its completion") }
+        guard !request.ids.isEmpty else { return completion }
+        Task {
+            do {
+                if let reason = try await reasonNotToSend(toRefreshing: grant, until: end) {
+                    execute(state.refuse(request, reason))
+                } else {
+                    await claim(request)
+                }
+            } catch {
+                reportStoreFailure(error, waiting: 1)
+                execute(state.abandon(request))
+            }
+        }
+        return completion
+    }
+
+    /// Waits for the client's pace; returns `nil` once a caller's refresh may be sent, or the reason why it may not.
+    ///
+    /// The stored health of the client, which other workers share, counts too: a command is a process of its own and
+    /// has seen no answer yet.
+    private func reasonNotToSend(toRefreshing grant: Grant, until end: BootInstant) async throws -> VendReason? {
+        let client = grant.clientID
+        try await readSharedClock()
+        let stored = try await store.clientHealth()[client]
+        state.updateHealth(stored, of: client)
+        if state.isHeld(grant, at: time.sinceBoot) { return .breakerOpen }
+        while true {
+            switch state.permitCaller(of: client, until: end, under: conditions) {
+            case .send: return nil
+            case .askForProbe: return await beginProbe(client) ? nil : .breakerOpen
+            // In short waits, so that a stop is noticed soon.
+            case .wait(let span): try await time.sleep(for: min(span, .seconds(1)))
+            case .refuse(let reason): return reason
+            }
+        }
+    }
+
+    /// Waits while another worker has the grant; returns the grant as that worker left it.
+    private func waitForOtherWorker(_ grant: Grant, until end: BootInstant) async throws -> Grant? {
+        var current: Grant?
+        while time.sinceBoot < end {
+            try await time.sleep(for: Self.leaseCheckInterval)
+            current = try await store.grant(grant.id)
+            guard let lease = current?.lease, lease.isLive(at: try await store.leaseTime()) else { break }
+        }
+        return current
+    }
+}
+
+extension RefreshEngine {
+    /// Revokes a grant at Google after a disconnect; returns `true` if that is done, or was done before.
+    package func finishRevocation(of userID: String) async throws -> Bool {
+        guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
+        _ = await claimAndSend([grant.id], dueBy: nil).completions.first?.value
+        return try await store.grant(grant.id)?.revocationAskedAt == nil
+    }
+}

@@ -1,0 +1,154 @@
+import Base
+import Crypto
+import Foundation
+import HTTPClient
+import Scheduler
+import Storage
+import Testing
+
+@Suite("A notice's message")
+struct NoticeMessageTests {
+    @Test("contains the change, and no tokens or e-mail addresses")
+    func body() throws {
+        let body = try JSONValue.parse(NoticeMessage.body(of: NoticeSample.notice()))
+        #expect(
+            body
+                == .object([
+                    "id": .string("ntc_0000002a_7"), "type": .string("grant.disconnected"),
+                    "timestamp": .string("2027-01-15T08:00:00.000Z"),
+                    "data": .object([
+                        "user_id": .string("u-1"), "grant_id": .string("0000000000000003"), "connected": .bool(false),
+                        "state": .string("disconnected"), "reason": .string("invalid_grant"),
+                        "former_state": .string("active"),
+                    ]),
+                ])
+        )
+    }
+
+    @Test("names the scopes that were lost and those that are left")
+    func lostScopes() throws {
+        let body = try JSONValue.parse(
+            NoticeMessage.body(
+                of: NoticeSample.notice(
+                    .lostScopes(of: GrantID(rawValue: 3), lost: "gmail calendar", granted: "openid")
+                )
+            )
+        )
+        #expect(body["type"] == .string("grant.scopes_lost"))
+        let data: [String: JSONValue] = [
+            "user_id": .string("u-1"), "grant_id": .string("0000000000000003"),
+            "lost_scopes": .array([.string("gmail"), .string("calendar")]),
+            "granted_scopes": .array([.string("openid")]),
+        ]
+        #expect(body["data"]?.object == data)
+    }
+
+    @Test("names the session that ended because of a reused token")
+    func sessionReused() throws {
+        let session = try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))
+        let body = try JSONValue.parse(NoticeMessage.body(of: NoticeSample.notice(.sessionReused(session))))
+        #expect(body["type"] == .string("session.reuse_detected"))
+        let data: [String: JSONValue] = [
+            "user_id": .string("u-1"), "session_id": .string("000102030405060708090a0b0c0d0e0f"),
+        ]
+        #expect(body["data"]?.object == data)
+    }
+
+    @Test("contains only the user for a deletion")
+    func userDeleted() throws {
+        let body = try JSONValue.parse(NoticeMessage.body(of: NoticeSample.notice(.userDeleted)))
+        #expect(body["type"] == .string("user.deleted"))
+        #expect(body["data"]?.object == ["user_id": .string("u-1")])
+    }
+
+    @Test("reports a new connection without a reason")
+    func connected() throws {
+        let body = try JSONValue.parse(
+            NoticeMessage.body(
+                of: NoticeSample.notice(
+                    .connection(of: GrantID(rawValue: 3), from: .disconnected, to: .active, reason: .none)
+                )
+            )
+        )
+        #expect(body["type"] == .string("grant.connected"))
+        #expect(body["data"]?["connected"] == .bool(true))
+        #expect(body["data"]?["reason"] == .null)
+    }
+
+    // Made by: printf '%s.%s.%s' ntc_0000002a_7 1800000000 BODY | openssl dgst -sha256 -hmac KEY -binary | base64
+    @Test("is signed according to Standard Webhooks")
+    func signature() throws {
+        let key = MessageKey(Secret("0123456789abcdef0123456789abcdef"))
+        let request = NoticeMessage.request(
+            for: NoticeSample.notice(),
+            to: try Endpoint("https://backend.example/notices"),
+            key: key,
+            at: NoticeSample.start
+        )
+        let headers = Dictionary(request.pattern.headers) { first, _ in first }
+        #expect(headers["webhook-id"] == "ntc_0000002a_7")
+        #expect(headers["webhook-timestamp"] == "1800000000")
+        #expect(headers["webhook-signature"] == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")
+        #expect(request.body?.reveal() == NoticeMessage.body(of: NoticeSample.notice()))
+    }
+}
+
+@Suite("The outcome of a posted notice")
+struct NoticeOutcomeTests {
+    @Test("is acceptance for any status from 200 to 299", arguments: [200, 202, 204, 299])
+    func accepted(status: Int) {
+        #expect(outcome(status: status) == .accepted)
+    }
+
+    @Test("is a later try otherwise", arguments: [nil, 100, 301, 400, 401, 404, 410, 429, 500, 503])
+    func postponed(status: Int?) {
+        #expect(outcome(status: status) == .postponed(until: NoticeSample.start + .milliseconds(2500)))
+    }
+
+    @Test("is a try no earlier than the receiver asked for")
+    func retryAfter() {
+        #expect(outcome(status: 503, retryAfter: .seconds(90)) == .postponed(until: NoticeSample.start + .seconds(90)))
+    }
+
+    @Test("is the end after a day, unless it is accepted")
+    func givenUp() {
+        let day: Duration = .seconds(86_400)
+        #expect(outcome(status: 503, after: day) == .givenUp)
+        #expect(outcome(status: 204, after: day) == .accepted)
+        #expect(outcome(status: 503, after: day - .milliseconds(1)) != .givenUp)
+    }
+
+    private func outcome(status: Int?, retryAfter: Duration? = nil, after age: Duration = .zero) -> NoticeOutcome {
+        NoticeOutcome.make(
+            of: NoticeSample.notice(at: NoticeSample.start - age),
+            status: status,
+            retryAfter: retryAfter,
+            at: NoticeSample.start,
+            unit: 0.5
+        )
+    }
+}
+
+enum NoticeSample {
+    static let start = Timestamp(secondsSince1970: 1_800_000_000)
+
+    static func notice(
+        _ content: Notice.Content = .connection(
+            of: GrantID(rawValue: 3),
+            from: .active,
+            to: .disconnected,
+            reason: .invalidGrant
+        ),
+        at: Timestamp = start
+    ) -> Notice {
+        Notice(
+            sequence: 7,
+            nonce: 42,
+            userID: "u-1",
+            at: at,
+            content: content,
+            pendingSince: at,
+            attempts: 0
+        )
+    }
+}

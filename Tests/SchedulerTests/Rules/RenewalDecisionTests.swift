@@ -1,0 +1,70 @@
+import Base
+import Crypto
+import Scheduler
+import Storage
+import Testing
+
+@testable import Scheduler
+
+@Suite("The decision for a caller whose token Google refused")
+struct RenewalDecisionTests {
+    /// Seconds since the last attempt (`nil`: there was none), and the decision if the stored token is the rejected
+    /// one.
+    @Test(
+        "A refresh, but not within ten seconds of the last attempt",
+        arguments: [
+            (nil, .refresh), (10, .refresh), (11, .refresh), (9, .wait(.seconds(1))), (0, .wait(.seconds(10))),
+            (-3, .refresh),
+        ] as [(Int?, RenewalDecision)]
+    )
+    func pause(secondsSince: Int?, expected: RenewalDecision) throws {
+        let last = secondsSince.map { start - .seconds($0) }
+        let grant = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: last)
+        #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == expected)
+    }
+
+    @Test("Another live token is served at once, an expired one is refreshed, independent of the last attempt")
+    func otherToken() throws {
+        let living = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: start)
+        #expect(RenewalDecision.make(for: living, storesRejectedToken: false, at: start) == .serve)
+        let token = try Sample.accessToken(obtainedAt: start - .seconds(3600))
+        let dead = try Sample.grant(accessToken: token, lastAttemptAt: start)
+        #expect(RenewalDecision.make(for: dead, storesRejectedToken: false, at: start) == .refresh)
+    }
+
+    @Test("Without a refresh token only another stored token is served", arguments: [true, false])
+    func noRefreshToken(storesRejectedToken: Bool) throws {
+        let grant = try Sample.grant(hasRefreshToken: false, accessToken: Sample.accessToken())
+        let decision = RenewalDecision.make(for: grant, storesRejectedToken: storesRejectedToken, at: start)
+        #expect(decision == (storesRejectedToken ? .refuse : .serve))
+    }
+
+    @Test(
+        "A grant that shows as disconnected is refused",
+        arguments: [GrantState.suspended, .reauthRequired, .disconnected]
+    )
+    func refused(state: GrantState) throws {
+        let grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
+        #expect(RenewalDecision.make(for: grant, storesRejectedToken: false, at: start) == .refuse)
+        #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == .refuse)
+    }
+
+    @Test("However a caller rejects tokens, each is recognised as the worker's own until it expires")
+    func issuedTokens() throws {
+        var grant = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: nil)
+        var last = start - .seconds(3600)
+        for second in 0..<3600 {
+            let now = start + .seconds(Int64(second))
+            let token = try Sample.accessToken(obtainedAt: now)
+            let isQuick = DueTimes.isQuick(token, afterSuccessAt: last, at: now)
+            // The caller waits if one more rejection would slow the grant down.
+            guard !isQuick || grant.quickRefreshes < DuePolicy.quickRefreshesAllowed,
+                RenewalDecision.make(for: grant, storesRejectedToken: true, at: now) == .refresh
+            else { continue }
+            let tokens = RefreshedTokens(accessToken: token, digest: IssuedTokens.digest(of: Secret("\(second)")))
+            _ = grant.refreshed(tokens, isQuick: isQuick, at: now) { _ in now }
+            last = now
+        }
+        #expect(grant.issuedTokens.contains(IssuedTokens.digest(of: Secret("0"))))
+    }
+}

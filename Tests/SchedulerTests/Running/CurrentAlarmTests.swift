@@ -1,0 +1,87 @@
+import Base
+import Scheduler
+import Storage
+import Telemetry
+import Testing
+
+@testable import Scheduler
+
+@Suite("Current alarms")
+struct CurrentAlarmTests {
+    private let time = ManualTime()
+    private let lines = CapturedLines()
+    private let log: EngineLog
+
+    init() {
+        let counters = IntervalCounters(time: time)
+        log = EngineLog(
+            metrics: MetricsLog(sink: lines, worker: "w", time: time),
+            diagnostics: DiagnosticLog(level: .error, time: time),
+            counters: counters,
+            time: time
+        )
+    }
+
+    @Test("An alarm is current for an hour after its cause was last seen")
+    func hour() {
+        let begin = time.now
+        log.reportKeyRingProblem(.keyRingRefused, "text")
+        time.advance(by: .seconds(600))
+        log.reportKeyRingProblem(.keyRingRefused, "again")
+        let expected = CurrentAlarm(
+            kind: .keyRingRefused,
+            client: "",
+            text: "again",
+            since: begin,
+            until: begin + .seconds(4200),
+            count: 2
+        )
+        #expect(log.currentAlarms == [expected])
+        time.advance(by: .milliseconds(3_599_999))
+        #expect(log.currentAlarms == [expected])
+        time.advance(by: .milliseconds(1))
+        #expect(log.currentAlarms == [])
+        log.reportKeyRingProblem(.keyRingRefused, "later")
+        #expect(log.currentAlarms.map(\.count) == [1])
+        #expect(log.currentAlarms.map(\.since) == [begin + .seconds(4200)])
+    }
+
+    @Test("An alarm about a breaker ends when it closes")
+    func breaker() {
+        log.breaker(.opened(.clientFault("invalid_client")), client: "a")
+        log.breaker(.opened(.endpointFailing), client: "b")
+        #expect(log.currentAlarms.map(\.kind) == [.clientFault, .endpointFailing])
+        log.breaker(.closed, client: "a")
+        #expect(log.currentAlarms.map(\.client) == ["b"])
+    }
+
+    @Test("An alarm that ended and begins again is logged again, at most every five minutes")
+    func renewed() {
+        log.reportKeyRingProblem(.keyRingRefused, "first")
+        time.advance(by: .seconds(300))
+        log.reportKeyRingProblem(.keyRingRefused, "still")
+        #expect(lines.of("alarm").count == 1, "it is current, so it is logged once an hour")
+        log.end([.keyRingRefused])
+        #expect(log.currentAlarms == [])
+        log.reportKeyRingProblem(.keyRingRefused, "again")
+        #expect(lines.of("alarm").count == 2)
+        for _ in 0..<60 {
+            log.end([.keyRingRefused])
+            time.advance(by: .seconds(5))
+            log.reportKeyRingProblem(.keyRingRefused, "comes and goes")
+        }
+        #expect(lines.of("alarm").count == 3, "five minutes have passed")
+    }
+
+    @Test("A trouble that begins again within five minutes, and stays, is logged after them")
+    func renewedAndStaying() {
+        log.reportKeyRingProblem(.keyRingRefused, "first")
+        time.advance(by: .seconds(100))
+        log.end([.keyRingRefused])
+        for seconds in [100, 110, 90] {
+            time.advance(by: .seconds(seconds))
+            log.reportKeyRingProblem(.keyRingRefused, "after \(seconds)")
+        }
+        #expect(lines.of("alarm").count == 2, "once, at the first report after five minutes")
+    }
+}

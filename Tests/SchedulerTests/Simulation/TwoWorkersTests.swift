@@ -1,0 +1,133 @@
+import Base
+import GoogleOAuth
+import Scheduler
+import Storage
+import Testing
+
+@Suite("Two workers on one store", .timeLimit(.minutes(10)))
+struct TwoWorkersTests {
+    @Test("No grant is refreshed by both, and the calls are as many as for one worker", arguments: [false, true])
+    func shared(storesPlainRefreshes: Bool) async throws {
+        let fixture = try EngineFixture(seed: 50, storesPlainRefreshes: storesPlainRefreshes)
+        try await fixture.add(0..<300)
+        let engines = [fixture.engine("first"), fixture.engine("second")]
+        await fixture.run(engines, for: .seconds(4 * 3600), grain: .seconds(60))
+        for (number, account) in fixture.google.accounts {
+            #expect(account.maximumInFlight == 1 && account.longestGap == .zero, "account \(number)")
+            #expect(
+                (5...6).contains(account.requestTimes.count),
+                "account \(number): \(account.requestTimes.count) calls"
+            )
+            let waits = zip(account.requestTimes.dropFirst(), account.requestTimes).map { $0 - $1 }
+            #expect(waits.dropFirst().allSatisfy { abs($0.inSeconds - 3000) <= 61 }, "account \(number)")
+        }
+        #expect(try await fixture.states() == [.active: 300])
+    }
+
+    @Test("When their loops run at the same instant, they share the due grants", arguments: [false, true])
+    func atOnce(storesPlainRefreshes: Bool) async throws {
+        let fixture = try EngineFixture(seed: 51, storesPlainRefreshes: storesPlainRefreshes)
+        try await fixture.add(0..<400)
+        let engines = [fixture.engine("first", maxRate: 5000), fixture.engine("second", maxRate: 5000)]
+        await withTaskGroup { group in
+            for engine in engines { group.addTask { _ = await engine.runUntilQuiet() } }
+        }
+        await fixture.run(engines, for: .seconds(120))
+        #expect(fixture.google.accounts.count == 400)
+        #expect(fixture.google.accounts.values.allSatisfy { $0.requestTimes.count == 1 && $0.maximumInFlight == 1 })
+    }
+
+    @Test("A worker that paused before it sent a request, and wakes minutes later, does not send it")
+    func frozenBeforeSending() async throws {
+        let fixture = try EngineFixture(seed: 52, rotates: true)
+        try await fixture.add(0..<20)
+        fixture.google.answer { _ in .freezeBeforeSending }
+        let frozen = fixture.engine("frozen")
+        _ = await frozen.runLoopIteration()
+        await fixture.google.waitUntilHolding(20)
+
+        fixture.google.answer { _ in .grant }
+        let other = fixture.engine("other")
+        await fixture.run(other, for: .seconds(290), grain: .seconds(2))
+        #expect(fixture.google.calls == 20)
+        fixture.google.release()
+        await frozen.waitUntilIdle()
+        #expect(fixture.google.calls == 20, "the worker that woke up sends nothing")
+        await fixture.run([frozen, other], for: .seconds(4000), grain: .seconds(10))
+        #expect(fixture.google.accounts.values.allSatisfy { $0.maximumInFlight == 1 && $0.longestGap == .zero })
+        #expect(try await fixture.states() == [.active: 20])
+        #expect(try await fixture.accountsWithLostToken().isEmpty)
+    }
+
+    @Test("A late answer of a worker that paused does not change another worker's result", arguments: [true, false])
+    func frozenAfterSending(answersInvalid: Bool) async throws {
+        let fixture = try EngineFixture(seed: 53, rotates: true)
+        try await fixture.add(0..<20)
+        fixture.google.answer { $0.count == 1 ? .hold : .grant }
+        let frozen = fixture.engine("frozen")
+        _ = await frozen.runLoopIteration()
+        await fixture.google.waitUntilHolding(20)
+
+        let other = fixture.engine("other")
+        await fixture.run(other, for: .seconds(290), grain: .seconds(2))
+        let before = try await fixture.grants()
+        #expect(before.allSatisfy { $0.state == .active && $0.generation == 2 })
+        fixture.google.release(answersInvalid ? .invalidGrant : .endpointFault(code: "http_503"))
+        await frozen.waitUntilIdle()
+        #expect(try await fixture.grants() == before)
+        await fixture.run([frozen, other], for: .seconds(4000), grain: .seconds(10))
+        #expect(try await fixture.states() == [.active: 20])
+        #expect(fixture.google.accounts.values.allSatisfy { $0.longestGap == .zero })
+    }
+
+    @Test("After an outage of the store a worker leaves the others the duration of a lease to store what they hold")
+    func outage() async throws {
+        let fixture = try EngineFixture(seed: 55, rotates: true)
+        try await fixture.add(0..<20)
+        fixture.google.answer { _ in .hold }
+        let holding = fixture.engine("holding")
+        _ = await holding.runLoopIteration()
+        await fixture.google.waitUntilHolding(20)
+
+        let other = fixture.engine("other")
+        _ = await other.runLoopIteration()
+        fixture.time.advance(by: .seconds(80))
+        await fixture.run(other, for: .seconds(20), grain: .seconds(2))
+        await holding.renewLeases()
+        await fixture.run(other, for: .seconds(20), grain: .seconds(2))
+        #expect(fixture.google.calls == 20, "the leases were renewed in time")
+
+        fixture.time.advance(by: .seconds(80))
+        fixture.google.answer { _ in .grant }
+        await fixture.run(other, for: .seconds(20), grain: .seconds(2))
+        #expect(fixture.google.calls == 20, "the holding worker has not had the time yet")
+        await fixture.run(other, for: .seconds(70), grain: .seconds(2))
+        #expect(fixture.google.calls == 40, "the other worker counts as dead")
+        fixture.google.release()
+        await holding.waitUntilIdle()
+    }
+
+    @Test("A breaker that one worker opened holds the other back too", arguments: [false, true])
+    func sharedBreaker(storesPlainRefreshes: Bool) async throws {
+        let fixture = try EngineFixture(
+            seed: 54,
+            lifetime: .seconds(600),
+            storesPlainRefreshes: storesPlainRefreshes
+        )
+        try await fixture.add(0..<200)
+        let engines = [
+            fixture.engine("first", scanInterval: .seconds(2)), fixture.engine("second", scanInterval: .seconds(2)),
+        ]
+        await fixture.run(engines, for: .seconds(700), grain: .seconds(5))
+        let before = fixture.google.calls
+        fixture.google.answer { _ in .answer(.clientFault(code: "invalid_client")) }
+        await fixture.run(engines, for: .seconds(300))
+        let calls = fixture.google.calls - before
+        #expect((8...60).contains(calls), "\(calls) calls: the probes of both together are those of one")
+        #expect(fixture.lines.of("alarm").count == 1)
+        #expect(try await fixture.states() == [.active: 200])
+        fixture.google.answer { _ in .grant }
+        await fixture.run(engines, for: .seconds(60))
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+    }
+}

@@ -1,0 +1,128 @@
+import Base
+import Crypto
+import GoogleOAuth
+import Storage
+import Testing
+
+@testable import Scheduler
+
+@Suite("A result outside the store")
+struct SpilledResultTests {
+    private func vault() throws -> TokenVault {
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        return TokenVault(ring: try ReloadableKeyRing { ring })
+    }
+
+    private let attempt = RefreshAttempt(
+        grant: GrantID(rawValue: -7),
+        clientID: "client",
+        claim: .min,
+        generation: .max
+    )
+
+    @Test("keeps everything that the rules use")
+    func roundTrip() throws {
+        let vault = try vault()
+        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant, expiresAt: start)
+        let whole = RefreshedTokens(
+            accessToken: try Sample.accessToken(),
+            rotated: rotated,
+            scope: "openid \u{1f511}",
+            refreshTokenExpiresAt: start + .seconds(7)
+        )
+        let bare = RefreshedTokens(accessToken: try Sample.accessToken())
+        let unmarked = RefreshedTokens(accessToken: try Sample.accessToken(), rotated: try Sample.refreshToken())
+        for tokens in [whole, bare, unmarked] {
+            let sealed = try #require(
+                try SpilledResult.seal(RefreshResult(attempt: attempt, answer: .granted(tokens)), with: vault)
+            )
+            let back = try SpilledResult.open(sealed, with: vault)
+            #expect(back.attempt == attempt)
+            guard case .granted(let read) = back.answer else { throw Missing() }
+            #expect(read == tokens)
+        }
+        let flawed = RefreshResult(attempt: attempt, answer: .flawed(code: "flawed_answer", rotated: rotated))
+        let back = try SpilledResult.open(try #require(try SpilledResult.seal(flawed, with: vault)), with: vault)
+        guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
+    }
+
+    @Test(
+        "drops a digest of another length, which the list of issued tokens could not hold",
+        arguments: [0, 15, 16, 17]
+    )
+    func digestLength(_ length: Int) throws {
+        let vault = try vault()
+        let digest = [UInt8](repeating: 7, count: length)
+        let tokens = RefreshedTokens(accessToken: try Sample.accessToken(), digest: digest)
+        let result = RefreshResult(attempt: attempt, answer: .granted(tokens))
+        let sealed = try #require(try SpilledResult.seal(result, with: vault))
+        guard case .granted(let read) = try SpilledResult.open(sealed, with: vault).answer else { throw Missing() }
+        #expect(read.digest == (length == 16 ? digest : nil))
+    }
+
+    @Test("keeps the sent token and the time of the previous attempt, which decide about a late answer")
+    func sentToken() throws {
+        let vault = try vault()
+        let attempt = RefreshAttempt(
+            grant: GrantID(rawValue: 7),
+            clientID: "client",
+            claim: 1,
+            generation: 2,
+            lastAttemptAt: start,
+            refreshToken: try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
+        )
+        let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
+        let sealed = try #require(try SpilledResult.seal(result, with: vault))
+        let back = try SpilledResult.open(sealed, with: vault)
+        #expect(back.attempt == attempt)
+    }
+
+    @Test("keeps the fingerprint of the client secret, with which later refusals are compared")
+    func clientSecret() throws {
+        let vault = try vault()
+        let secret = ClientSecretFingerprint(of: Secret("hush"), clientID: "client")
+        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant, expiresAt: start)
+        for answer in [try Sample.granted(), .flawed(code: "flawed_answer", rotated: rotated)] {
+            for fingerprint in [secret, .none] {
+                let result = RefreshResult(attempt: attempt, answer: answer, clientSecret: fingerprint)
+                let sealed = try #require(try SpilledResult.seal(result, with: vault))
+                #expect(try SpilledResult.open(sealed, with: vault).clientSecret == fingerprint)
+            }
+        }
+    }
+
+    @Test("does not exist if the answer brings no token")
+    func withoutTokens() throws {
+        let vault = try vault()
+        let answers: [RefreshResult.Answer] = [
+            .flawed(code: "flawed_answer", rotated: nil), .failed(.invalidGrant, retryAfter: nil), .nothingToSend,
+            .unreadable(.malformed), .revocation(failure: nil),
+        ]
+        for answer in answers {
+            #expect(try SpilledResult.seal(RefreshResult(attempt: attempt, answer: answer), with: vault) == nil)
+        }
+    }
+
+    @Test("is refused when a single bit of it was changed, and with another key ring")
+    func altered() throws {
+        let vault = try vault()
+        let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
+        let sealed = try #require(try SpilledResult.seal(result, with: vault))
+        for place in stride(from: 10, to: sealed.bytes.count, by: 7) {
+            var bytes = sealed.bytes
+            bytes[place] ^= 1
+            #expect(throws: SealError.self) { try SpilledResult.open(SealedSecret(bytes: bytes), with: vault) }
+        }
+        let other = try self.vault()
+        #expect(throws: SealError.self) { try SpilledResult.open(sealed, with: other) }
+    }
+
+    @Test("is refused when it is a token of the database")
+    func foreign() throws {
+        let vault = try vault()
+        let token = try vault.seal(refreshToken: Secret("{}"), for: attempt.grant).sealed
+        #expect(throws: SealError.self) { try SpilledResult.open(token, with: vault) }
+    }
+
+    private struct Missing: Error {}
+}
