@@ -75,15 +75,10 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(
-            name: "Judgement",
+            name: "Status",
             dependencies: ["Base", "Crypto", "Storage", "Telemetry"],
-            swiftSettings: common
-        ),
-        .target(
-            name: "StatusPage",
-            dependencies: ["Base", "Crypto", "Judgement", "Storage", "Telemetry"],
             // A link to docs/runbook.md.
-            resources: [.embedInCode("runbook.md")],
+            resources: [.embedInCode("Page/runbook.md")],
             swiftSettings: common
         ),
         .target(
@@ -94,8 +89,7 @@ let package = Package(
         .target(
             name: "AccountAPI",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Scheduler", "StatusPage", "Storage",
-                "Telemetry",
+                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Scheduler", "Status", "Storage", "Telemetry",
             ],
             swiftSettings: common
         ),
@@ -112,15 +106,15 @@ let package = Package(
         .target(
             name: "WorkerLifecycle",
             dependencies: [
-                "AccountAPI", "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "Scheduler", "Storage", "Telemetry", "WorkerConfiguration",
+                "AccountAPI", "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Scheduler",
+                "Status", "Storage", "Telemetry", "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement", "Scheduler",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Scheduler", "Status",
                 "Storage", "Telemetry", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
@@ -163,11 +157,6 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
-            name: "StatusPageTests",
-            dependencies: ["Base", "Crypto", "Judgement", "StatusPage", "Storage", "Telemetry"],
-            swiftSettings: common
-        ),
-        .testTarget(
             name: "CryptoTests",
             dependencies: ["Base", "Crypto"],
             swiftSettings: common
@@ -194,8 +183,8 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
-            name: "JudgementTests",
-            dependencies: ["Base", "Crypto", "Judgement", "Storage", "Telemetry"],
+            name: "StatusTests",
+            dependencies: ["Base", "Crypto", "Status", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .testTarget(
@@ -216,8 +205,8 @@ let package = Package(
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Judgement", "Scheduler", "StatusPage",
-                "Storage", "Telemetry", "TestSupport",
+                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Scheduler", "Status", "Storage",
+                "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -236,9 +225,9 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Judgement",
-                "RefreshWorker", "Scheduler", "Storage", "Telemetry", "TestSupport", "WorkerCommands",
-                "WorkerConfiguration", "WorkerLifecycle",
+                "AccountAPI", "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker",
+                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport", "WorkerCommands", "WorkerConfiguration",
+                "WorkerLifecycle",
             ],
             swiftSettings: common
         ),

@@ -1,8 +1,8 @@
 package import Base
 import Crypto
 package import HTTPServer
-package import Judgement
 package import Scheduler
+package import Status
 import Storage
 package import Telemetry
 

@@ -2,8 +2,8 @@ package import Base
 import Crypto
 package import GoogleOAuth
 package import HTTPServer
-import Judgement
 package import Scheduler
+import Status
 package import Storage
 package import Telemetry
 

@@ -1,7 +1,7 @@
 import Base
 import Crypto
-package import Judgement
 import Scheduler
+package import Status
 package import Storage
 import Telemetry
 package import WorkerConfiguration

@@ -1,4 +1,4 @@
-import Judgement
+import Status
 import Storage
 import Telemetry
 import WorkerConfiguration

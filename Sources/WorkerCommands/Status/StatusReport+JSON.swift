@@ -1,6 +1,6 @@
 package import Base
 import Crypto
-import Judgement
+import Status
 import Storage
 import Telemetry
 

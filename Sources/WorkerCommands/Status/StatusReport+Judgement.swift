@@ -1,5 +1,5 @@
 import Base
-import Judgement
+import Status
 import Storage
 import WorkerConfiguration
 

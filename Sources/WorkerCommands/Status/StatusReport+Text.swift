@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import Judgement
+import Status
 import Storage
 import Telemetry
 import WorkerConfiguration

@@ -1,7 +1,7 @@
 import Base
 import Crypto
-import Judgement
 import Scheduler
+import Status
 import Storage
 
 /// Everything that `status` prints, as of one instant.

@@ -1,7 +1,7 @@
 import Base
 import HTTPClient
-import Judgement
 import Scheduler
+import Status
 import Storage
 import Telemetry
 package import WorkerConfiguration

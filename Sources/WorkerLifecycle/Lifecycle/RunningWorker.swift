@@ -1,8 +1,8 @@
 import AccountAPI
 import Base
 import HTTPClient
-import Judgement
 import Scheduler
+import Status
 import Storage
 import Telemetry
 import WorkerConfiguration

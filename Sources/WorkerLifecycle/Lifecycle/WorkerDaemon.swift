@@ -1,7 +1,7 @@
 import AccountAPI
 import Base
-package import Judgement
 import Scheduler
+package import Status
 import Storage
 import Telemetry
 package import WorkerConfiguration

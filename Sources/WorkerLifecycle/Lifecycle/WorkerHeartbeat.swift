@@ -1,7 +1,7 @@
 package import Base
 package import Crypto
-import Judgement
 package import Scheduler
+import Status
 package import Storage
 package import Telemetry
 import WorkerConfiguration

@@ -3,8 +3,8 @@ import Base
 import GoogleOAuth
 import HTTPClient
 import HTTPServer
-import Judgement
 import Scheduler
+import Status
 import Storage
 import Telemetry
 import WorkerConfiguration

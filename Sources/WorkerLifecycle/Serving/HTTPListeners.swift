@@ -1,7 +1,7 @@
 import AccountAPI
 import HTTPServer
-import Judgement
 import Scheduler
+import Status
 import Storage
 import Telemetry
 import WorkerConfiguration

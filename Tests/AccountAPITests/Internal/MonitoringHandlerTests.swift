@@ -1,7 +1,7 @@
 import Base
 import GoogleOAuth
 import HTTPServer
-import Judgement
+import Status
 import Storage
 import Synchronization
 import Telemetry

@@ -1,8 +1,7 @@
 import Base
 import GoogleOAuth
 import HTTPServer
-import Judgement
-import StatusPage
+import Status
 import Storage
 import Synchronization
 import Telemetry

@@ -2,7 +2,7 @@ import Base
 import Foundation
 import GoogleOAuth
 import HTTPServer
-import StatusPage
+import Status
 import Storage
 import Telemetry
 import Testing

@@ -2,8 +2,8 @@ import Base
 import Crypto
 import GoogleOAuth
 import HTTPServer
-import Judgement
 import Scheduler
+import Status
 import Storage
 import Telemetry
 import Testing

@@ -1,5 +1,5 @@
 import Base
-import Judgement
+import Status
 
 extension Observations {
     /// Observations without a concern.

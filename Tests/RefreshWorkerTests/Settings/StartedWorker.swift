@@ -3,7 +3,7 @@ import Base
 import Crypto
 import Foundation
 import HTTPClient
-import Judgement
+import Status
 import Storage
 import Telemetry
 

@@ -1,8 +1,8 @@
 import Base
 import Crypto
 import Foundation
-import Judgement
 import Scheduler
+import Status
 import Storage
 import Telemetry
 import Testing

@@ -1,8 +1,7 @@
 package import Base
 import HTTPServer
-import Judgement
 package import Scheduler
-import StatusPage
+import Status
 package import Telemetry
 
 /// Makes the status page from the last counts, without waiting for the database.

@@ -1,5 +1,5 @@
 import HTTPServer
-import StatusPage
+import Status
 package import Storage
 package import Telemetry
 

@@ -1,4 +1,4 @@
-import StatusPage
+import Status
 import Testing
 
 @Suite("Values on the status page")

@@ -1,5 +1,3 @@
-import Judgement
-
 /// The verdict in words, and its mark.
 enum PageVerdict {
     case well

@@ -1,4 +1,3 @@
-import Judgement
 import Telemetry
 
 /// The verdict and the concerns.

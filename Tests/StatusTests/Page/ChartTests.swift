@@ -2,7 +2,7 @@ import Base
 import Telemetry
 import Testing
 
-@testable import StatusPage
+@testable import Status
 
 @Suite("The charts of the last hour")
 struct ChartTests {

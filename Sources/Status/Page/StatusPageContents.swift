@@ -1,5 +1,4 @@
 package import Base
-package import Judgement
 package import Storage
 package import Telemetry
 

@@ -2,7 +2,7 @@ import Crypto
 import Telemetry
 import Testing
 
-@testable import StatusPage
+@testable import Status
 
 @Suite("The document of the status page")
 struct DocumentTests {

@@ -1,7 +1,6 @@
 import Base
 import Crypto
-import Judgement
-import StatusPage
+import Status
 import Storage
 import Telemetry
 

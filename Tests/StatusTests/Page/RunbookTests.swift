@@ -1,8 +1,8 @@
-import Judgement
+import Status
 import Telemetry
 import Testing
 
-@testable import StatusPage
+@testable import Status
 
 @Suite("The runbook in the program")
 struct RunbookTests {

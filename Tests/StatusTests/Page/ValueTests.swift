@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@testable import StatusPage
+@testable import Status
 
 @Suite("The forms of values")
 struct ValueTests {

@@ -1,6 +1,5 @@
 import Base
-import Judgement
-import StatusPage
+import Status
 import Storage
 import Telemetry
 import Testing

@@ -1,5 +1,3 @@
-import Judgement
-
 /// The sections of the runbook that the concerns name.
 extension StatusPage {
     /// A link to the section on this page.

@@ -5,7 +5,7 @@ import Storage
 import Telemetry
 import Testing
 
-@testable import Judgement
+@testable import Status
 
 @Suite("The judgement of observations")
 struct JudgementTests {
@@ -282,7 +282,7 @@ struct PublishedAlarmsTests {
 }
 
 @Suite("The runbook")
-struct RunbookTests {
+struct ConcernRunbookTests {
     private static func document() throws -> [String] {
         let file = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
         return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)

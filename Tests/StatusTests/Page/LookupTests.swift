@@ -1,4 +1,4 @@
-import StatusPage
+import Status
 import Storage
 import Testing
 
