@@ -87,7 +87,7 @@ let package = Package(
             swiftSettings: common
         ),
         .target(
-            name: "AccountAPI",
+            name: "Routes",
             dependencies: [
                 "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Scheduler", "Status", "Storage", "Telemetry",
             ],
@@ -98,7 +98,7 @@ let package = Package(
         .target(
             name: "WorkerConfiguration",
             dependencies: [
-                "AccountAPI", "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Storage",
+                "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Storage",
                 "Telemetry",
             ],
             swiftSettings: atTheEdge
@@ -106,7 +106,7 @@ let package = Package(
         .target(
             name: "WorkerLifecycle",
             dependencies: [
-                "AccountAPI", "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Scheduler",
+                "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler",
                 "Status", "Storage", "Telemetry", "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
@@ -114,8 +114,8 @@ let package = Package(
         .target(
             name: "WorkerCommands",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Scheduler", "Status",
-                "Storage", "Telemetry", "WorkerConfiguration", "WorkerLifecycle",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Status", "Storage",
+                "Telemetry", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
         ),
@@ -203,10 +203,10 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
-            name: "AccountAPITests",
+            name: "RoutesTests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Scheduler", "Status", "Storage",
-                "Telemetry", "TestSupport",
+                "Base", "Crypto", "GoogleOAuth", "HTTPServer", "Routes", "Scheduler", "Status", "Storage", "Telemetry",
+                "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -225,7 +225,7 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker",
+                "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes",
                 "Scheduler", "Status", "Storage", "Telemetry", "TestSupport", "WorkerCommands", "WorkerConfiguration",
                 "WorkerLifecycle",
             ],
@@ -234,7 +234,7 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "AccountAPI", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Scheduler", "Storage",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Storage",
                 "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],

@@ -1,7 +1,7 @@
-import AccountAPI
 import Base
 import Crypto
 import HTTPClient
+import Routes
 import Scheduler
 import Storage
 import Telemetry

@@ -1,9 +1,9 @@
 import Base
 import HTTPServer
 
-@testable import AccountAPI
 @testable import Crypto
 @testable import GoogleOAuth
+@testable import Routes
 
 /// Signed tokens and sealed values: no input may pass for something that a key holder made.
 extension FuzzTarget {

@@ -1,5 +1,5 @@
-import AccountAPI
 import Base
+import Routes
 import Testing
 
 @testable import WorkerCommands

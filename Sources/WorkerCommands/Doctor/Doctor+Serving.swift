@@ -1,6 +1,6 @@
-import AccountAPI
 import Base
 import HTTPServer
+import Routes
 import Telemetry
 import WorkerConfiguration
 import WorkerLifecycle

@@ -1,6 +1,6 @@
-import AccountAPI
 import Base
 import Crypto
+import Routes
 import Telemetry
 package import WorkerConfiguration
 import WorkerLifecycle

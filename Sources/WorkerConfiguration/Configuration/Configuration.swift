@@ -1,7 +1,7 @@
-package import AccountAPI
 package import Base
 package import GoogleOAuth
 package import HTTPClient
+package import Routes
 import Storage
 package import Telemetry
 

@@ -1,4 +1,4 @@
-import AccountAPI
+import Routes
 
 extension Setting {
     /// The settings of the two listeners, their callers, and the notices.

@@ -1,7 +1,7 @@
-import AccountAPI
 import Base
 import Crypto
 import HTTPClient
+import Routes
 import Telemetry
 
 /// Parses the text of a setting into its value, or explains the mistake.

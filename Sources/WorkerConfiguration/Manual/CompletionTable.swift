@@ -1,4 +1,4 @@
-import AccountAPI
+import Routes
 import Telemetry
 
 /// The commands, flags and values that a shell completes.

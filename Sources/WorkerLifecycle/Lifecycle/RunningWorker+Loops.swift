@@ -1,6 +1,6 @@
-import AccountAPI
 import Base
 import HTTPClient
+import Routes
 import Scheduler
 import Storage
 import Telemetry

@@ -1,5 +1,5 @@
-import AccountAPI
 import Base
+import Routes
 import Scheduler
 package import Status
 import Storage

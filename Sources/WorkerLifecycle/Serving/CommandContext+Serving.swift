@@ -1,7 +1,7 @@
-package import AccountAPI
 package import Crypto
 import HTTPClient
 package import HTTPServer
+package import Routes
 import Scheduler
 import Storage
 import Telemetry

@@ -1,8 +1,8 @@
-import AccountAPI
 import Base
 import GoogleOAuth
 import HTTPClient
 import HTTPServer
+import Routes
 import Scheduler
 import Status
 import Storage

@@ -1,5 +1,5 @@
-import AccountAPI
 import HTTPServer
+import Routes
 import Scheduler
 import Status
 import Storage

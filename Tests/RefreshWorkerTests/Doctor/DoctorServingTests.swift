@@ -1,6 +1,6 @@
-import AccountAPI
 import Base
 import Foundation
+import Routes
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import AccountAPI
 import Crypto
+import Routes
 import Testing
 
 @testable import RefreshWorker

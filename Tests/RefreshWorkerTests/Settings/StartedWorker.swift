@@ -1,8 +1,8 @@
-import AccountAPI
 import Base
 import Crypto
 import Foundation
 import HTTPClient
+import Routes
 import Status
 import Storage
 import Telemetry

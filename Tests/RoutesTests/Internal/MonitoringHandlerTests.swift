@@ -1,0 +1,214 @@
+import Base
+import GoogleOAuth
+import HTTPServer
+import Status
+import Storage
+import Synchronization
+import Telemetry
+import Testing
+
+@testable import Routes
+
+@Suite("Health, readiness, status and metrics", .timeLimit(.minutes(10)))
+struct MonitoringHandlerTests {
+    private func monitoring(
+        _ fixture: VendingFixture,
+        stalled: [String] = [],
+        report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" },
+        observed: Observations? = nil
+    ) async -> MonitoringHandler {
+        let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
+        await database.check()
+        return fixture.monitoring(database: database, stalled: stalled, report: report) { grants in
+            observed ?? Observations(at: fixture.time.now, grants: grants)
+        }
+    }
+
+    @Test("The process is healthy while its loops run")
+    func health() async throws {
+        let fixture = try VendingFixture()
+        #expect(await monitoring(fixture).health().status == 200)
+        let stalled = await monitoring(fixture, stalled: ["scan", "http"]).health()
+        #expect(stalled.status == 503)
+        #expect(String(decoding: stalled.body, as: UTF8.self) == "stalled: scan, http\n")
+    }
+
+    @Test(
+        "It is ready only while it serves",
+        arguments: [(ServingPhase.Phase.starting, 503), (.serving, 200), (.draining, 503)]
+    )
+    func readiness(phase: ServingPhase.Phase, status: Int) async throws {
+        let fixture = try VendingFixture()
+        fixture.phase.enter(phase)
+        let response = ParsedResponse(await monitoring(fixture).readiness())
+        #expect(response.status == status)
+        #expect(response["ready"]?.bool == (status == 200))
+        #expect(response["checks"]?["phase"]?.string == phase.rawValue)
+        #expect(response["checks"]?["database"]?.string == "ok")
+    }
+
+    @Test("An outage of Google is shown in the body and does not make the worker unready")
+    func outage() async throws {
+        let fixture = try VendingFixture()
+        try await fixture.add(accessToken: nil)
+        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        _ = await fixture.send()
+        fixture.phase.enter(.serving)
+        let response = ParsedResponse(await monitoring(fixture).readiness())
+        #expect(response.status == 200)
+        let client = try #require(response["clients"]?.array?.first)
+        #expect(client["client_id"]?.string == "client" && client["breaker"]?.string == "open")
+    }
+
+    @Test("Observations that are too old say nothing, and what the process knows itself is shown")
+    func oldObservations() async throws {
+        let fixture = try VendingFixture()
+        try await fixture.add(accessToken: nil)
+        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        _ = await fixture.send()
+        let handler = await monitoring(fixture)
+        let process = await handler.observations()
+        var observed = Observations.well
+        observed.freeSpace = 0
+        for (age, kinds) in [(30, ["disk_nearly_full", "client_fault"]), (31, ["client_fault"])] {
+            observed.at = fixture.time.now + .seconds(-age)
+            #expect(handler.judgement(of: process, observed)?.concerns.map(\.kind) == kinds)
+            #expect((handler.judgement(of: ProcessObservations(), observed) == nil) == (age == 31))
+        }
+    }
+
+    @Test("Without its database it is not ready, and the metrics say that it is down")
+    func database() async throws {
+        let fixture = try VendingFixture()
+        fixture.phase.enter(.serving)
+        await fixture.store.close()
+        let response = ParsedResponse(await monitoring(fixture).readiness())
+        #expect(response.status == 503)
+        #expect(response["checks"]?["database"]?.string == "closed")
+        let metrics = await monitoring(fixture).prometheus()
+        #expect(metrics.status == 200)
+        #expect(String(decoding: metrics.body, as: UTF8.self).contains("refresh_worker_store_up 0\n"))
+        #expect(await fixture.send().error == "503 store_unavailable")
+    }
+
+    @Test("Readiness shows the last check without waiting for the database, and only while it is recent")
+    func lastCheck() async throws {
+        let fixture = try VendingFixture()
+        let readiness = DatabaseReadiness(store: fixture.store, time: fixture.time)
+        #expect(readiness.problem == "not_checked" && readiness.sinceLastSuccess == nil)
+        await readiness.check()
+        #expect(readiness.problem == nil && readiness.sinceLastSuccess == .zero)
+        await fixture.store.close()
+        #expect(readiness.problem == nil)
+        // A check that stalls counts as failed once its time is over.
+        fixture.time.advance(by: DatabaseReadiness.interval + DatabaseReadiness.timeout)
+        #expect(readiness.problem == nil)
+        fixture.time.advance(by: .milliseconds(1))
+        #expect(readiness.problem == "no_answer" && readiness.sinceLastSuccess == .milliseconds(5_001))
+        await readiness.check()
+        #expect(readiness.problem == "closed" && readiness.sinceLastSuccess == .milliseconds(5_001))
+    }
+
+    @Test("Readiness shows the verdict and its concerns, which do not make the worker unready")
+    func concerns() async throws {
+        let fixture = try VendingFixture()
+        fixture.phase.enter(.serving)
+        var observed = Observations(at: fixture.time.now)
+        observed.freeSpace = 0
+        let handler = await monitoring(fixture, observed: observed)
+        // The first answer does not wait for the judgement.
+        var response = ParsedResponse(await handler.readiness())
+        while response["verdict"]?.string == "unknown" {
+            await Task.yield()
+            response = ParsedResponse(await handler.readiness())
+        }
+        #expect(response.status == 200)
+        #expect(response["verdict"]?.string == "attention")
+        #expect(response["concerns"]?.array?.first?["kind"]?.string == "disk_nearly_full")
+    }
+
+    @Test("The first answer after a silence is judged from what is stored now, and says how old that is")
+    func silence() async throws {
+        let fixture = try VendingFixture()
+        fixture.phase.enter(.serving)
+        let reason = Mutex<String?>(nil)
+        let time = fixture.time
+        let database = DatabaseReadiness(store: fixture.store, time: time)
+        let handler = fixture.monitoring(database: database) { grants in
+            var observed = Observations(at: time.now, grants: grants)
+            observed.clients = [Observations.Client(id: "client", name: "client")]
+            observed.clients[0].breakerReason = reason.withLock { $0 }
+            return observed
+        }
+        await database.check()
+        let loop = Task { await handler.run() }
+        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        #expect(ParsedResponse(await handler.readiness())["verdict"]?.string == "ok")
+        reason.withLock { $0 = "endpoint_failing" }
+        time.advance(by: .seconds(150))
+        await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        await database.check()
+        time.advance(by: .seconds(1))
+        let response = ParsedResponse(await handler.readiness())
+        #expect(response["concerns"]?.array?.map { $0["kind"]?.string } == ["breaker_open"])
+        #expect(response["observed_at"]?.string == (time.now - .seconds(1)).iso8601)
+        #expect(response["at"]?.string == time.now.iso8601)
+        loop.cancel()
+        await loop.value
+    }
+
+    @Test("The status is the report, or 503 without one")
+    func status() async throws {
+        let fixture = try VendingFixture()
+        let report = await monitoring(fixture) { _ in #"{"grants":7}"# }.status()
+        #expect(report.status == 200 && String(decoding: report.body, as: UTF8.self) == #"{"grants":7}"#)
+        let none = await monitoring(fixture) { _ in throw StoreError(.busy, "busy") }.status()
+        #expect(none.status == 503)
+        #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
+    }
+
+    @Test("Metrics count events, and do not contain user ids")
+    func metrics() async throws {
+        let fixture = try VendingFixture()
+        try await fixture.add(user: "u/1", accessToken: nil)
+        try await fixture.add(user: "u/2")
+        _ = await fixture.send()
+        let response = await monitoring(fixture).prometheus()
+        #expect(response.headers.first?.value == "text/plain; version=0.0.4; charset=utf-8")
+        let text = String(decoding: response.body, as: UTF8.self)
+        for line in [
+            #"refresh_worker_vends_total{outcome="refreshed"} 1"#,
+            #"refresh_worker_refreshes_total{outcome="refreshed"} 1"#,
+            #"refresh_worker_grants{state="active"} 2"#, "refresh_worker_grants_overdue 1", "refresh_worker_store_up 1",
+            #"refresh_worker_breaker_state{client="client",state="closed"} 1"#,
+        ] {
+            #expect(text.contains("\(line)\n"), "\(line)")
+        }
+        #expect(!text.contains("u/1"))
+    }
+
+    @Test("A result that was got long ago is not shown")
+    func oldResult() async throws {
+        let time = ManualTime()
+        let cache = CachedResult(time: time) { 7 }
+        #expect(try await cache.value() == 7)
+        time.advance(by: .seconds(599))
+        #expect(await cache.latestValue() == 7)
+        time.advance(by: .seconds(1_200))
+        #expect(await cache.latestValue() == nil)
+    }
+
+    @Test("Grants are counted again after two seconds, not for each request")
+    func cache() async throws {
+        let fixture = try VendingFixture()
+        let (store, time) = (fixture.store, fixture.time)
+        let cache = CachedResult(time: time) { try await store.grantStatistics(at: time.now) }
+        #expect(try await cache.value().grants == 0)
+        try await fixture.add()
+        fixture.time.advance(by: .milliseconds(1_999))
+        #expect(try await cache.value().grants == 0)
+        fixture.time.advance(by: .milliseconds(1))
+        #expect(try await cache.value().grants == 1)
+        #expect(await cache.latestValue()?.grants == 1)
+    }
+}

@@ -1,0 +1,166 @@
+import Base
+import GoogleOAuth
+import HTTPServer
+import Status
+import Storage
+import Synchronization
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import Routes
+
+@Suite("The status page", .timeLimit(.minutes(10)))
+struct StatusPageHandlerTests {
+    private let fixture: VendingFixture
+    private let database: DatabaseReadiness
+
+    init() async throws {
+        fixture = try VendingFixture()
+        database = DatabaseReadiness(store: fixture.store, time: fixture.time)
+        await database.check()
+    }
+
+    private func page(
+        _ observe: @escaping @Sendable (GrantStatistics) async throws -> Observations
+    ) async -> StatusPageHandler {
+        let monitoring = fixture.monitoring(database: database, observe: observe)
+        // The background has observed once.
+        let loop = Task { await monitoring.run() }
+        await fixture.time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
+        loop.cancel()
+        await loop.value
+        return fixture.statusPage(monitoring)
+    }
+
+    /// Observations of the grants, with one client and one worker.
+    private func observations(_ grants: GrantStatistics) -> Observations {
+        var observed = Observations(at: fixture.time.now, grants: grants)
+        var client = Observations.Client(id: "client", name: "client")
+        client.breaker = "open"
+        client.ceiling = 12.5
+        client.breakerReason = "invalid_client"
+        client.pause = .seconds(3)
+        observed.clients = [client, Observations.Client(id: "only expired grants", name: "x")]
+        observed.workers = []
+        observed.notices = PendingNotices(count: 2, oldest: nil)
+        return observed
+    }
+
+    @Test("shows what is stored, and what this worker did")
+    func contents() async throws {
+        try await fixture.add()
+        fixture.phase.enter(.serving)
+        let page = await page { grants in observations(grants) }
+        let contents = await page.contents()
+        #expect(contents.worker == "worker" && contents.version == "1.0" && contents.phase == "serving")
+        #expect(contents.countedAt == fixture.time.now)
+        #expect(contents.grants?.byState == [.active: 1])
+        #expect(contents.workers?.isEmpty == true)
+        #expect(contents.notices?.count == 2)
+        #expect(contents.judgement?.concerns.map(\.kind) == ["breaker_open", "client_paused"])
+        #expect(contents.clients.map(\.id) == ["client"])
+        #expect(contents.clients.first?.ceiling == 12.5)
+        #expect(contents.clients.first?.breakerReason == "invalid_client")
+        #expect(contents.activity.count == RecentActivity.minuteCount)
+        #expect(contents.lookup == nil)
+    }
+
+    @Test("shows no green label while requests are refused")
+    func notReady() async throws {
+        fixture.phase.enter(.serving)
+        let page = await page { _ in .well }
+        #expect(await page.contents().phase == "serving")
+        await fixture.store.close()
+        await database.check()
+        let contents = await page.contents()
+        #expect(contents.phase == "not ready")
+        let html = StatusPage(contents).html
+        #expect(html.contains(#"<span class="label bad">not ready</span>"#))
+        #expect(!html.contains(#"<span class="label good">"#))
+    }
+
+    @Test("shows the refreshes and the changes of state of this worker")
+    func activity() async throws {
+        try await fixture.add(accessToken: nil)
+        fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
+        _ = await fixture.send()
+        let contents = await page { _ in .well }.contents()
+        #expect(contents.activity.last?.failed == 1)
+        #expect(contents.changes.map(\.to) == ["retrying"])
+    }
+
+    @Test("has headers that forbid scripts, frames and caches")
+    func headers() async throws {
+        let response = await page { _ in .well }.page()
+        #expect(response.status == 200)
+        let headers = Dictionary(uniqueKeysWithValues: response.headers.map { ($0.name, $0.value) })
+        #expect(headers["Content-Type"] == "text/html; charset=utf-8")
+        #expect(headers["Content-Security-Policy"]?.hasPrefix("default-src 'none'") == true)
+        #expect(headers["Cache-Control"] == "no-store")
+        #expect(headers["X-Content-Type-Options"] == "nosniff")
+        #expect(headers["X-Frame-Options"] == "DENY")
+        #expect(headers["Referrer-Policy"] == "no-referrer")
+        #expect(headers["Cross-Origin-Opener-Policy"] == "same-origin")
+        #expect(headers["Cross-Origin-Resource-Policy"] == "same-origin")
+        #expect(String(decoding: response.body, as: UTF8.self).hasPrefix("<!DOCTYPE html>"))
+    }
+
+    @Test("asks the database once for many requests")
+    func cached() async throws {
+        let asked = Mutex(0)
+        let page = await page { grants in
+            asked.withLock { $0 += 1 }
+            return observations(grants)
+        }
+        for _ in 0..<100 { _ = await page.page() }
+        #expect(asked.withLock { $0 } == 1)
+        try await fixture.add()
+        fixture.time.advance(by: MonitoringHandler.interval)
+        await database.check()
+        #expect(await page.contents().grants?.grants == 0)
+        try await poll { asked.withLock { $0 } == 2 }
+    }
+
+    @Test("does not wait for a database that does not answer, and shows the last counts")
+    func hanging() async throws {
+        let isHanging = Mutex(false)
+        let page = await page { grants in
+            if isHanging.withLock({ $0 }) {
+                let (never, end) = AsyncStream<Void>.makeStream()
+                for await _ in never {}
+                end.finish()
+            }
+            return observations(grants)
+        }
+        let first = try #require(await page.contents().countedAt)
+        isHanging.withLock { $0 = true }
+        // Nothing has noticed the fault yet: the last counts do not say that all is well.
+        fixture.time.advance(by: .seconds(60))
+        await database.check()
+        var contents = await page.contents()
+        #expect(contents.countedAt == first && contents.judgement == nil)
+        // The check has noticed it.
+        fixture.time.advance(by: .seconds(60))
+        contents = await page.contents()
+        #expect(contents.countedAt == first)
+        #expect(contents.judgement?.concerns.map(\.kind) == ["database_unusable"])
+        #expect(contents.clients.map(\.id) == ["client"])
+        // Counts of ten minutes ago are worse than none; what the worker knows itself is shown.
+        fixture.time.advance(by: .seconds(600))
+        let last = await page.contents()
+        #expect(last.countedAt == nil && last.grants == nil && last.workers == nil)
+        #expect(last.judgement?.isWell == false)
+    }
+
+    @Test("shows the clients as this worker knows them while the database was never read")
+    func withoutCounts() async throws {
+        try await fixture.add(accessToken: nil)
+        fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
+        _ = await fixture.send()
+        let contents = await page { _ in throw StoreError(.busy, "busy") }.contents()
+        #expect(contents.grants == nil && contents.countedAt == nil)
+        let client = try #require(contents.clients.first)
+        #expect(client.id == "client" && client.breaker == "open")
+    }
+}

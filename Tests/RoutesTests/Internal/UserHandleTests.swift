@@ -1,0 +1,50 @@
+import Crypto
+import Testing
+
+@testable import Routes
+
+@Suite("A handle")
+struct UserHandleTests {
+    private static func service(_ name: String = "mailer", credential: String = "rwc_a") -> Service {
+        let hash = Digest.sha256(Array(credential.utf8))
+        return Service(name: name, credentialHash: hash, scopes: .everything, users: .everything)
+    }
+
+    @Test("names one user, always by the same text", arguments: ["42", "a/b c", "caf\u{e9}", "rwh_x"])
+    func roundTrip(user: String) throws {
+        let handle = try UserHandle.make(of: user, for: Self.service())
+        #expect(try UserHandle.userID(in: handle, of: Self.service()) == user)
+        #expect(try UserHandle.make(of: user, for: Self.service()) == handle)
+        #expect(handle.hasPrefix("rwh_") && handle.isPlainToken)
+    }
+
+    @Test("belongs to one service and its present credential")
+    func revoked() throws {
+        let handle = try UserHandle.make(of: "42", for: Self.service())
+        #expect(try UserHandle.userID(in: handle, of: Self.service("other")) == nil)
+        #expect(try UserHandle.userID(in: handle, of: Self.service(credential: "rwc_b")) == nil)
+    }
+
+    @Test("that was altered names nobody", arguments: ["", "rwh_", "rwh_AAAA", "42", "rwh_!"])
+    func foreign(text: String) throws {
+        #expect(try UserHandle.userID(in: text, of: Self.service()) == nil)
+        let handle = try UserHandle.make(of: "42", for: Self.service())
+        #expect(try UserHandle.userID(in: handle + "A", of: Self.service()) == nil)
+        #expect(try UserHandle.userID(in: String(handle.dropLast()), of: Self.service()) == nil)
+        #expect(try UserHandle.userID(in: handle.replacing("rwh_", with: "RWH_"), of: Self.service()) == nil)
+    }
+}
+
+extension String {
+    /// `true` for characters that a form and a header carry unchanged.
+    fileprivate var isPlainToken: Bool {
+        utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import Base
+import Crypto
+import Glibc
+import HTTPServer
+import Routes
+import Scheduler
+import Storage
+import Synchronization
+import Telemetry
+import TestSupport
+
+@testable import GoogleOAuth
+
+/// A token endpoint that returns the verdict that a test has set, or a new token.
+final class VendEndpoint: AnsweringEndpoint {
+    private struct State {
+        var verdict: RefreshVerdict?
+        var scope: String?
+        var calls = 0
+    }
+
+    private let state = Mutex(State())
+
+    var calls: Int { state.withLock { $0.calls } }
+
+    func setVerdict(_ verdict: RefreshVerdict?) { state.withLock { $0.verdict = verdict } }
+    func narrow(to scope: String) { state.withLock { $0.scope = scope } }
+
+    func refresh(
+        _ token: Secret,
+        client: OAuthClientCredentials,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> ParsedRefreshResponse {
+        state.withLock { state in
+            state.calls += 1
+            if let verdict = state.verdict { return ParsedRefreshResponse(verdict: verdict) }
+            let tokens = TokenResponse(
+                accessToken: Secret("access-\(state.calls)"),
+                lifetime: .seconds(3600),
+                type: "Bearer",
+                scope: state.scope
+            )
+            return ParsedRefreshResponse(verdict: .granted(tokens), status: 200)
+        }
+    }
+
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
+}
+
+/// The grants that can be read immediately, as set by a test.
+final class ImmediateGrants: Sendable {
+    private let grants = Mutex<[String: Grant]>([:])
+
+    func set(_ grant: Grant?) {
+        guard let grant else { return }
+        grants.withLock { $0[grant.userID] = grant }
+    }
+
+    func grant(ofUser userID: String) -> Grant? { grants.withLock { $0[userID] } }
+}
+
+/// The internal routes over a store in memory, a scripted endpoint, and clocks that only a test advances.
+struct VendingFixture {
+    static let credential = "rwc_full"
+    static let limitedCredential = "rwc_limited"
+    static let operatorCredential = "rwc_operator"
+    static let limitedOperatorCredential = "rwc_limited_operator"
+    static let gmail = "https://mail.google.com/"
+    static let services = """
+        {"services": [
+          {"name": "full", "credential_sha256": "\(hash(of: credential))", "scopes": ["*"], "users": ["*"]},
+          {"name": "limited", "credential_sha256": "\(hash(of: limitedCredential))", "scopes": ["\(gmail)"], "users": ["u/1"]},
+          {"name": "jane", "credential_sha256": "\(hash(of: operatorCredential))", "users": ["*"], "operator": true},
+          {"name": "joe", "credential_sha256": "\(hash(of: limitedOperatorCredential))", "users": ["u/1"], "operator": true}
+        ]}
+        """
+
+    let time = ManualTime(immediateUpTo: .milliseconds(5))
+    let endpoint = VendEndpoint()
+    let audit = CapturedLines()
+    let store: InMemoryStore
+    let vault: TokenVault
+    let engine: RefreshEngine
+    let counters: IntervalCounters
+    let phase = ServingPhase()
+    private let immediateGrants = ImmediateGrants()
+    let metrics: MetricsLog
+    let diagnostics: DiagnosticLog
+    let log: EngineLog
+    let services: ServiceDirectory
+    let handler: TokenVendingHandler
+    private let random = SeededRandom(seed: 11)
+
+    init() throws {
+        store = InMemoryStore(timeSource: time, random: random)
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
+        counters = IntervalCounters(time: time)
+        metrics = MetricsLog(sink: audit, worker: "worker", time: time)
+        diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
+        log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
+        services = ServiceDirectory(try ServiceList(parsing: Self.services.utf8))
+        engine = RefreshEngine(
+            store: store,
+            endpoint: endpoint,
+            vault: vault,
+            configuration: EngineConfiguration(workerName: "worker"),
+            time: time,
+            random: random,
+            log: log
+        )
+        handler = TokenVendingHandler(
+            provider: TokenProvider(
+                store: store,
+                immediateRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) },
+                vault: vault,
+                engine: engine,
+                time: time
+            ),
+            services: services,
+            metrics: metrics,
+            counters: counters.lifetime,
+            diagnostics: diagnostics,
+            time: time
+        )
+    }
+
+    private static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+
+    static func hash(of credential: String) -> String {
+        Digest.sha256(Array(credential.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// Stores a grant as an import does: due immediately, with or without an access token.
+    @discardableResult
+    func add(
+        user: String = "u/1",
+        scope: String = "openid \(VendingFixture.gmail)",
+        accessToken: String? = "stored",
+        lifetime: Duration = .seconds(3600),
+        refreshToken: String? = "1//refresh"
+    ) async throws -> GrantID {
+        let id = GrantID.random(from: random)
+        var incoming = IncomingTokens(clientID: "client", scope: scope)
+        if let refreshToken {
+            incoming.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
+        }
+        if let accessToken {
+            incoming.accessToken = Grant.AccessToken(
+                sealed: try vault.seal(accessToken: Secret(accessToken), for: id),
+                obtainedAt: time.now,
+                expiresAt: time.now + lifetime
+            )
+        }
+        let (grant, _) = Grant.connected(id: id, userID: user, incoming: incoming, dueAt: time.now, at: time.now)
+        try await store.transact { try $0.insert(grant) }
+        return id
+    }
+
+    func change(user: String = "u/1", _ body: @escaping @Sendable (inout Grant) -> [GrantEvent]) async throws {
+        try await store.transact { transaction in
+            guard var grant = try transaction.grant(ofUser: user) else { throw VendingFailure.unknownUser }
+            _ = body(&grant)
+            try transaction.update(grant)
+        }
+    }
+
+    func send(
+        _ query: [ServerRequest.Field] = [],
+        user: String = "u/1",
+        authorization: [String] = ["Bearer \(VendingFixture.credential)"]
+    ) async -> ParsedResponse {
+        let request = ServerRequest(
+            method: "GET",
+            path: "/v1/grants/\(user)/token",
+            query: query,
+            headers: authorization.map { (name: "authorization", value: $0) }
+        )
+        return ParsedResponse(await handler.token(for: request, userID: user))
+    }
+
+    /// Makes the grant, as it is stored now, immediately readable.
+    func makeImmediatelyReadable(user: String = "u/1") async throws {
+        immediateGrants.set(try await store.grant(ofUser: user))
+    }
+
+    func sendImmediate(
+        _ query: [ServerRequest.Field] = [],
+        user: String = "u/1",
+        credential: String = VendingFixture.credential
+    ) -> ParsedResponse? {
+        let request = ServerRequest(
+            method: "GET",
+            path: "/v1/grants/\(user)/token",
+            query: query,
+            headers: [("Authorization", "Bearer \(credential)")]
+        )
+        return handler.immediateToken(for: request, userID: user).map(ParsedResponse.init)
+    }
+
+    func renew(_ body: String, user: String = "u/1") async -> ParsedResponse {
+        let request = ServerRequest(
+            method: "POST",
+            path: "/v1/grants/\(user)/token/refresh",
+            headers: [("Authorization", "Bearer \(Self.credential)")],
+            body: Array(body.utf8)
+        )
+        return ParsedResponse(await handler.renewedToken(for: request, userID: user))
+    }
+}

@@ -1,0 +1,292 @@
+import Base
+import Crypto
+import Scheduler
+import Storage
+import Testing
+
+@testable import GoogleOAuth
+@testable import Routes
+
+@Suite("The profile, disconnecting and deleting")
+struct DisconnectionTests {
+    @Test("the profile shows the grant's state")
+    func profile() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane", .init(scope: "openid gmail"))
+        let token = fixture.token(ofUser: "42")
+        let before = try await fixture.send("GET", "/v1/user/me", token: token)
+        #expect(before["message"] == .string("User profile retrieved successfully"))
+        #expect(before["code"] == .number("200"))
+        let fresh: [String: JSONValue] = [
+            "name": .string(""), "email": .string("jane@example.com"), "created_on": .string("2027-01-15"),
+            "gmail_account_connected": .bool(false), "gmail_connection": .null,
+        ]
+        #expect(before.data?.object == fresh)
+
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let connected = try await fixture.send("GET", "/v1/user/me", token: token)
+        #expect(connected.data?["gmail_account_connected"] == .bool(true))
+        let connection: [String: JSONValue] = [
+            "state": .string("active"), "reason": .null, "since": .string("2027-01-15T08:00:00Z"), "verified_at": .null,
+            "google_email": .string("jane@gmail.com"), "granted_scopes": .array([.string("openid"), .string("gmail")]),
+        ]
+        #expect(connected.data?["gmail_connection"]?.object == connection)
+        #expect(connected.data?["name"] == .string("Jane Smith"))
+
+        fixture.time.advance(by: .seconds(60))
+        fixture.google.handleRefreshes { _ in .verdict(.invalidGrant) }
+        await #expect(throws: VendingFailure.self) {
+            try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+        }
+        let dead = try await fixture.send("GET", "/v1/user/me", token: token)
+        #expect(dead.data?["gmail_account_connected"] == .bool(false))
+        #expect(dead.data?["gmail_connection"]?["state"] == .string("disconnected"))
+        #expect(dead.data?["gmail_connection"]?["reason"] == .string("invalid_grant"))
+        #expect(dead.data?["gmail_connection"]?["since"] == .string("2027-01-15T08:01:00Z"))
+
+        fixture.google.handleRefreshes { _ in .grant }
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//again")
+        let reconnected = try await fixture.send("GET", "/v1/user/me", token: token)
+        #expect(reconnected.data?["gmail_account_connected"] == .bool(true))
+    }
+
+    @Test("the name of the backend's token is shown, and wins over Google's")
+    func name() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        func name(_ token: String) async throws -> String? {
+            try await fixture.send("GET", "/v1/user/me", token: token).data?["name"]?.string
+        }
+        let named = fixture.sign { claims in
+            claims.field("user_id", "42")
+            claims.field("name", "Jane at the backend")
+        }
+        #expect(try await name(fixture.token(ofUser: "42")) == "")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        #expect(try await name(fixture.token(ofUser: "42")) == "Jane Smith")
+        #expect(try await name(named) == "Jane at the backend")
+        #expect(try await name(fixture.token(ofUser: "42")) == "Jane at the backend")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane again")
+        #expect(try await name(fixture.token(ofUser: "42")) == "Jane at the backend")
+    }
+
+    @Test("a new connection is due at its time")
+    func scheduling() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane", .init(lifetime: 1))
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let dueAt = try #require(try await fixture.grant()?.dueAt)
+        #expect(dueAt <= fixture.time.now + .seconds(1))
+    }
+
+    // MARK: Disconnecting
+
+    @Test("disconnecting revokes at Google and wipes the tokens, and a repetition has no effect")
+    func disconnect() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        for _ in 1...2 {
+            let response = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: "42"))
+            #expect(response.status == 200)
+            #expect(response["code"] == .number("200"))
+        }
+        let events = try await fixture.store.events(of: try #require(try await fixture.grant()?.id), atMost: 10)
+        #expect(events.count == 2)
+        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(fixture.google.revoked == ["1//jane"])
+        #expect(try await fixture.refreshToken() == nil)
+        let profile = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
+        #expect(profile.data?["gmail_connection"]?["reason"] == .string("user_request"))
+    }
+
+    @Test("a grant that shares its account and project with another is not revoked")
+    func sharedAccount() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//one", user: "1")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//two", user: "2")
+        _ = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: "1"))
+        #expect(try await fixture.engine.finishRevocation(of: "1"))
+        #expect(fixture.google.revoked.isEmpty)
+        #expect(try await fixture.refreshToken(ofUser: "1") == nil)
+        #expect(try await fixture.refreshToken(ofUser: "2") == "1//two")
+    }
+
+    @Test("a user who never connected can disconnect")
+    func nothingToDisconnect() async throws {
+        let fixture = try AccountFixture()
+        let response = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: "42"))
+        #expect(response.status == 200)
+        #expect(try await fixture.grant() == nil)
+    }
+
+    @Test("a reconnect does not revive a grant that its user ended", .timeLimit(.minutes(10)))
+    func reconnectBeforeRevocation() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        _ = try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: "42"))
+        let response = try await fixture.connect("ya29.jane")
+        #expect(response.data?["message"] == .string("Same Google account or first connection"))
+        #expect(try await fixture.refreshToken() == nil)
+        #expect(try await fixture.accessToken() == "ya29.jane")
+        #expect(try await fixture.grant()?.state == .active)
+    }
+
+    // MARK: Deleting
+
+    @Test("a deleted user is refused until the tombstone is deleted, then is a new user")
+    func deletedUserReturns() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        let token = fixture.sign(lifetime: .seconds(3 * 86_400)) { $0.field("user_id", "42") }
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let response = try await fixture.send("DELETE", "/v1/user/me", token: token)
+        #expect(response.status == 200)
+        #expect(response["code"] == .number("200"))
+        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(fixture.google.revoked == ["1//jane"])
+        #expect(try await fixture.accessToken() == nil)
+
+        for route in ["GET /v1/user/me", "DELETE /v1/auth/gmail-tokens"] {
+            let parts = route.split(separator: " ").map(String.init)
+            #expect(try await fixture.send(parts[0], parts[1], token: token).payPulse == "404 USER_NOT_FOUND")
+        }
+        #expect(try await fixture.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+        let other = try await fixture.send("GET", "/api/auth/me", token: token)
+        #expect(other.comprehension == "401 Could not validate credentials")
+
+        // The presented token is valid for longer than a day, and the tombstone is kept as long.
+        fixture.time.advance(by: .seconds(2 * 86_400))
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
+        #expect(try await fixture.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+        fixture.time.advance(by: .seconds(86_400))
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
+        let returned = try await fixture.connect("ya29.jane")
+        #expect(returned.data?["message"] == .string("First Gmail connection"))
+    }
+
+    @Test("a deleted user is refused for as long as an earlier token of another device lives")
+    func otherDevice() async throws {
+        let fixture = try AccountFixture()
+        let tablet = fixture.sign(lifetime: .seconds(30 * 86_400)) { $0.field("user_id", "42") }
+        #expect(try await fixture.send("GET", "/v1/user/me", token: tablet).status == 200)
+        let phone = fixture.token(ofUser: "42")
+        #expect(try await fixture.send("DELETE", "/v1/user/me", token: phone).status == 200)
+        for day in 1..<30 {
+            fixture.time.advance(by: .seconds(86_400))
+            _ = try await fixture.store.removeExpired(at: fixture.time.now)
+            let response = try await fixture.send("GET", "/v1/user/me", token: tablet)
+            #expect(response.payPulse == "404 USER_NOT_FOUND", "day \(day)")
+        }
+        fixture.time.advance(by: .seconds(86_400))
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
+        #expect(try await fixture.store.user("42") == nil)
+    }
+
+    @Test("deleting again with the same token gets the first response, without a write")
+    func deletionRepeated() async throws {
+        let fixture = try AccountFixture()
+        let token = fixture.sign(lifetime: .seconds(3 * 86_400)) { $0.field("user_id", "42") }
+        let first = try await fixture.send("DELETE", "/v1/user/me", token: token)
+        #expect(first.status == 200)
+        let before = fixture.store.transactions
+        for path in ["/v1/user/me", "/v1/delete/me"] {
+            let again = try await fixture.send("DELETE", path, token: token)
+            #expect(again.status == 200 && again.body == first.body)
+        }
+        #expect(fixture.store.transactions == before)
+        fixture.time.advance(by: .seconds(3 * 86_400 - 1))
+        _ = try await fixture.store.removeExpired(at: fixture.time.now)
+        #expect(try await fixture.send("DELETE", "/v1/user/me", token: token).status == 200)
+        fixture.time.advance(by: .seconds(1))
+        #expect(try await fixture.send("DELETE", "/v1/user/me", token: token).payPulse == "401 TOKEN_EXPIRED")
+    }
+
+    @Test("DELETE /v1/delete/me is another name of DELETE /v1/user/me")
+    func deletionByOtherPath() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        let token = fixture.token(ofUser: "42")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        #expect(try await fixture.send("DELETE", "/v1/delete/me", token: token).status == 200)
+        #expect(try await fixture.send("GET", "/v1/user/me", token: token).payPulse == "404 USER_NOT_FOUND")
+        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(fixture.google.revoked == ["1//jane"])
+    }
+
+    @Test("deleting ends the sessions; a later sign-in creates a new user")
+    func deletionEndsSessions() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        let tokens = try await fixture.signIn()
+        let id = try await fixture.send("GET", "/api/auth/me", token: tokens.access)["id"]?.string
+        #expect(try await fixture.send("DELETE", "/v1/user/me", token: tokens.access).status == 200)
+        #expect(try await fixture.refresh(tokens.refresh).comprehension == "401 Invalid refresh token")
+        #expect(try await fixture.send("GET", "/v1/user/me", token: tokens.access).payPulse == "404 USER_NOT_FOUND")
+        let again = try await fixture.send("GET", "/api/auth/me", token: try await fixture.signIn().access)
+        #expect(again.status == 200)
+        #expect(again["id"]?.string != id)
+    }
+
+    // MARK: Races
+
+    @Test("a reconnect during a refresh that says invalid_grant stays connected", .timeLimit(.minutes(10)))
+    func reconnectDuringRefresh() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//old")
+        fixture.google.handleRefreshes { $0 == "1//old" ? .hold : .grant }
+        let refresh = Task { try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)) }
+        await fixture.google.waitForHeldRefresh()
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//new").status == 201)
+        fixture.google.release(.invalidGrant)
+        _ = try await refresh.value
+        let profile = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
+        #expect(profile.data?["gmail_account_connected"] == .bool(true))
+        #expect(try await fixture.refreshToken() == "1//new")
+        #expect(fixture.google.refreshed == ["1//old", "1//new"])
+    }
+
+    @Test("a user who is deleted during a refresh stays deleted", .timeLimit(.minutes(10)))
+    func deletionDuringRefresh() async throws {
+        let fixture = try AccountFixture()
+        fixture.google.setAccount("ya29.jane")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        fixture.google.handleRefreshes { _ in .hold }
+        let refresh = Task { try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)) }
+        await fixture.google.waitForHeldRefresh()
+        #expect(try await fixture.send("DELETE", "/v1/user/me", token: fixture.token(ofUser: "42")).status == 200)
+        fixture.google.release(
+            .granted(TokenResponse(accessToken: Secret("late"), lifetime: .seconds(3600), type: "Bearer"))
+        )
+        await #expect(throws: VendingFailure.self) { try await refresh.value }
+        #expect(try await fixture.grant()?.state == .disconnected)
+        #expect(try await fixture.accessToken() != "late")
+        #expect(try await fixture.engine.finishRevocation(of: "42"))
+        #expect(try await fixture.accessToken() == nil)
+        #expect(try await fixture.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+    }
+
+    @Test("simultaneous connections never leave one account's refresh token with another", .timeLimit(.minutes(10)))
+    func simultaneousConnections() async throws {
+        for _ in 1...100 {
+            let fixture = try AccountFixture()
+            fixture.google.setAccount("ya29.1", .init(id: "g-1", email: "one@x.org"))
+            fixture.google.setAccount("ya29.2", .init(id: "g-2", email: "two@x.org"))
+            _ = try await fixture.connect("ya29.1", refreshToken: "1//1")
+            try await withThrowingTaskGroup(of: ParsedResponse.self) { group in
+                for _ in 1...4 {
+                    group.addTask { try await fixture.connect("ya29.1") }
+                    group.addTask { try await fixture.connect("ya29.2", refreshToken: "1//2") }
+                }
+                for try await response in group { #expect(response.status == 201) }
+            }
+            let owner = try #require(try await fixture.grant()?.owner.googleUserID).dropFirst(2)
+            #expect(try await fixture.accessToken() == "ya29.\(owner)")
+            let refreshToken = try await fixture.refreshToken()
+            #expect(refreshToken == nil || refreshToken == "1//\(owner)")
+        }
+    }
+}
