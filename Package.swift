@@ -96,18 +96,10 @@ let package = Package(
         .target(name: "AccountClient", swiftSettings: common),
         .executableTarget(name: "AccountExample", dependencies: ["AccountClient"], swiftSettings: common),
         .target(
-            name: "WorkerConfiguration",
+            name: "Worker",
             dependencies: [
-                "Base", "CCommit", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Storage",
-                "Telemetry",
-            ],
-            swiftSettings: atTheEdge
-        ),
-        .target(
-            name: "WorkerLifecycle",
-            dependencies: [
-                "Base", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler",
-                "Status", "Storage", "Telemetry", "WorkerConfiguration",
+                "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes",
+                "Scheduler", "Status", "Storage", "Telemetry",
             ],
             swiftSettings: atTheEdge
         ),
@@ -115,21 +107,20 @@ let package = Package(
             name: "WorkerCommands",
             dependencies: [
                 "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Status", "Storage",
-                "Telemetry", "WorkerConfiguration", "WorkerLifecycle",
+                "Telemetry", "Worker",
             ],
             swiftSettings: atTheEdge
         ),
         .target(
             name: "AWSImport",
             dependencies: [
-                "Base", "Crypto", "HTTPClient", "Scheduler", "Storage", "Telemetry", "WorkerCommands",
-                "WorkerConfiguration", "WorkerLifecycle",
+                "Base", "Crypto", "HTTPClient", "Scheduler", "Storage", "Telemetry", "Worker", "WorkerCommands",
             ],
             swiftSettings: common
         ),
         .executableTarget(
             name: "RefreshWorker",
-            dependencies: ["AWSImport", "Base", "Storage", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
+            dependencies: ["AWSImport", "Base", "Storage", "Worker", "WorkerCommands"],
             swiftSettings: common
         ),
         .executableTarget(
@@ -226,16 +217,15 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes",
-                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport", "WorkerCommands", "WorkerConfiguration",
-                "WorkerLifecycle",
+                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport", "Worker", "WorkerCommands",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Storage",
-                "WorkerCommands", "WorkerConfiguration",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Storage", "Worker",
+                "WorkerCommands",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

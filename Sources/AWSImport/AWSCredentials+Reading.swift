@@ -1,7 +1,6 @@
 import Crypto
 import HTTPClient
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 extension AWSCredentials {
     /// The names that Amazon's own programs use; environment variables have them in upper case

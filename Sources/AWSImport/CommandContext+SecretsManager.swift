@@ -2,9 +2,8 @@ import Base
 import HTTPClient
 import Storage
 import Telemetry
+package import Worker
 import WorkerCommands
-package import WorkerConfiguration
-import WorkerLifecycle
 
 /// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
 extension CommandContext {

@@ -1,5 +1,5 @@
 import HTTPClient
-import WorkerConfiguration
+import Worker
 
 /// The failure of a call to AWS Secrets Manager.
 ///

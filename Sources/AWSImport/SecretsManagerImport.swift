@@ -1,6 +1,6 @@
 import Storage
+import Worker
 import WorkerCommands
-import WorkerConfiguration
 
 /// Imports grants from the secrets of AWS Secrets Manager, one page of names at a time.
 ///

@@ -1,6 +1,6 @@
 import Base
+import Worker
 import WorkerCommands
-import WorkerConfiguration
 
 /// Reads grants from secrets: the user from the name, the grant from the content.
 struct SecretsManagerReader: Sendable {

@@ -1,9 +1,8 @@
 import AWSImport
 import Base
 import Storage
+import Worker
 import WorkerCommands
-import WorkerConfiguration
-import WorkerLifecycle
 
 /// The function of each command.
 extension CommandContext {

@@ -1,8 +1,7 @@
 private import Dispatch
 private import Glibc
+import Worker
 import WorkerCommands
-import WorkerConfiguration
-import WorkerLifecycle
 
 /// The program: parses the command line, reads the configuration, runs the command, exits with its code.
 @main

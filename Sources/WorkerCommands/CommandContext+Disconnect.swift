@@ -2,8 +2,7 @@ import Base
 import HTTPClient
 import Scheduler
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
 extension CommandContext {

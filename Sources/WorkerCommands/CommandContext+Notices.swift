@@ -1,7 +1,6 @@
 import Base
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `notices replay`: queues notices for another delivery.
 extension CommandContext {

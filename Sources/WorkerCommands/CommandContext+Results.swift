@@ -1,8 +1,7 @@
 import Base
 import Scheduler
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `results recover FILE`: stores the results of a spill file.
 extension CommandContext {

@@ -1,6 +1,6 @@
 import Scheduler
 import Telemetry
-import WorkerLifecycle
+import Worker
 
 /// Stops commands that refresh or revoke when a signal arrives.
 extension CommandContext {

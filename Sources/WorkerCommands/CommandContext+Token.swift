@@ -5,8 +5,7 @@ import Routes
 import Scheduler
 import Storage
 import Telemetry
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `token USER`: prints one fresh access token.
 extension CommandContext {

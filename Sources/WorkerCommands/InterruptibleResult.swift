@@ -1,4 +1,4 @@
-import WorkerLifecycle
+import Worker
 
 /// The result of a command's work, or the signal that stopped it.
 enum InterruptibleResult<Value: Sendable>: Sendable {

@@ -3,7 +3,7 @@ import Crypto
 import HTTPClient
 import HTTPServer
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// The output of `--version`: the program, and the libraries that it runs with.
 package enum VersionReport {

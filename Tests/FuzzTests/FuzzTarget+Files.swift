@@ -6,8 +6,8 @@ import Routes
 import Storage
 
 @testable import Crypto
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 /// Files and settings that an operator writes.
 extension FuzzTarget {

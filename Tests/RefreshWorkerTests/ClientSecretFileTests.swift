@@ -3,9 +3,8 @@ import Storage
 import Testing
 
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))
 struct ClientSecretFileTests {

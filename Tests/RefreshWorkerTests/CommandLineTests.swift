@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WorkerConfiguration
+@testable import Worker
 
 @Suite("The command line")
 struct CommandLineTests {

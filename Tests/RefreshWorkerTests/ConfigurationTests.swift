@@ -3,7 +3,7 @@ import HTTPClient
 import Telemetry
 import Testing
 
-@testable import WorkerConfiguration
+@testable import Worker
 
 @Suite("The configuration")
 struct ConfigurationTests {

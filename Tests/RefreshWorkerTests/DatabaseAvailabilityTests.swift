@@ -1,7 +1,7 @@
 import Storage
 import Testing
 
-@testable import WorkerLifecycle
+@testable import Worker
 
 @Suite("A loss of the database")
 struct DatabaseAvailabilityTests {

@@ -1,7 +1,6 @@
 import Testing
 
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
+@testable import Worker
 
 @Suite("The location of the database")
 struct DatabaseLocationTests {

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Testing
 
-@testable import WorkerLifecycle
+@testable import Worker
 
 @Suite("Without a free descriptor")
 struct DescriptorTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import WorkerConfiguration
+@testable import Worker
 
 @Suite("The help")
 struct HelpTests {

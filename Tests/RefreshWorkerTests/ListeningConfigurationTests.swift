@@ -1,7 +1,7 @@
 import HTTPServer
 import Testing
 
-@testable import WorkerConfiguration
+@testable import Worker
 
 @Suite("Configuration of the listeners and the notices")
 struct ListeningConfigurationTests {

@@ -1,8 +1,8 @@
 import Base
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("The manual pages, completions and version")
 struct ManualTests {

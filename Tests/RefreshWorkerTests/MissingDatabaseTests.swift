@@ -2,9 +2,8 @@ import Foundation
 import Testing
 
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("Without a database, a command that needs an existing one", .timeLimit(.minutes(10)))
 struct MissingDatabaseTests {

@@ -3,9 +3,8 @@ import Storage
 import Testing
 
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {

@@ -2,8 +2,7 @@ import Glibc
 import Testing
 
 @testable import Crypto
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
+@testable import Worker
 
 /// systemd starts the worker again after code 74, and never after code 78.
 @Suite("The exit code distinguishes temporary errors from those that an operator must fix")

@@ -2,8 +2,8 @@ import Base
 import Routes
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("services handle")
 struct ServiceHandleTests {

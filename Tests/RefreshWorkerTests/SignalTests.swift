@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import WorkerLifecycle
+@testable import Worker
 
 @Suite("Signals")
 struct SignalTests {

@@ -1,8 +1,8 @@
 import Testing
 
 @testable import Storage
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("The messages of store copy")
 struct StoreCopyReportTests {

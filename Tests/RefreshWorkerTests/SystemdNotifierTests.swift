@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WorkerLifecycle
+@testable import Worker
 
 @Suite("Notifying systemd")
 struct SystemdNotifierTests {

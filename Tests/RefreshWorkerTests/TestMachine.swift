@@ -1,6 +1,6 @@
 import Crypto
 
-@testable import WorkerConfiguration
+@testable import Worker
 
 /// A machine with the flags, variables and files of one test.
 struct TestMachine {

@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@testable import WorkerLifecycle
+@testable import Worker
 
 @Suite("The watchdog")
 struct WatchdogTests {

@@ -1,7 +1,6 @@
 import Base
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `backup FILE`: copies the database while workers continue.
 extension CommandContext {

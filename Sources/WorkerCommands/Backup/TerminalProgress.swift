@@ -1,5 +1,5 @@
 private import Synchronization
-package import WorkerConfiguration
+package import Worker
 
 /// A line on a terminal that is overwritten on each update; it writes nothing if the output is not a terminal.
 package final class TerminalProgress: Sendable {

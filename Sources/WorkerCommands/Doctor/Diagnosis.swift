@@ -1,5 +1,5 @@
 import Base
-import WorkerConfiguration
+import Worker
 
 /// The result of one check of `doctor`, and how to fix the problem.
 struct Diagnosis: Equatable, Sendable {

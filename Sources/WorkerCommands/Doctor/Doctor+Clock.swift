@@ -1,7 +1,6 @@
 import Base
 import Telemetry
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The checks of the clocks, which do not need the network.
 extension Doctor {

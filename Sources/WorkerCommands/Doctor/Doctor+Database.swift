@@ -2,8 +2,7 @@ import Base
 import Crypto
 import Status
 import Storage
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {

@@ -2,8 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import HTTPClient
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The checks over the network: every endpoint answers, and its clock agrees with this machine's.
 extension Doctor {

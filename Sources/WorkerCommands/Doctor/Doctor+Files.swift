@@ -3,8 +3,7 @@ import Crypto
 import GoogleOAuth
 import HTTPClient
 import Storage
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The checks of files other than the database.
 extension Doctor {

@@ -1,7 +1,6 @@
 import Base
 import Storage
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The checks of a PostgreSQL server and of this program's schema on it.
 extension Doctor {

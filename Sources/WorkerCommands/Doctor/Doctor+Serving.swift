@@ -2,8 +2,7 @@ import Base
 import HTTPServer
 import Routes
 import Telemetry
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The checks of the files and settings that the listeners and the notices need.
 extension Doctor {

@@ -1,7 +1,6 @@
 import Base
 import Crypto
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The check for spill files.
 extension Doctor {

@@ -1,6 +1,5 @@
 import Crypto
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The rules of the daemon's start, and the user that the checks run as.
 extension Doctor {

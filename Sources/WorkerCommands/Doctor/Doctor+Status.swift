@@ -1,7 +1,6 @@
 import Status
 import Storage
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The concerns of the status, as warnings.
 extension Doctor {

@@ -1,5 +1,4 @@
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// Checks everything that the worker depends on, and changes nothing.
 struct Doctor: Sendable {

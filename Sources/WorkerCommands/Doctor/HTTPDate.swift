@@ -1,5 +1,5 @@
 import Base
-import WorkerConfiguration
+import Worker
 
 /// Parses the instant of a `Date` header, in the only form that servers may send: `Sun, 06 Nov 1994 08:49:37 GMT`
 /// (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7).

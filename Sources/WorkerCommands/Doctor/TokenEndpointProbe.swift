@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import HTTPClient
-import WorkerConfiguration
+import Worker
 
 /// A refresh with a made-up token, which shows if the address is a token endpoint and if it knows the client id.
 ///

@@ -1,8 +1,7 @@
 import Base
 import GoogleOAuth
 import HTTPClient
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `google-events`: manages the stream by which Google reports revoked tokens and accounts in danger.
 extension CommandContext {

@@ -2,7 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// Parses the input of `grants add`: a refresh token alone, or the JSON of a grant.
 enum AddedGrant {

@@ -2,8 +2,7 @@ import Base
 import Crypto
 private import Glibc
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants add USER`: stores one grant and replaces the user's stored one.
 extension CommandContext {

@@ -1,8 +1,7 @@
 import Base
 import Crypto
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.
 extension CommandContext {

@@ -1,7 +1,6 @@
 import Base
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants import FILE`: imports grants that were kept elsewhere.
 extension CommandContext {

@@ -1,8 +1,7 @@
 import Base
 import Scheduler
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants list`: prints stored grants without their tokens.
 extension CommandContext {

@@ -2,8 +2,7 @@ import Base
 import Scheduler
 import Storage
 import Telemetry
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants retry`: makes grants due now.
 extension CommandContext {

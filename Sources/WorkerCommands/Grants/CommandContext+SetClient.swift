@@ -1,7 +1,6 @@
 import Base
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants set-client`: corrects the client id of stored grants.
 extension CommandContext {

@@ -1,8 +1,7 @@
 import Base
 import Scheduler
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `grants show USER` and `grants history USER`: print one grant without its tokens.
 extension CommandContext {

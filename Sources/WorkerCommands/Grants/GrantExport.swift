@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// One page of an export, in plain text.
 struct GrantExport: Sendable {

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// The grants that `grants list` shows.
 struct GrantFilter: Sendable {

@@ -1,5 +1,5 @@
 import Base
-import WorkerConfiguration
+import Worker
 
 /// Imports grants from a stream of bytes.
 package struct GrantImport: RecordImport {

@@ -1,7 +1,7 @@
 package import Base
 import Crypto
 import Storage
-package import WorkerConfiguration
+package import Worker
 
 /// Parses the JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
 package struct GrantReader: Sendable {

@@ -1,4 +1,4 @@
-import WorkerConfiguration
+import Worker
 
 /// The part of an import's input that is not stored yet.
 struct ImportInput<Imported> {

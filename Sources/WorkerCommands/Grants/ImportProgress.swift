@@ -1,5 +1,5 @@
 import Base
-import WorkerConfiguration
+import Worker
 
 /// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.
 final class ImportProgress {

@@ -1,8 +1,7 @@
 import Crypto
 private import Glibc
 private import Synchronization
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// A file, or standard input, read in pieces from beginning to end.
 final class InputFile: Sendable {

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 import GoogleOAuth
-import WorkerConfiguration
+import Worker
 
 /// The fields of a record.
 ///

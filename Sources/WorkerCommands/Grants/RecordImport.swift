@@ -1,4 +1,4 @@
-import WorkerConfiguration
+import Worker
 
 /// An import from a stream of bytes that stores its records in batches; bad records do not stop it.
 protocol RecordImport {

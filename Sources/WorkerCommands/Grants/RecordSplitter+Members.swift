@@ -1,5 +1,5 @@
 import Base
-import WorkerConfiguration
+import Worker
 
 extension RecordSplitter.Record {
     /// Returns the members of the record's object; those of a DynamoDB row without their types.

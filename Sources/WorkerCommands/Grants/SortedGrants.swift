@@ -1,6 +1,6 @@
 import Base
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// The ids of the first grants in an order.
 ///

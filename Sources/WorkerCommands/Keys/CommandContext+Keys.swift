@@ -3,8 +3,7 @@ import Crypto
 private import Glibc
 import Storage
 import Telemetry
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `keys generate`, `keys list` and `keys retire`.
 extension CommandContext {

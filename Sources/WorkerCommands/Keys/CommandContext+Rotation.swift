@@ -2,8 +2,7 @@ import Base
 import Crypto
 import Storage
 private import Synchronization
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `keys rotate`: replaces the sealing key.
 extension CommandContext {

@@ -1,6 +1,6 @@
 import Crypto
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// The rules by which a key may leave the ring.
 enum KeyRetirement {

@@ -1,8 +1,7 @@
 import Base
 import Crypto
 import Storage
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// Performs a key rotation step by step, until it is finished or stopped.
 struct KeyRotation: Sendable {

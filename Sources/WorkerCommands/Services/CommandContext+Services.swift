@@ -2,8 +2,7 @@ import Base
 import Crypto
 import Routes
 import Telemetry
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// The commands about the services that tokens are vended to.
 extension CommandContext {

@@ -4,8 +4,7 @@ import Scheduler
 package import Status
 package import Storage
 import Telemetry
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `status`: reports on everything that is stored, with or without a running worker.
 extension CommandContext {

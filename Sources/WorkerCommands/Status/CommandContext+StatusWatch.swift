@@ -1,8 +1,7 @@
 import Base
 import Storage
 import Telemetry
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `status --watch`: shows the status until a signal ends it.
 extension CommandContext {

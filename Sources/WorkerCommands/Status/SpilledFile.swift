@@ -1,7 +1,6 @@
 import Base
 import Crypto
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// A file of results that the database has not stored, as `status` and `doctor` list it.
 struct SpilledFile: Equatable, Sendable {

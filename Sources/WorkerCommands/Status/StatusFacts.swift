@@ -1,7 +1,7 @@
 import Status
 import Storage
 import Telemetry
-import WorkerConfiguration
+import Worker
 
 /// The facts of a report that `status --watch` compares: those that do not change by the passing of time alone.
 struct StatusFacts: Equatable {

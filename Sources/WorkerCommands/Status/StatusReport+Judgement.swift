@@ -1,7 +1,7 @@
 import Base
 import Status
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// The judgement of a report.
 extension StatusReport {

@@ -3,7 +3,7 @@ import Crypto
 import Status
 import Storage
 import Telemetry
-import WorkerConfiguration
+import Worker
 
 /// The report for people.
 extension StatusReport {

@@ -1,8 +1,7 @@
 import Base
 import Storage
 import Telemetry
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `store copy`: copies everything to another database.
 extension CommandContext {

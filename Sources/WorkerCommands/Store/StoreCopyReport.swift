@@ -1,7 +1,6 @@
 import Base
 import Storage
-import WorkerConfiguration
-import WorkerLifecycle
+import Worker
 
 /// The messages of `store copy`: its progress, its summary and its problems.
 enum StoreCopyReport {

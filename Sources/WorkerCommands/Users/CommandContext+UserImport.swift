@@ -1,7 +1,6 @@
 import Base
 package import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `users import FILE`: imports users that another system has kept.
 extension CommandContext {

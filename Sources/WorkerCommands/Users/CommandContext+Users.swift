@@ -1,7 +1,6 @@
 import Base
 import Storage
-package import WorkerConfiguration
-import WorkerLifecycle
+package import Worker
 
 /// `users list`, `users show USER` and `users delete USER`.
 extension CommandContext {

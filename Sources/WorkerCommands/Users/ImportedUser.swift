@@ -1,6 +1,6 @@
 import Base
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// A user as an import reads it; a field is `nil` if the record does not have it.
 struct ImportedUser: Equatable, Sendable {

@@ -1,6 +1,6 @@
 import Base
 import Storage
-import WorkerConfiguration
+import Worker
 
 /// Imports users from a stream of bytes.
 struct UserImport: RecordImport {

@@ -3,7 +3,7 @@ import HTTPClient
 import Testing
 
 @testable import AWSImport
-@testable import WorkerConfiguration
+@testable import Worker
 
 @Suite("Credentials for AWS")
 struct AWSCredentialsTests {

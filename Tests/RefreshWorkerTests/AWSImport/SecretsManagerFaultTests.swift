@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 
 @testable import AWSImport
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerFaultTests {

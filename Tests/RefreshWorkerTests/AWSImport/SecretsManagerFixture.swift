@@ -6,8 +6,8 @@ import Synchronization
 import TestSupport
 
 @testable import AWSImport
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 /// An import from Secrets Manager: a scripted service, clocks, a database, and a client that never waits.
 final class SecretsManagerFixture {

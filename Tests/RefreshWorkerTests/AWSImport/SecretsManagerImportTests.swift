@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 @testable import AWSImport
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerImportTests {

@@ -2,9 +2,8 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {

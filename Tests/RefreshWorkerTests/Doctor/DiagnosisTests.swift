@@ -2,8 +2,8 @@ import Base
 import HTTPClient
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("Diagnoses")
 struct DiagnosisTests {

@@ -5,9 +5,8 @@ import HTTPClient
 import Storage
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("Doctor refuses what the daemon refuses", .timeLimit(.minutes(10)))
 struct DoctorAgreementTests {

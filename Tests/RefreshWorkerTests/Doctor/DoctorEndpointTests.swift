@@ -4,9 +4,8 @@ import GoogleOAuth
 import TestSupport
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite(
     "Doctor on endpoints",

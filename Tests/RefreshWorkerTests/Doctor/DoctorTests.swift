@@ -3,9 +3,8 @@ import Foundation
 import Storage
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {

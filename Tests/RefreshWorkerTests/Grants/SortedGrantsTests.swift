@@ -4,8 +4,8 @@ import Foundation
 import Storage
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("The grants of a list")
 struct SortedGrantsTests {

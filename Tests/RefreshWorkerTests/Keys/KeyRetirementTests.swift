@@ -4,9 +4,8 @@ import Foundation
 import Storage
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("Retiring and making keys")
 struct KeyRetirementTests {

@@ -9,9 +9,8 @@ import Telemetry
 import Testing
 
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingMonitorTests {

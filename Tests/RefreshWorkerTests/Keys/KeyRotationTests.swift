@@ -4,9 +4,8 @@ import Storage
 import Synchronization
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {

@@ -4,8 +4,7 @@ import Foundation
 import Storage
 import Telemetry
 
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
+@testable import Worker
 
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorFixture: Sendable {

@@ -1,9 +1,9 @@
 import Glibc
 import Testing
-import WorkerConfiguration
+import Worker
 
 @testable import HTTPServer
-@testable import WorkerLifecycle
+@testable import Worker
 
 @Suite("A listener that cannot be opened")
 struct ListeningFailureTests {

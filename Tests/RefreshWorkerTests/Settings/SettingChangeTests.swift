@@ -1,9 +1,8 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("A changed setting")
 struct SettingChangeTests {

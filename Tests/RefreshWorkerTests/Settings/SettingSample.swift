@@ -1,7 +1,6 @@
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 /// A valid value of a setting other than its default, and its effect on a running worker.
 struct SettingSample: Sendable {

@@ -4,9 +4,8 @@ import Testing
 
 @testable import RefreshWorker
 @testable import Scheduler
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 /// Each setting from the configuration file to the part of the worker that uses it.
 @Suite("A setting", .timeLimit(.minutes(10)))

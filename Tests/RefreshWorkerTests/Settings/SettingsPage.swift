@@ -1,7 +1,6 @@
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 /// The page `docs/settings.md`, made from the table behind `--help`.
 enum SettingsPage {

@@ -11,9 +11,8 @@ import Telemetry
 @testable import HTTPServer
 @testable import RefreshWorker
 @testable import Scheduler
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 /// A worker with all of its parts, as a configuration file starts it, and without its loops.
 struct StartedWorker {

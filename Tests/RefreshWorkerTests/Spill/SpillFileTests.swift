@@ -7,9 +7,8 @@ import Storage
 import Testing
 
 @testable import RefreshWorker
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {

@@ -3,9 +3,8 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("The facts that status --watch compares")
 struct StatusFactsTests {

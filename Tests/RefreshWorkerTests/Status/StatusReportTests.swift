@@ -7,8 +7,8 @@ import Storage
 import Telemetry
 import Testing
 
+@testable import Worker
 @testable import WorkerCommands
-@testable import WorkerConfiguration
 
 @Suite("Status")
 struct StatusReportTests {

@@ -4,7 +4,6 @@ import Scheduler
 import Status
 import Storage
 import Telemetry
-package import WorkerConfiguration
 
 /// `--run-once`: tries each due grant once, for cron.
 extension CommandContext {

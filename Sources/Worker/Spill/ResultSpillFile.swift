@@ -4,7 +4,6 @@ private import Glibc
 import Scheduler
 import Storage
 private import Synchronization
-import WorkerConfiguration
 
 /// Writes results that the store does not accept into a file of this process, and keeps disk space reserved for it.
 package final class ResultSpillFile: ResultSpill {

@@ -2,7 +2,6 @@ package import Base
 private import Dispatch
 package import Storage
 import Telemetry
-package import WorkerConfiguration
 
 extension CommandContext {
     /// Opens the database and creates its tables if there are none.

@@ -7,7 +7,6 @@ import Scheduler
 import Status
 import Storage
 import Telemetry
-import WorkerConfiguration
 
 /// The routes of each listener, made from the parts of the running worker.
 extension HTTPListeners {

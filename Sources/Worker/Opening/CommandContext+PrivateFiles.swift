@@ -1,6 +1,5 @@
 package import Crypto
 import Telemetry
-package import WorkerConfiguration
 
 extension CommandContext {
     /// Reads a file that holds a secret, if its permissions keep it private.

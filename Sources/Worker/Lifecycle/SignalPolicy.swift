@@ -1,5 +1,3 @@
-import WorkerConfiguration
-
 /// Decides the action for a signal, given the signals before it.
 package struct SignalPolicy: Sendable {
     /// The signals that the worker handles.

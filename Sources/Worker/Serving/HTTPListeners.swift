@@ -4,7 +4,6 @@ import Scheduler
 import Status
 import Storage
 import Telemetry
-import WorkerConfiguration
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct HTTPListeners: Sendable {

@@ -1,5 +1,3 @@
-import WorkerConfiguration
-
 /// The folder and the names of spill files.
 ///
 /// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a

@@ -1,7 +1,6 @@
 import Crypto
 import Storage
 import Synchronization
-import WorkerConfiguration
 
 /// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
 ///

@@ -1,5 +1,4 @@
 private import Glibc
-import WorkerConfiguration
 
 /// The three descriptors that every program expects to be open.
 package enum StandardDescriptors {

@@ -1,6 +1,5 @@
 import Glibc
 import HTTPServer
-import WorkerConfiguration
 
 extension CommandFailure {
     /// Adds the advice that fits the system's reason.

@@ -3,7 +3,6 @@ import Crypto
 package import Scheduler
 package import Storage
 import Telemetry
-import WorkerConfiguration
 
 /// Finds spill files and stores their results before any other use of the database.
 ///

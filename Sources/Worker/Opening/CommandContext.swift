@@ -5,7 +5,6 @@ package import HTTPClient
 package import Scheduler
 package import Storage
 package import Telemetry
-package import WorkerConfiguration
 
 /// The dependencies of the commands, opened from the configuration when they are needed.
 package struct CommandContext: Sendable {

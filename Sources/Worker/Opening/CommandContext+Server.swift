@@ -1,6 +1,5 @@
 package import Base
 import Storage
-package import WorkerConfiguration
 
 /// The differences for a PostgreSQL database.
 extension CommandContext {

@@ -5,7 +5,6 @@ package import Routes
 import Scheduler
 import Storage
 import Telemetry
-import WorkerConfiguration
 
 /// Opens the dependencies of the listeners and the notices; each error says how to fix it.
 extension CommandContext {

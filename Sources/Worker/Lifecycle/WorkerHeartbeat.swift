@@ -4,7 +4,6 @@ package import Scheduler
 import Status
 package import Storage
 package import Telemetry
-import WorkerConfiguration
 
 /// Reports to the other workers, through the store, that this process is alive and which keys it holds.
 ///

@@ -4,7 +4,6 @@ import Routes
 import Scheduler
 import Storage
 import Telemetry
-import WorkerConfiguration
 
 /// The loops of a daemon.
 extension RunningWorker {

@@ -5,7 +5,6 @@ import Scheduler
 import Status
 import Storage
 import Telemetry
-import WorkerConfiguration
 
 /// The parts of a worker that runs, whether a daemon or a pass.
 struct RunningWorker: Sendable {

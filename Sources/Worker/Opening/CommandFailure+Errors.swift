@@ -4,7 +4,6 @@ import HTTPClient
 package import Scheduler
 import Storage
 import Telemetry
-import WorkerConfiguration
 
 extension CommandFailure {
     /// Wraps any error with the exit code that fits it.

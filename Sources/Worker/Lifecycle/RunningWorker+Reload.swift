@@ -1,7 +1,6 @@
 import Crypto
 import Scheduler
 import Telemetry
-import WorkerConfiguration
 
 /// SIGHUP.
 extension RunningWorker {

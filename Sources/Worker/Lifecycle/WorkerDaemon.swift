@@ -4,7 +4,6 @@ import Scheduler
 package import Status
 import Storage
 import Telemetry
-package import WorkerConfiguration
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 package struct WorkerDaemon: Sendable {

@@ -1,5 +1,4 @@
 package import Crypto
-import WorkerConfiguration
 
 /// The files that a SQLite database in use leaves beside it.
 ///

@@ -2,7 +2,6 @@ import Crypto
 package import Scheduler
 package import Storage
 import Telemetry
-package import WorkerConfiguration
 
 /// Stores and reports the results of spill files.
 extension CommandContext {

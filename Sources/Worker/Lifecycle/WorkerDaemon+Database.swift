@@ -2,7 +2,6 @@ import Base
 import Storage
 import Synchronization
 import Telemetry
-import WorkerConfiguration
 
 extension WorkerDaemon {
     private static let firstPause: Duration = .milliseconds(500)

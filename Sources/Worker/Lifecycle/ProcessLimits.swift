@@ -1,5 +1,4 @@
 private import Glibc
-package import WorkerConfiguration
 
 /// The system's limits for this process, checked before anything depends on them.
 ///
