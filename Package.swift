@@ -104,23 +104,16 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(
-            name: "WorkerCommands",
+            name: "Commands",
             dependencies: [
                 "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Status", "Storage",
                 "Telemetry", "Worker",
             ],
             swiftSettings: atTheEdge
         ),
-        .target(
-            name: "AWSImport",
-            dependencies: [
-                "Base", "Crypto", "HTTPClient", "Scheduler", "Storage", "Telemetry", "Worker", "WorkerCommands",
-            ],
-            swiftSettings: common
-        ),
         .executableTarget(
             name: "RefreshWorker",
-            dependencies: ["AWSImport", "Base", "Storage", "Worker", "WorkerCommands"],
+            dependencies: ["Base", "Commands", "Storage", "Worker"],
             swiftSettings: common
         ),
         .executableTarget(
@@ -216,16 +209,16 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AWSImport", "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes",
-                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport", "Worker", "WorkerCommands",
+                "Base", "Commands", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes",
+                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport", "Worker",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Storage", "Worker",
-                "WorkerCommands",
+                "Base", "Commands", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler",
+                "Storage", "Worker",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

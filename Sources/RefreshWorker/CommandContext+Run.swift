@@ -1,8 +1,7 @@
-import AWSImport
 import Base
+import Commands
 import Storage
 import Worker
-import WorkerCommands
 
 /// The function of each command.
 extension CommandContext {

@@ -1,7 +1,7 @@
+import Commands
 private import Dispatch
 private import Glibc
 import Worker
-import WorkerCommands
 
 /// The program: parses the command line, reads the configuration, runs the command, exits with its code.
 @main

@@ -5,9 +5,9 @@ import HTTPServer
 import Routes
 import Storage
 
+@testable import Commands
 @testable import Crypto
 @testable import Worker
-@testable import WorkerCommands
 
 /// Files and settings that an operator writes.
 extension FuzzTarget {

@@ -2,9 +2,9 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))
 struct ClientSecretFileTests {

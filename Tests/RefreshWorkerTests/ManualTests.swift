@@ -1,8 +1,8 @@
 import Base
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("The manual pages, completions and version")
 struct ManualTests {

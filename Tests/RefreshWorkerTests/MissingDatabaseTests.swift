@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Without a database, a command that needs an existing one", .timeLimit(.minutes(10)))
 struct MissingDatabaseTests {

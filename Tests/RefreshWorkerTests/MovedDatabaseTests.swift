@@ -2,9 +2,9 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {

@@ -2,8 +2,8 @@ import Base
 import Routes
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("services handle")
 struct ServiceHandleTests {

@@ -1,8 +1,8 @@
 import Testing
 
+@testable import Commands
 @testable import Storage
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("The messages of store copy")
 struct StoreCopyReportTests {

@@ -2,7 +2,7 @@ import Crypto
 import HTTPClient
 import Testing
 
-@testable import AWSImport
+@testable import Commands
 @testable import Worker
 
 @Suite("Credentials for AWS")

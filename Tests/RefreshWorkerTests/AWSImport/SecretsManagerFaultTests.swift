@@ -1,9 +1,8 @@
 import TestSupport
 import Testing
 
-@testable import AWSImport
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerFaultTests {

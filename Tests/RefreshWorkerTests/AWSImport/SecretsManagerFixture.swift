@@ -5,9 +5,8 @@ import HTTPClient
 import Synchronization
 import TestSupport
 
-@testable import AWSImport
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 /// An import from Secrets Manager: a scripted service, clocks, a database, and a client that never waits.
 final class SecretsManagerFixture {

@@ -4,9 +4,8 @@ import Storage
 import TestSupport
 import Testing
 
-@testable import AWSImport
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerImportTests {

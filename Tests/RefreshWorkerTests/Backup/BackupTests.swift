@@ -2,8 +2,8 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {

@@ -2,8 +2,8 @@ import Base
 import HTTPClient
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Diagnoses")
 struct DiagnosisTests {

@@ -5,8 +5,8 @@ import HTTPClient
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Doctor refuses what the daemon refuses", .timeLimit(.minutes(10)))
 struct DoctorAgreementTests {

@@ -4,8 +4,8 @@ import GoogleOAuth
 import TestSupport
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite(
     "Doctor on endpoints",

@@ -3,8 +3,8 @@ import Foundation
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {

@@ -3,7 +3,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import WorkerCommands
+@testable import Commands
 
 @Suite("The doctor on a PostgreSQL server")
 struct ServerDiagnosisTests {

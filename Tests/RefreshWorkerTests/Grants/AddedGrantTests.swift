@@ -3,8 +3,8 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Adding a grant", .timeLimit(.minutes(10)))
 struct AddedGrantTests {

@@ -4,8 +4,8 @@ import Foundation
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))
 struct GrantImportTests {

@@ -4,7 +4,7 @@ import Foundation
 import Storage
 import Testing
 
-@testable import WorkerCommands
+@testable import Commands
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {

@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import Storage
 
-@testable import WorkerCommands
+@testable import Commands
 
 /// The dependencies of an import: a database file, a key ring and clocks, removed with the object.
 final class ImportFixture {

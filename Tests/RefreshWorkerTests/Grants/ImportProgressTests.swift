@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WorkerCommands
+@testable import Commands
 
 @Suite("The progress of an import")
 struct ImportProgressTests {

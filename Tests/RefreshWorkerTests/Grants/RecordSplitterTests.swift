@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@testable import WorkerCommands
+@testable import Commands
 
 @Suite("Splitting an import into records")
 struct RecordSplitterTests {

@@ -4,8 +4,8 @@ import Foundation
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("The grants of a list")
 struct SortedGrantsTests {

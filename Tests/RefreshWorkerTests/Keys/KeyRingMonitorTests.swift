@@ -8,9 +8,9 @@ import Synchronization
 import Telemetry
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingMonitorTests {

@@ -4,8 +4,8 @@ import Storage
 import Synchronization
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {

@@ -2,7 +2,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import WorkerCommands
+@testable import Commands
 
 @Suite("The next step of a rotation")
 struct RotationStepTests {

@@ -1,8 +1,8 @@
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("A changed setting")
 struct SettingChangeTests {

@@ -1,6 +1,6 @@
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 /// A valid value of a setting other than its default, and its effect on a running worker.
 struct SettingSample: Sendable {

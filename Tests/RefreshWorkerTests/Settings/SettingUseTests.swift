@@ -2,10 +2,10 @@ import Crypto
 import Routes
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Scheduler
 @testable import Worker
-@testable import WorkerCommands
 
 /// Each setting from the configuration file to the part of the worker that uses it.
 @Suite("A setting", .timeLimit(.minutes(10)))

@@ -1,6 +1,6 @@
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 /// The page `docs/settings.md`, made from the table behind `--help`.
 enum SettingsPage {

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("The page of settings")
 struct SettingsPageTests {

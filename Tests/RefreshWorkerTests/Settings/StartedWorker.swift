@@ -7,12 +7,12 @@ import Status
 import Storage
 import Telemetry
 
+@testable import Commands
 @testable import GoogleOAuth
 @testable import HTTPServer
 @testable import RefreshWorker
 @testable import Scheduler
 @testable import Worker
-@testable import WorkerCommands
 
 /// A worker with all of its parts, as a configuration file starts it, and without its loops.
 struct StartedWorker {

@@ -6,9 +6,9 @@ import Scheduler
 import Storage
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {

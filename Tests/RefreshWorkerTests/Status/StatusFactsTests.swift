@@ -3,8 +3,8 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("The facts that status --watch compares")
 struct StatusFactsTests {

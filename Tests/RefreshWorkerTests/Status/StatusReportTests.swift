@@ -7,8 +7,8 @@ import Storage
 import Telemetry
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("Status")
 struct StatusReportTests {

@@ -2,9 +2,9 @@ import Base
 import Storage
 import Testing
 
+@testable import Commands
 @testable import RefreshWorker
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("The commands about users", .timeLimit(.minutes(10)))
 struct UserCommandTests {

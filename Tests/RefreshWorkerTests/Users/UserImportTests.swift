@@ -3,8 +3,8 @@ import Foundation
 import Storage
 import Testing
 
+@testable import Commands
 @testable import Worker
-@testable import WorkerCommands
 
 @Suite("users import stores valid records and reports the others", .timeLimit(.minutes(10)))
 struct UserImportTests {

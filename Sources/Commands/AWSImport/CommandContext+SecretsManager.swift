@@ -3,7 +3,6 @@ import HTTPClient
 import Storage
 import Telemetry
 package import Worker
-import WorkerCommands
 
 /// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
 extension CommandContext {

@@ -1,6 +1,5 @@
 import Storage
 import Worker
-import WorkerCommands
 
 /// Imports grants from the secrets of AWS Secrets Manager, one page of names at a time.
 ///

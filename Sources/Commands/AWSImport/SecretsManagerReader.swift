@@ -1,6 +1,5 @@
 import Base
 import Worker
-import WorkerCommands
 
 /// Reads grants from secrets: the user from the name, the grant from the content.
 struct SecretsManagerReader: Sendable {
