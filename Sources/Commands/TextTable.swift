@@ -1,3 +1,8 @@
+import Base
+private import Synchronization
+import Telemetry
+package import Worker
+
 /// Rows in columns for people, page by page.
 ///
 /// On a terminal the first page fixes the widths: wide texts are cut, and the last columns are left out if there is no
@@ -76,5 +81,102 @@ struct TextTable {
             missing = max(0, width - shown.count) + Self.gap
         }
         return text
+    }
+}
+
+/// Names and values in two columns, for people.
+enum FactList {
+    static func lines(_ facts: [(name: String, value: String)]) -> [String] {
+        let width = facts.map(\.name.count).max() ?? 0
+        return facts.map { $0.name.padding(to: width + 2) + $0.value }
+    }
+
+    static func time(_ instant: Timestamp?, _ now: Timestamp) -> String {
+        instant.map { "\($0.iso8601Seconds) (\(RelativeTime($0, from: now)))" } ?? "-"
+    }
+}
+
+/// The distance of an instant from now, in a unit that suits people.
+struct RelativeTime: CustomStringConvertible {
+    let description: String
+
+    init(_ instant: Timestamp, from now: Timestamp) {
+        let seconds = (instant - now).wholeMilliseconds / 1000
+        let amount: String
+        switch seconds.magnitude {
+        case 0:
+            description = "now"
+            return
+        case ..<100: amount = "\(seconds.magnitude) s"
+        case ..<(100 * 60): amount = "\(seconds.magnitude / 60) min"
+        case ..<(48 * 3600): amount = "\(seconds.magnitude / 3600) h"
+        default: amount = "\(seconds.magnitude / 86_400) d"
+        }
+        description = seconds > 0 ? "in \(amount)" : "\(amount) ago"
+    }
+}
+
+/// Makes text from outside safe for a terminal.
+enum TerminalText {
+    /// Escapes characters that could move the cursor or change the direction of the text.
+    static func escaped(_ text: String) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                shown += "\\u{\(String(scalar.value, radix: 16))}"
+            default: shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+
+    /// Cuts the text to the width; an ellipsis marks the cut.
+    static func cut(_ text: String, to width: Int) -> String {
+        text.count <= width ? text : text.prefix(width - 1) + "…"
+    }
+}
+
+/// Formats a number of bytes for people.
+enum ByteCount {
+    static func text(_ count: Int64) -> String {
+        guard count >= 1024 else { return count == 1 ? "1 byte" : "\(count) bytes" }
+        var tenths = count * 10
+        var unit = ""
+        for larger in ["KiB", "MiB", "GiB", "TiB"] where tenths >= 10240 {
+            tenths /= 1024
+            unit = larger
+        }
+        return "\(tenths / 10).\(tenths % 10) \(unit)"
+    }
+}
+
+/// A line on a terminal that is overwritten on each update; it writes nothing if the output is not a terminal.
+package final class TerminalProgress: Sendable {
+    /// Moves to the first column and erases the rest of the line
+    /// (https://man7.org/linux/man-pages/man4/console_codes.4.html).
+    private static let eraseLine = "\r\u{1b}[K"
+
+    private let output: Output
+    private let isShown = Mutex(false)
+
+    package init(to output: Output) {
+        self.output = output
+    }
+
+    package func show(_ text: String) {
+        guard output.isTerminal else { return }
+        isShown.withLock { isShown in
+            output.write(Self.eraseLine + text)
+            isShown = true
+        }
+    }
+
+    /// Erases the line before a permanent line is written.
+    package func clear() {
+        isShown.withLock { isShown in
+            if isShown { output.write(Self.eraseLine) }
+            isShown = false
+        }
     }
 }

@@ -56,3 +56,67 @@ package enum Base64URL {
         return leftOver == 0 ? bytes : nil
     }
 }
+
+/// Bytes as pairs of hexadecimal digits.
+package enum Hexadecimal {
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    /// Returns two lower-case digits for each byte.
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// Decodes the text; returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        // The same bytes in other letters would be a second name of one thing.
+        let values = text.utf8.compactMap(value(ofLowerCase:))
+        guard values.count == text.utf8.count, values.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: values.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
+    }
+
+    /// Returns the value of one digit in either case; `nil` for any other byte.
+    package static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    static func value(ofLowerCase digit: UInt8) -> UInt8? {
+        (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : value(of: digit)
+    }
+}
+
+extension StringProtocol {
+    /// `true` for 1 to 64 lower-case ASCII letters, digits and underscores: such a code is safe to log and to store.
+    package var isLowerCaseCode: Bool {
+        (1...64).contains(utf8.count)
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// `true` for 1 to 64 ASCII letters, digits, dots, underscores and hyphens: such an id is safe to log and to store.
+    package var isPlainID: Bool {
+        (1...64).contains(utf8.count)
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// `true` for one or more ASCII digits, without a sign or a blank.
+    package var isDecimalNumber: Bool {
+        !isEmpty && utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+}

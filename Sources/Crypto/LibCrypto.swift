@@ -46,3 +46,71 @@ enum LibCrypto {
         unsafe buffer.withUnsafeMutableBytes { bytes in unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
     }
 }
+
+/// The initialization of OpenSSL, which this module, libcurl and libpq share.
+package enum OpenSSL {
+    /// Initializes OpenSSL without its clean-up at the end of the process.
+    ///
+    /// That clean-up frees tables which other threads still use: a process crashed at its exit while the HTTP client's
+    /// thread was in a TLS connection. The system frees all memory anyway.
+    ///
+    /// Only the first initialization in a process decides about the clean-up
+    /// (https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/). So this must be called before every call that may be
+    /// the first to use OpenSSL, libcurl or libpq. Repeated calls cost one load.
+    package static func prepare() {
+        guard result == 1 else { LibCrypto.endProcess("OPENSSL_init_crypto failed") }
+    }
+
+    private static let result = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+}
+
+/// The OpenSSL that this process runs with.
+package enum OpenSSLLibrary {
+    package static var version: String { unsafe String(cString: OpenSSL_version(OPENSSL_VERSION_STRING)) }
+}
+
+/// Hashes of the SHA-2 family (FIPS 180-4).
+package enum Digest {
+    /// Fetched once, because a fetch costs more than hashing a token.
+    ///
+    /// `nonisolated(unsafe)` holds because an algorithm does not change after it is fetched.
+    private nonisolated(unsafe) static let algorithm512 = unsafe fetch("SHA2-512")
+
+    package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        unsafe sha256(bytes.span.bytes)
+    }
+
+    package static func sha256(_ bytes: RawSpan) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        let result = unsafe bytes.withUnsafeBytes { unsafe ccrypto_sha256($0.baseAddress, $0.count, &digest) }
+        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("SHA-256 failed") }
+        return digest
+    }
+
+    package static func sha512(_ bytes: [UInt8]) -> [UInt8] {
+        unsafe digest(of: bytes, by: algorithm512, length: 64)
+    }
+
+    private static func fetch(_ name: String) -> OpaquePointer? {
+        OpenSSL.prepare()
+        return unsafe EVP_MD_fetch(nil, name, nil)
+    }
+
+    private static func digest(of bytes: [UInt8], by algorithm: OpaquePointer?, length: Int) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: length)
+        let result = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, algorithm, nil)
+        // It only fails if memory runs out or the library lacks its own algorithms. A wrong hash would be worse than a
+        // crash.
+        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("EVP_Digest failed") }
+        return digest
+    }
+}
+
+/// Comparison whose duration does not reveal how much of a guess was right.
+package enum ConstantTime {
+    /// Returns `true` if the bytes are equal; the duration depends only on their number.
+    package static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        guard left.count == right.count else { return false }
+        return unsafe CRYPTO_memcmp(left, right, left.count) == 0
+    }
+}

@@ -67,3 +67,103 @@ extension Secret {
         }
     }
 }
+
+extension Secret {
+    /// The lines of a secret text without line breaks and without empty lines.
+    package var lines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn).filter { !$0.isEmpty } }
+
+    /// All lines of a secret text without line breaks; their indexes match the line numbers of an editor.
+    package var allLines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn) }
+
+    /// The words of a secret line, separated by blanks.
+    package var words: [Secret] { parts(by: [UInt8(ascii: " "), UInt8(ascii: "\t")]).filter { !$0.isEmpty } }
+
+    /// `true` if the text begins with `#`.
+    package var isComment: Bool { withBytes { $0.byteCount > 0 && $0.byte(at: 0) == UInt8(ascii: "#") } }
+
+    /// `true` if every byte is a visible ASCII character.
+    package var isVisibleASCII: Bool {
+        withBytes { span in (0..<span.byteCount).allSatisfy { (0x21...0x7e).contains(span.byte(at: $0)) } }
+    }
+
+    /// `true` if the text ends with a string, which is not secret.
+    package func hasSuffix(_ suffix: String) -> Bool {
+        let suffix = Array(suffix.utf8)
+        return withBytes { span in
+            let start = span.byteCount - suffix.count
+            return start >= 0 && suffix.indices.allSatisfy { span.byte(at: start + $0) == suffix[$0] }
+        }
+    }
+
+    private func parts(by separators: [UInt8]) -> [Secret] {
+        withBytes { span in
+            var parts: [Secret] = []
+            var start = 0
+            for offset in 0...span.byteCount {
+                guard offset == span.byteCount || separators.contains(span.byte(at: offset)) else { continue }
+                parts.append(Secret(copying: span.extracting(start..<offset)))
+                start = offset + 1
+            }
+            return parts
+        }
+    }
+
+    private var withoutCarriageReturn: Secret {
+        withBytes { span in
+            let end = span.byteCount - 1
+            guard end >= 0, span.byte(at: end) == UInt8(ascii: "\r") else { return self }
+            return Secret(copying: span.extracting(0..<end))
+        }
+    }
+}
+
+extension Secret {
+    /// Reads a whole file that only its owner may change and at most its group may read.
+    package static func read(privateFile path: String, limit: Int = 65536) throws(PrivateFileError) -> Secret {
+        let status: OpenFile.Status
+        let content: Secret?
+        do throws(SystemCallError) {
+            // Non-blocking, because the path may be a pipe.
+            let file = try OpenFile(path: path, flags: O_RDONLY | O_NONBLOCK)
+            status = try file.status()
+            content = status.isRegular ? try file.read(limit: limit) : nil
+        } catch {
+            throw PrivateFileError(path: path, reason: .system(error))
+        }
+        guard status.isRegular else { throw PrivateFileError(path: path, reason: .notRegular) }
+        guard status.permissions & 0o027 == 0 else {
+            throw PrivateFileError(path: path, reason: .open(permissions: status.permissions))
+        }
+        guard let content else { throw PrivateFileError(path: path, reason: .tooLong(limit: limit)) }
+        return content
+    }
+}
+
+/// The reason why a file that should hold a secret is refused.
+package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: Hashable, Sendable {
+        case notRegular
+        case tooLong(limit: Int)
+        /// Other users may read it, or the group may write to it.
+        case open(permissions: UInt32)
+        case system(SystemCallError)
+    }
+
+    package let path: String
+    package let reason: Reason
+
+    /// `true` if the same file may be read later without a change by the operator.
+    package var mayPass: Bool {
+        if case .system(let error) = reason { error.mayPass } else { false }
+    }
+
+    package var description: String {
+        switch reason {
+        case .notRegular: "\(path) is not a regular file"
+        case .tooLong(let limit): "\(path) is longer than \(limit) bytes"
+        case .open(let permissions):
+            "\(path) is open to others (mode \(String(permissions, radix: 8))): run: chmod 600 \(path)"
+        case .system(let error): "\(path) cannot be read: \(error)"
+        }
+    }
+}

@@ -95,3 +95,78 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     /// Empty, because `dump` and other users of mirrors would bypass the descriptions.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
+
+/// The bytes of a ``Secret``, overwritten before their memory is freed.
+///
+/// `@unchecked Sendable` holds because the bytes and their count are only written inside `init`, before any other
+/// thread can reach the object, and only read after that.
+@safe
+final class SecretStorage: @unchecked Sendable {
+    private let buffer: UnsafeMutableRawBufferPointer
+    let count: Int
+
+    /// Allocates the buffer; the closure writes the bytes and returns their number.
+    ///
+    /// The buffer starts as zeroes. If the closure throws, everything it wrote is wiped.
+    init<Failure: Error>(
+        capacity: Int,
+        fill: (inout MutableRawSpan) throws(Failure) -> Int
+    ) throws(Failure) {
+        let buffer = unsafe ByteMemory.allocate(capacity)
+        unsafe buffer.initializeMemory(as: UInt8.self, repeating: 0)
+        do throws(Failure) {
+            var span = unsafe buffer.mutableBytes
+            let filled = try fill(&span)
+            precondition((0...capacity).contains(filled), "a secret was filled beyond its capacity")
+            unsafe self.buffer = unsafe buffer
+            count = filled
+        } catch {
+            unsafe Self.release(buffer)
+            throw error
+        }
+    }
+
+    deinit {
+        unsafe Self.release(buffer)
+    }
+
+    func withBytes<Result: ~Copyable, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        return try body(unsafe filled.bytes)
+    }
+
+    /// Overwrites in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
+    private static func release(_ buffer: UnsafeMutableRawBufferPointer) {
+        unsafe OPENSSL_cleanse(buffer.baseAddress, buffer.count)
+        unsafe ByteMemory.free(buffer)
+    }
+}
+
+/// New secrets, from libcrypto's random generator.
+extension Secret {
+    static func random(byteCount: Int) throws(SealError) -> Secret {
+        try Secret(capacity: byteCount) { (buffer) throws(SealError) in
+            try LibCrypto.fillRandomly(&buffer, in: 0..<buffer.byteCount)
+            return buffer.byteCount
+        }
+    }
+
+    /// Makes a text of the prefix and random bytes in base64url; it is for printing, so its copies are not wiped.
+    package static func randomText(prefix: String, byteCount: Int) throws(SealError) -> Secret {
+        let random = try random(byteCount: byteCount)
+        let bytes = random.withBytes { span in (0..<span.byteCount).map { span.byte(at: $0) } }
+        return Secret(prefix + Base64URL.encode(bytes))
+    }
+}
+
+extension RawSpan {
+    /// Returns the byte at a checked offset.
+    ///
+    /// The load is only unsafe for types that do not accept every bit pattern.
+    @inlinable
+    package func byte(at offset: Int) -> UInt8 {
+        unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+    }
+}

@@ -85,3 +85,119 @@ package struct GoogleOAuthAPI: TokenEndpoint {
         }
     }
 }
+
+/// The URLs of Google's endpoints; the defaults come from Google's discovery document
+/// (https://accounts.google.com/.well-known/openid-configuration).
+package struct GoogleEndpoints: Hashable, Sendable {
+    package var token: Endpoint
+    package var userinfo: Endpoint
+    package var tokeninfo: Endpoint
+    package var revocation: Endpoint
+
+    package init(token: Endpoint, userinfo: Endpoint, tokeninfo: Endpoint, revocation: Endpoint) {
+        self.token = token
+        self.userinfo = userinfo
+        self.tokeninfo = tokeninfo
+        self.revocation = revocation
+    }
+}
+
+/// The endpoints that the engine calls: Google's, or fake ones in tests.
+///
+/// The engine parses the responses to refreshes later, in batches.
+package protocol TokenEndpoint: Sendable {
+    /// Sends refresh requests; returns for each one the closure that cancels it.
+    func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void]
+
+    /// Revokes a grant by one of its tokens.
+    ///
+    /// `mayStillSend` is called immediately before the request is sent; if it returns `false`, nothing is sent. It
+    /// blocks every other request, so it must return at once.
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
+
+    /// Returns the account that an access token belongs to.
+    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo
+}
+
+/// The outcome of a request to revoke a grant.
+package enum RevocationResponse: Sendable, Hashable {
+    /// The grant is revoked, or was before.
+    case done
+    case failed(AccountLookupFailure)
+    /// The worker did not send the request.
+    case notSent(code: String)
+}
+
+/// The id, and the secret if there is one, of the OAuth client that sends the requests.
+package struct OAuthClientCredentials: Sendable {
+    package var id: String
+    /// Set only for confidential clients of other servers: Google's iOS clients do not have one.
+    package var secret: Secret?
+
+    package init(id: String, secret: Secret? = nil) {
+        self.id = id
+        self.secret = secret
+    }
+}
+
+/// A refresh of one grant, to be sent to the token endpoint.
+///
+/// Its closures block every other request, so they must return at once.
+package struct RefreshSubmission: Sendable {
+    package let token: Secret
+    package let client: OAuthClientCredentials
+    /// Called immediately before the request is sent; if it returns `false`, nothing is sent.
+    package let mayStillSend: @Sendable () -> Bool
+    /// Called once with the response, possibly before ``TokenEndpoint/refresh(_:)`` returns.
+    package let receive: @Sendable (RawRefreshResponse) -> Void
+
+    package init(
+        token: Secret,
+        client: OAuthClientCredentials,
+        mayStillSend: @escaping @Sendable () -> Bool,
+        receive: @escaping @Sendable (RawRefreshResponse) -> Void
+    ) {
+        self.token = token
+        self.client = client
+        self.mayStillSend = mayStillSend
+        self.receive = receive
+    }
+}
+
+/// The refresh request of a public client (https://developers.google.com/identity/protocols/oauth2/native-app).
+///
+/// It does not name a scope, which could only narrow the grant or fail. It has a secret only for clients that have one;
+/// an iOS client does not.
+package enum RefreshRequest {
+    /// Makes the request.
+    ///
+    /// `pattern` comes from ``HTTPClient/RequestPattern/form(to:)``.
+    package static func make(token: Secret, client: OAuthClientCredentials, pattern: RequestPattern) -> HTTPRequest {
+        var form = FormBody()
+        form.append("client_id", client.id)
+        token.withBytes { form.append("refresh_token", $0) }
+        form.append("grant_type", "refresh_token")
+        if let secret = client.secret { secret.withBytes { form.append("client_secret", $0) } }
+        return HTTPRequest(pattern, body: form.finish())
+    }
+}
+
+extension RequestPattern {
+    /// Makes the pattern of a form POST with a JSON answer.
+    package static func form(to endpoint: Endpoint) -> RequestPattern {
+        RequestPattern(
+            method: .post,
+            endpoint: endpoint,
+            headers: [("Content-Type", FormBody.contentType), ("Accept", "application/json")]
+        )
+    }
+}
+
+extension HTTPRequest {
+    /// Makes a POST with one secret.
+    init(_ name: String, _ secret: Secret, _ pattern: RequestPattern) {
+        var form = FormBody()
+        secret.withBytes { form.append(name, $0) }
+        self.init(pattern, body: form.finish())
+    }
+}

@@ -1,3 +1,5 @@
+internal import Crypto
+
 /// One request for ``HTTPClient``.
 package struct HTTPRequest: Sendable {
     package let pattern: RequestPattern
@@ -38,4 +40,112 @@ extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible, Cu
     package var debugDescription: String { description }
 
     package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The body of a request or response: bytes that are never printed and are overwritten when the last reference is
+/// released.
+///
+/// The array that a body was made from is not wiped; ``FormBody`` builds a body without such a copy.
+package final class HTTPBody: Sendable {
+    private let content: ErasedBytes
+
+    init(_ content: consuming ErasedBytes) {
+        self.content = content
+    }
+
+    package init(_ bytes: [UInt8]) {
+        var content = ErasedBytes(capacity: bytes.count)
+        content.append(bytes)
+        self.content = content
+    }
+
+    package var count: Int { content.count }
+
+    /// Calls the closure with the bytes.
+    package func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try content.withBytes(body)
+    }
+
+    /// The address of the bytes, for a C function that reads them later; valid as long as this object exists.
+    @unsafe
+    var address: UnsafeRawPointer? { unsafe content.address }
+
+    /// Returns a copy of the bytes, for readers that cannot take a span.
+    ///
+    /// The copy can be printed and is not wiped.
+    package func reveal() -> [UInt8] {
+        withBytes { span in unsafe span.withUnsafeBytes { bytes in unsafe Array(bytes) } }
+    }
+}
+
+extension HTTPBody: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "<\(count) bytes>" }
+
+    package var debugDescription: String { description }
+
+    /// Empty, because `dump` and other users of mirrors would bypass the descriptions.
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Encodes name and value pairs as `application/x-www-form-urlencoded`.
+///
+/// It takes values as bytes and writes them into memory that is wiped, so that a secret does not have to become a
+/// string. The encoding is the URL standard's serializer (https://url.spec.whatwg.org/#urlencoded-serializing).
+package struct FormBody: ~Copyable {
+    package static let contentType = "application/x-www-form-urlencoded"
+
+    private var encoded = ErasedBytes(capacity: 512)
+
+    package init() {}
+
+    package mutating func append(_ name: String, _ value: String) {
+        append(name, unsafe value.utf8Span.span.bytes)
+    }
+
+    package mutating func append(_ name: String, _ value: RawSpan) {
+        if encoded.count > 0 { encoded.append(UInt8(ascii: "&")) }
+        percentEncode(unsafe name.utf8Span.span.bytes)
+        encoded.append(UInt8(ascii: "="))
+        percentEncode(value)
+    }
+
+    /// Returns the body of all pairs appended so far.
+    package consuming func finish() -> HTTPBody {
+        HTTPBody(encoded)
+    }
+
+    private mutating func percentEncode(_ bytes: RawSpan) {
+        var plainStart = 0
+        for offset in bytes.byteOffsets {
+            let byte = unsafe bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+            guard !Self.isPlain(byte) else { continue }
+            encoded.append(bytes.extracting(plainStart..<offset))
+            plainStart = offset + 1
+            if byte == UInt8(ascii: " ") {
+                encoded.append(UInt8(ascii: "+"))
+            } else {
+                encoded.append(UInt8(ascii: "%"))
+                encoded.append(Self.hexadecimalDigit(byte >> 4))
+                encoded.append(Self.hexadecimalDigit(byte & 15))
+            }
+        }
+        encoded.append(bytes.extracting(plainStart...))
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"):
+            true
+        default:
+            false
+        }
+    }
+
+    private static func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    }
 }

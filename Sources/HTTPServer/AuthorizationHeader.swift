@@ -1,3 +1,5 @@
+private import Crypto
+
 /// The `Authorization` header of a request, split at blanks (RFC 9110, section 11.6.2).
 enum AuthorizationHeader {
     case missing
@@ -21,5 +23,78 @@ enum AuthorizationHeader {
             scheme: words.first.map { Substring($0).lowercased() } ?? "",
             parts: words.dropFirst().map { Substring($0) }
         )
+    }
+}
+
+/// The name and password of a request's `Authorization` header (RFC 7617), as OAuth clients send them.
+package enum BasicCredentials: Hashable, Sendable {
+    /// No header, or one with another scheme.
+    case missing
+    /// More than one header, or text that is not a name and a password.
+    case malformed
+    case present(name: String, password: String)
+
+    package init(of request: ServerRequest) {
+        switch AuthorizationHeader(of: request) {
+        case .present("basic", let parts): self = Self.decoded(parts) ?? .malformed
+        case .repeated: self = .malformed
+        case .missing, .present: self = .missing
+        }
+    }
+
+    /// Decodes Base64, splits at the first colon, and decodes both parts.
+    ///
+    /// OAuth clients encode name and password as a form does before they join them
+    /// (https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1).
+    private static func decoded(_ parts: [Substring]) -> BasicCredentials? {
+        guard parts.count == 1, let bytes = base64Decoded(parts[0]),
+            let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return .present(
+            name: URLEncoding.decoded(bytes[..<colon], plusIsSpace: true),
+            password: URLEncoding.decoded(bytes[(colon + 1)...], plusIsSpace: true)
+        )
+    }
+
+    /// Decodes Base64 with padding (RFC 4648, section 4); returns `nil` for any other text.
+    private static func base64Decoded(_ text: Substring) -> [UInt8]? {
+        let padding = text.utf8.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        guard text.utf8.count.isMultiple(of: 4), padding <= 2 else { return nil }
+        let characters = text.utf8.dropLast(padding)
+        // The alphabets of both forms differ in two characters.
+        guard !characters.contains(where: { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else { return nil }
+        let urlText = characters.map { character in
+            switch character {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: character
+            }
+        }
+        return Base64URL.decode(String(decoding: urlText, as: UTF8.self))
+    }
+}
+
+/// The token of a request's `Authorization` header (RFC 6750, section 2.1).
+package enum BearerToken: Hashable, Sendable {
+    case missing
+    /// More than one header, or not exactly one token after the scheme.
+    case malformed
+    case present(String)
+
+    package init(of request: ServerRequest) {
+        switch AuthorizationHeader(of: request) {
+        // Another scheme cannot carry a token of this kind.
+        case .present("bearer", let parts) where !parts.isEmpty:
+            // A comma shows that a proxy has joined two headers.
+            let isToken = parts.count == 1 && !parts[0].utf8.contains(UInt8(ascii: ","))
+            self = isToken ? .present(String(parts[0])) : .malformed
+        case .repeated: self = .malformed
+        case .missing, .present: self = .missing
+        }
+    }
+
+    /// The token; `nil` if the request does not have exactly one.
+    package var text: String? {
+        if case .present(let text) = self { text } else { nil }
     }
 }

@@ -1,4 +1,5 @@
 package import Base
+private import Glibc
 private import Synchronization
 
 /// An HTTP/1.1 server with limits on its clients.
@@ -113,5 +114,106 @@ package final class HTTPServer: Sendable {
             return stopping
         }
         await stopping.value
+    }
+}
+
+extension HTTPServer {
+    /// The listening address and the limits of a server.
+    package struct Configuration: Sendable {
+        package var listen: ListenAddress
+
+        package var threads: Int
+
+        package var limits: Limits
+
+        /// Further clients wait in the system's queue.
+        package var maximumConnections: Int
+
+        /// The memory that the bodies of all open requests may take together; further requests get 503.
+        package var requestMemoryBytes: Int
+
+        /// Further clients from the same address, or the same IPv6 /64, are rejected; `nil` for no limit.
+        ///
+        /// Trusted proxies are exempt.
+        package var maximumConnectionsPerAddress: Int?
+
+        package var deadlines: ConnectionDeadlines
+
+        package var trustedProxies: TrustedProxies
+
+        /// The certificate for TLS 1.2 and 1.3 until ``HTTPServer/present(_:)`` replaces it; `nil` for plain HTTP.
+        package var certificate: ServerCertificate?
+
+        package init(
+            listen: ListenAddress = .tcp(address: "127.0.0.1", port: 0),
+            threads: Int = 1,
+            limits: Limits = .init(),
+            maximumConnections: Int = 4096,
+            requestMemoryBytes: Int = 64 << 20,
+            maximumConnectionsPerAddress: Int? = nil,
+            deadlines: ConnectionDeadlines = .init(),
+            trustedProxies: TrustedProxies = .none,
+            certificate: ServerCertificate? = nil
+        ) {
+            self.listen = listen
+            self.threads = threads
+            self.limits = limits
+            self.maximumConnections = maximumConnections
+            self.requestMemoryBytes = requestMemoryBytes
+            self.maximumConnectionsPerAddress = maximumConnectionsPerAddress
+            self.deadlines = deadlines
+            self.trustedProxies = trustedProxies
+            self.certificate = certificate
+        }
+    }
+
+    /// The limits on what a client may send.
+    package struct Limits: Sendable {
+        /// A longer body gets 413.
+        package var bodyBytes: Int
+
+        /// After this number of requests a client must open another connection; `nil` for no limit.
+        package var requestsPerConnection: Int?
+
+        /// A longer target gets 414.
+        let targetBytes = 8192
+
+        /// A longer head, including the first line, gets 431.
+        ///
+        /// Each connection has twice as much memory, which libmicrohttpd overwrites after each request.
+        package var headBytes: Int
+
+        package init(bodyBytes: Int = 65_536, headBytes: Int = 32_768, requestsPerConnection: Int? = nil) {
+            self.bodyBytes = bodyBytes
+            self.headBytes = headBytes
+            self.requestsPerConnection = requestsPerConnection
+        }
+    }
+}
+
+/// The reason why a server could not start.
+package struct HTTPServerError: Error, CustomStringConvertible {
+    package enum Code: Sendable {
+        /// The address is not numeric IPv4 or IPv6, or the path is not valid for a unix socket.
+        case badAddress
+        /// The system refused the socket: the port is taken, or the address does not belong to this machine.
+        case cannotListen
+        /// An inherited descriptor is not a listening stream socket, or cannot be identified.
+        case badInheritedSocket
+        /// The system refused to raise the limit of open files.
+        case openFiles
+        /// libmicrohttpd could not start its threads.
+        case cannotStart
+    }
+
+    package let code: Code
+    package let message: String
+
+    /// The system's error number, or 0.
+    package let systemError: Int32
+
+    package var description: String {
+        guard systemError != 0, let reason = unsafe strerror(systemError) else { return message }
+        return "\(message): \(unsafe String(cString: reason))"
     }
 }

@@ -1,3 +1,4 @@
+private import Crypto
 private import Glibc
 
 /// A listening, non-blocking stream socket.
@@ -88,5 +89,141 @@ struct ListeningSocket: ~Copyable {
 
     private static func refusal(_ address: ListenAddress) -> HTTPServerError {
         HTTPServerError(code: .cannotListen, message: "cannot listen on \(address)", systemError: errno)
+    }
+}
+
+/// The address on which a server listens.
+package enum ListenAddress: Hashable, Sendable {
+    /// A numeric IPv4 or IPv6 address; port 0 takes any free port.
+    case tcp(address: String, port: UInt16)
+
+    /// A unix socket. Its file gets the mode and is removed when the server ends.
+    case unix(path: String, mode: UInt32)
+
+    /// A socket that already listens, such as one from ``SocketActivation``. The server closes its descriptor at the
+    /// end, and leaves the socket itself listening for the other processes that hold it.
+    case inherited(descriptor: Int32)
+
+    /// Reads "127.0.0.1:8080", "[::1]:8080" or "unix:/run/name.sock".
+    package init?(_ text: String) {
+        if text.hasPrefix("unix:") {
+            let path = String(text.dropFirst("unix:".count))
+            guard path.hasPrefix("/"), UnixSocketFile.isUsable(path: path) else { return nil }
+            self = .unix(path: path, mode: 0o600)
+            return
+        }
+        guard let colon = text.lastIndex(of: ":") else { return nil }
+        let digits = text[text.index(after: colon)...]
+        guard digits.utf8.count <= 5, digits.isDecimalNumber, let port = UInt16(digits)
+        else { return nil }
+        var address = text[..<colon]
+        if address.first == "[", address.last == "]" {
+            address = address.dropFirst().dropLast()
+            guard address.contains(":") else { return nil }
+        } else if address.contains(":") {
+            return nil
+        }
+        guard NetworkAddress(address) != nil else { return nil }
+        self = .tcp(address: String(address), port: port)
+    }
+}
+
+extension ListenAddress: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .tcp(let address, let port): address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+        case .unix(let path, mode: _): "unix:\(path)"
+        case .inherited(let descriptor): "the inherited descriptor \(descriptor)"
+        }
+    }
+}
+
+extension ListenAddress {
+    /// Checks that a server could listen on this TCP address now; throws the error that a server would throw.
+    ///
+    /// It binds the address and releases it without listening, so no client notices. Other kinds of address are not
+    /// tried: a unix socket would leave a file.
+    package func tryToBind() throws(HTTPServerError) {
+        guard case .tcp(let address, let port) = self else { return }
+        guard let endpoint = SocketAddress(address: address, port: port) else {
+            throw HTTPServerError(
+                code: .badAddress,
+                message: "\(address) is not a numeric IPv4 or IPv6 address",
+                systemError: 0
+            )
+        }
+        let descriptor = socket(Int32(endpoint.family), Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw refusal }
+        defer { close(descriptor) }
+        var one: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size) == 0, endpoint.bind(descriptor) else {
+            throw refusal
+        }
+    }
+
+    private var refusal: HTTPServerError {
+        HTTPServerError(code: .cannotListen, message: "cannot listen on \(self)", systemError: errno)
+    }
+}
+
+extension HTTPServerError {
+    /// `true` if another process already listens on the address.
+    package var isAddressInUse: Bool { systemError == EADDRINUSE }
+}
+
+/// The file of a unix socket, by which clients find it.
+struct UnixSocketFile: Sendable {
+    private let path: String
+    private let device: dev_t
+    private let number: ino_t
+
+    /// Returns `true` if the path fits: `sun_path` has 108 bytes with the closing NUL
+    /// (https://man7.org/linux/man-pages/man7/unix.7.html).
+    static func isUsable(path: String) -> Bool {
+        (1..<108).contains(path.utf8.count) && !path.utf8.contains(0)
+    }
+
+    /// Identifies the file of the socket that has just been bound at the path.
+    init?(boundAt path: String) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return nil }
+        self.path = path
+        device = status.st_dev
+        number = status.st_ino
+    }
+
+    /// Removes the file, unless another file has replaced it.
+    func remove() {
+        guard let current = Self(boundAt: path), current.device == device, current.number == number else { return }
+        _ = unsafe unlink(path)
+    }
+
+    /// Removes the socket file of a process that has died, and no other file.
+    static func clear(path: String) throws(HTTPServerError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else {
+            guard errno == ENOENT else { throw refusal("cannot check unix:\(path)", errno) }
+            return
+        }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw refusal("cannot listen on unix:\(path), which is not a socket", EEXIST)
+        }
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard probe >= 0, let endpoint = SocketAddress(path: path) else {
+            throw refusal("cannot check unix:\(path)", errno)
+        }
+        defer { close(probe) }
+        // ECONNREFUSED means that no process listens any more. Any other error means a socket in use, or one
+        // whose state is unknown.
+        let result = endpoint.connect(probe) ? EADDRINUSE : errno
+        guard result == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", result) }
+        guard unsafe unlink(path) == 0 || errno == ENOENT else {
+            throw refusal("cannot remove the stale unix:\(path)", errno)
+        }
+    }
+
+    private static func refusal(_ message: String, _ reason: Int32) -> HTTPServerError {
+        HTTPServerError(code: .cannotListen, message: message, systemError: reason)
     }
 }

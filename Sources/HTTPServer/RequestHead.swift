@@ -92,3 +92,164 @@ struct RequestHead {
         text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "-._~!$&'()*+;=:[]%".utf8.contains($0) }
     }
 }
+
+/// Collects a request's header fields and finds text between them that libmicrohttpd does not report.
+///
+/// libmicrohttpd ends a value at a NUL, and a proxy may read on after it. The fields are in the order of their lines in
+/// the memory of the head. Between two of them only blanks and a line end are allowed, which libmicrohttpd overwrites:
+/// CRLF with two NULs, and a bare LF with one. So a NUL before CRLF shows as a third one. A NUL before a bare LF looks
+/// like CRLF and is not found.
+@safe
+struct HeadReader {
+    private(set) var fields: [ServerRequest.Field] = []
+    private let head: UnsafeRawBufferPointer
+    /// The offset after the last value in the head; `nil` before the first field.
+    private var end: Int?
+    private var hasHiddenText = false
+
+    init(head: UnsafeRawBufferPointer) {
+        unsafe self.head = unsafe head
+    }
+
+    mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        fields.append((unsafe String(decoding: name, as: UTF8.self), unsafe String(decoding: value, as: UTF8.self)))
+        guard let nameStart = unsafe offset(of: name) else {
+            hasHiddenText = true
+            return
+        }
+        if let end { checkGap(from: end, to: nameStart, maximumLineEnds: 1) }
+        // The offset after the name and its colon.
+        let nameEnd = nameStart + name.count + 1
+        end = nameEnd
+        guard unsafe !value.isEmpty else { return }
+        guard let valueStart = unsafe offset(of: value) else {
+            // A folded line, which libmicrohttpd joins in other memory
+            // (https://www.rfc-editor.org/rfc/rfc9112#section-5.2).
+            hasHiddenText = true
+            return
+        }
+        checkGap(from: nameEnd, to: valueStart, maximumLineEnds: 0)
+        end = valueStart + value.count
+    }
+
+    /// Checks the rest of the head; returns `true` if the head holds text that is not part of a field.
+    mutating func finish() -> Bool {
+        // The last field's line end, and the empty line.
+        if let end { checkGap(from: end, to: unsafe head.count, maximumLineEnds: 2) }
+        return hasHiddenText
+    }
+
+    private func offset(of part: UnsafeRawBufferPointer) -> Int? {
+        guard let base = unsafe head.baseAddress, let start = part.baseAddress else { return nil }
+        let offset = unsafe start - base
+        return unsafe (0...head.count).contains(offset) ? offset : nil
+    }
+
+    private mutating func checkGap(from start: Int, to end: Int, maximumLineEnds: Int) {
+        guard start <= end else {
+            hasHiddenText = true
+            return
+        }
+        let gap = unsafe head[start..<end]
+        let ends = unsafe gap.count { $0 == 0x00 }
+        let blanks = unsafe gap.count { $0 == 0x09 || $0 == 0x20 }
+        if unsafe ends > 2 * maximumLineEnds || ends + blanks < gap.count { hasHiddenText = true }
+    }
+}
+
+/// The parsed target of the request line.
+///
+/// libmicrohttpd's own decoding ends a path at %00, so that `/a%00b` would be read as `/a`; this one keeps every byte.
+struct RequestTarget {
+    /// Begins with a slash, unless the target is not a path.
+    let path: String
+
+    /// `true` for a target in origin or absolute form; the other forms are for proxies, and `OPTIONS *`
+    /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
+    ///
+    /// Such a target must be refused: `x/v1` has the segments of `/v1`, so a proxy's rule for `/v1` would not match
+    /// what the router matches.
+    let isPath: Bool
+
+    /// The decoded parts between the slashes.
+    ///
+    /// In `path` an encoded slash cannot be distinguished from a separator.
+    let segments: [String]
+    let query: [ServerRequest.Field]
+
+    init(_ target: [UInt8]) {
+        let local = Self.withoutOrigin(target)
+        isPath = local.first == UInt8(ascii: "/")
+        let parts = local.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        path = URLEncoding.decoded(parts[0], plusIsSpace: false)
+        segments = parts[0].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
+            .map { URLEncoding.decoded($0, plusIsSpace: false) }
+        query = parts.count > 1 ? URLEncoding.fields(of: parts[1]) : []
+    }
+
+    /// Returns the segments of a path without percent-encoding.
+    static func segments(of path: Substring) -> [String] {
+        path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+    }
+
+    /// Removes "http://host", in any case, from a target in absolute form, which a server must accept
+    /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2).
+    private static func withoutOrigin(_ target: [UInt8]) -> ArraySlice<UInt8> {
+        for scheme in ["http://", "https://"] where target.starts(with: scheme.utf8, by: { lowercased($0) == $1 }) {
+            let afterScheme = target.dropFirst(scheme.utf8.count)
+            let end = afterScheme.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
+            guard let end else { return [UInt8(ascii: "/")] }
+            let local = afterScheme[end...]
+            return local.first == UInt8(ascii: "/") ? local : [UInt8(ascii: "/")] + local
+        }
+        return target[...]
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+    }
+}
+
+/// Percent-decoding of paths, queries and forms (https://url.spec.whatwg.org/#urlencoded-parsing).
+enum URLEncoding {
+    /// Returns the fields of a query or of a form's body.
+    static func fields(of bytes: some Collection<UInt8>) -> [ServerRequest.Field] {
+        bytes.split(separator: UInt8(ascii: "&")).map { pair in
+            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else {
+                return (decoded(pair, plusIsSpace: true), "")
+            }
+            return (
+                decoded(pair[..<equals], plusIsSpace: true),
+                decoded(pair[pair.index(after: equals)...], plusIsSpace: true)
+            )
+        }
+    }
+
+    /// Decodes each %XX to its byte; a percent sign that does not start one stays as it is.
+    static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> String {
+        var plain: [UInt8] = []
+        plain.reserveCapacity(bytes.count)
+        var rest = bytes[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let value = hexadecimalByte(rest.prefix(2)) {
+                plain.append(value)
+                rest = rest.dropFirst(2)
+            } else if byte == UInt8(ascii: "+"), plusIsSpace {
+                plain.append(UInt8(ascii: " "))
+            } else {
+                plain.append(byte)
+            }
+        }
+        return String(decoding: plain, as: UTF8.self)
+    }
+
+    private static func hexadecimalByte(_ digits: some Collection<UInt8>) -> UInt8? {
+        guard digits.count == 2 else { return nil }
+        var value: UInt8 = 0
+        for digit in digits {
+            guard let half = Hexadecimal.value(of: digit) else { return nil }
+            value = value << 4 | half
+        }
+        return value
+    }
+}

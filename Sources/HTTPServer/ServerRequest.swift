@@ -1,3 +1,6 @@
+internal import Base
+import Crypto
+
 /// One complete request, with its whole body.
 package struct ServerRequest: Sendable {
     /// A name and its value; lists keep the order in which the client sent them.
@@ -101,5 +104,91 @@ extension String {
 
     private static func lowercased(_ byte: UInt8) -> UInt8 {
         UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+    }
+}
+
+/// The id of a request in the log and in the Request-Id header of its response.
+enum RequestID {
+    /// Returns sixteen random hexadecimal digits.
+    static func random(from source: any RandomSource) -> String {
+        let bits = source.nextBits()
+        return unsafe String(unsafeUninitializedCapacity: 16) { digits in
+            for index in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: bits >> UInt64(60 - 4 * index)) & 0xf
+                unsafe digits[index] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+            }
+            return 16
+        }
+    }
+
+    /// Returns the id that a proxy gave the request, if it can be logged as it is.
+    static func forwarded(in headers: [ServerRequest.Field]) -> String? {
+        let header = headers.first { name, _ in
+            name.isSameHeaderName(as: "X-Request-Id") || name.isSameHeaderName(as: "Request-Id")
+        }
+        guard let id = header?.value, id.isPlainID else { return nil }
+        return id
+    }
+}
+
+/// The log entry of a finished request.
+///
+/// It has no path, query, header or body, because they may hold secrets and names.
+package struct RequestSummary: Sendable {
+    package let id: String
+    package let method: String
+
+    /// The pattern of the matched route, or "-".
+    package let route: String
+
+    /// The status of the response, or 0 if none was sent.
+    package let status: Int
+
+    /// The time from the request's first line to the response's last byte.
+    package let duration: Duration
+
+    /// The size of the response's body.
+    package let bytes: Int
+
+    /// ``ServerRequest/clientAddress``.
+    package let address: String
+}
+
+/// The reason why the server refuses a request before any handler gets it.
+package struct RequestRefusal: Hashable, Sendable {
+    /// 400, 413, 414, 431, 503 or 505.
+    package let status: Int
+
+    /// A short explanation for the client.
+    package let reason: String
+
+    static let bodyTooLarge = RequestRefusal(status: 413, reason: "the body is too large")
+    static let targetTooLong = RequestRefusal(status: 414, reason: "the request's target is too long")
+    static let headTooLarge = RequestRefusal(status: 431, reason: "the headers are too large")
+    static let outOfMemory = RequestRefusal(status: 503, reason: "too many requests at once, try again later")
+    static let unsupportedVersion = RequestRefusal(status: 505, reason: "the HTTP version is not supported")
+
+    static func malformed(_ reason: String) -> RequestRefusal { RequestRefusal(status: 400, reason: reason) }
+
+    /// Returns the explanation as plain text, for paths without an error format of their own.
+    package static func plainResponse(_ refusal: RequestRefusal, path: String) -> ServerResponse {
+        .text("\(refusal.reason)\n", status: refusal.status)
+    }
+}
+
+/// The values in a path for the names in braces of its pattern.
+package struct PathValues: Sendable {
+    private let values: [(name: String, value: String)]
+
+    init(_ values: [(name: String, value: String)]) {
+        self.values = values
+    }
+
+    /// - Precondition: the route's pattern has this name.
+    package subscript(name: String) -> String {
+        guard let value = values.first(where: { $0.name == name })?.value else {
+            preconditionFailure("the pattern has no {\(name)}")
+        }
+        return value
     }
 }

@@ -36,3 +36,11 @@ package struct ServerResponse: Sendable {
         )
     }
 }
+
+/// The handler's decision on a request.
+package enum ServerReply: Sendable {
+    case respond(ServerResponse)
+
+    /// Close the connection without sending a byte.
+    case drop
+}

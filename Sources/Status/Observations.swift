@@ -104,3 +104,63 @@ package struct ProcessObservations: Equatable, Sendable {
 
     package init() {}
 }
+
+/// The time of the last `--run-once`, kept as a note in the store: no process is alive between two passes.
+package enum LastPass {
+    private static let note = "last_pass"
+
+    package static func read(from store: any GrantStore) async throws -> Timestamp? {
+        try await store.note(note).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
+    }
+
+    /// Records that a pass begins.
+    ///
+    /// Another pass can record its own at the same time. It makes no difference which of them is kept.
+    package static func record(in store: any GrantStore, at now: Timestamp) async throws {
+        _ = try await store.replaceNote(note, try await store.note(note), with: "\(now.milliseconds)")
+    }
+}
+
+/// The times of the last security events that were received, kept as a note in the store.
+package struct ReceivedSecurityEvents: Equatable, Sendable {
+    private static let note = "security_events"
+    /// Notes are written at most this often: an hour is precise enough for a limit of days.
+    private static let precision: Duration = .seconds(3600)
+
+    package var lastAt: Timestamp?
+
+    package init(lastAt: Timestamp? = nil) {
+        self.lastAt = lastAt
+    }
+
+    package init(from store: any GrantStore) async throws {
+        lastAt = try await store.note(Self.note).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
+    }
+
+    /// Records that an event, or a verification, was received.
+    ///
+    /// Another worker may record one at the same time; it makes no difference which of them is kept.
+    package static func record(in store: any GrantStore, at now: Timestamp) async throws {
+        let former = try await store.note(note)
+        if let last = former.flatMap({ Int64($0) }), now - Timestamp(milliseconds: last) < precision { return }
+        _ = try await store.replaceNote(note, former, with: "\(now.milliseconds)")
+    }
+}
+
+/// The functions with which a running worker reports its status: the commands have them, and the listeners use them.
+package struct StatusReporter: Sendable {
+    /// Returns the output of `refresh-worker status --json`.
+    package let json: @Sendable (any AccountStore, ProcessObservations) async throws -> String
+    /// Returns what the database says for the judgement.
+    ///
+    /// It reads no whole table.
+    package let observe: @Sendable (any AccountStore) async throws -> Observations
+
+    package init(
+        json: @escaping @Sendable (any AccountStore, ProcessObservations) async throws -> String,
+        observe: @escaping @Sendable (any AccountStore) async throws -> Observations
+    ) {
+        self.json = json
+        self.observe = observe
+    }
+}

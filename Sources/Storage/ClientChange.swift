@@ -1,4 +1,5 @@
 package import Base
+private import Crypto
 
 /// Moves a grant to another client id on an operator's request: it was stored for the wrong one.
 package enum ClientChange {
@@ -31,4 +32,55 @@ extension Grant {
     var mayBelongToAnotherClient: Bool {
         [.clientMismatch, .clientMismatchUnconfirmed].contains(reason)
     }
+}
+
+/// The Cloud project that a client id belongs to: Google's ids begin with the project's number.
+package enum ClientProject {
+    /// `true` if two client ids belong to one project: they are equal, or begin with the same number and a dash.
+    package static func same(_ first: String, _ second: String) -> Bool {
+        if first == second { return true }
+        guard let project = number(of: first) else { return false }
+        return project == number(of: second)
+    }
+
+    private static func number(of clientID: String) -> Substring? {
+        guard let dash = clientID.firstIndex(of: "-") else { return nil }
+        let digits = clientID[..<dash]
+        return digits.isDecimalNumber ? digits : nil
+    }
+}
+
+/// The number of grants that one part of a long change reads: other writers wait for some hundredths of a second.
+package let changedPageSize = 5_000
+
+/// One part of a long change, in a transaction of its own.
+package struct ChangedPage<Cursor: Sendable>: Sendable {
+    /// The number of rows that this part changed.
+    package var changed: Int
+    /// The position after which the next part begins; `nil` at the end.
+    package var next: Cursor?
+
+    package init(changed: Int, next: Cursor?) {
+        self.changed = changed
+        self.next = next
+    }
+}
+
+/// Runs a long change part by part, so that other writers do not wait for all of it; returns the number of changed
+/// rows.
+///
+/// It ends early if its task is cancelled.
+@discardableResult
+package func changePages<Cursor: Sendable>(
+    after first: Cursor,
+    _ change: (Cursor) async throws -> ChangedPage<Cursor>
+) async throws -> Int {
+    var changed = 0
+    var cursor: Cursor? = first
+    while let position = cursor, !Task.isCancelled {
+        let page = try await change(position)
+        changed += page.changed
+        cursor = page.next
+    }
+    return changed
 }

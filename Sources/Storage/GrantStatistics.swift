@@ -76,3 +76,127 @@ extension GrantStore {
         )
     }
 }
+
+/// The connected grants without a valid access token, which services cannot use.
+///
+/// A grant that never had an access token counts from the time since which it is in its state.
+package struct ExpiredGrants: Hashable, Sendable {
+    /// The expired grants of one client id.
+    package struct Client: Hashable, Sendable {
+        package var count: Int
+        /// The time since which the longest of them has no valid token.
+        package var oldest: Timestamp
+
+        package init(count: Int, oldest: Timestamp) {
+            self.count = count
+            self.oldest = oldest
+        }
+    }
+
+    package private(set) var clients: [String: Client]
+
+    package init(clients: [String: Client] = [:]) {
+        self.clients = clients
+    }
+
+    package var count: Int { clients.values.reduce(0) { $0 + $1.count } }
+    package var oldest: Timestamp? { clients.values.map(\.oldest).min() }
+
+    /// Adds expired grants of a client id.
+    package mutating func add(_ count: Int, oldest: Timestamp, client: String) {
+        guard count > 0 else { return }
+        var entry = clients[client] ?? Client(count: 0, oldest: oldest)
+        entry.count += count
+        entry.oldest = min(entry.oldest, oldest)
+        clients[client] = entry
+    }
+}
+
+extension ExpiredGrants {
+    /// The rows that a store reads for a count, so that it takes milliseconds with ten million grants too.
+    ///
+    /// No index orders grants by the end of their access token: each refresh would have to update it. Expired grants
+    /// are either `retrying`, or `active` and overdue, and both have an index. In an outage these are all grants. Above
+    /// the limit a count is an estimate: the share of the expired grants among those that were read, times the number
+    /// of all. See docs/decisions/0201-expired-grants-are-sampled.md.
+    package struct Sample: Sendable {
+        /// The number of grants that a sample reads at most.
+        package static let limit = 4096
+        private static let slices: Int64 = 64
+
+        /// A range of ids, and the number of grants to read in it.
+        package struct Slice: Hashable, Sendable {
+            package var first: Int64
+            package var last: Int64
+            package var limit: Int
+
+            package init(first: Int64, last: Int64, limit: Int) {
+                self.first = first
+                self.last = last
+                self.limit = limit
+            }
+        }
+
+        private struct Part {
+            var expired: Int
+            var oldest: Timestamp
+        }
+
+        private let total: Int
+        private var examined = 0
+        private var parts: [String: Part] = [:]
+        private var doubted: [String: Int] = [:]
+
+        /// Makes an empty sample of `total` grants.
+        package init(of total: Int) {
+            self.total = total
+        }
+
+        /// The ids to read.
+        ///
+        /// The ids of grants are ordered by the phase of their due time. Grants with neighbouring ids expire together,
+        /// so a large set is read in slices.
+        package var ranges: [Slice] {
+            guard total > Self.limit else { return [Slice(first: 0, last: .max, limit: Self.limit)] }
+            let width = Int64.max / Self.slices + 1
+            return (0..<Self.slices).map { index in
+                Slice(first: index * width, last: index * width + (width - 1), limit: Self.limit / Int(Self.slices))
+            }
+        }
+
+        /// Records grants of one client id that were read: how many, how many of them have expired, and since when.
+        ///
+        /// `inDoubt` is the number of those whose `invalid_grant` waits for its confirmation.
+        package mutating func record(
+            _ count: Int,
+            expired: Int,
+            oldest: Timestamp?,
+            inDoubt: Int = 0,
+            client: String
+        ) {
+            examined += count
+            if inDoubt > 0 { doubted[client, default: 0] += inDoubt }
+            guard expired > 0, let oldest else { return }
+            var part = parts[client] ?? Part(expired: 0, oldest: oldest)
+            part.expired += expired
+            part.oldest = min(part.oldest, oldest)
+            parts[client] = part
+        }
+
+        /// The number of all grants for each that was read; the number of all may be older than the sample.
+        private var factor: Double {
+            total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1
+        }
+
+        /// The grants of each client id that are in doubt.
+        package var inDoubt: [String: Int] { doubted.mapValues { Int((Double($0) * factor).rounded()) } }
+
+        /// Adds the expired grants to a result.
+        package func add(to expired: inout ExpiredGrants) {
+            for (client, part) in parts {
+                let count = (Double(part.expired) * factor).rounded()
+                expired.add(Int(count), oldest: part.oldest, client: client)
+            }
+        }
+    }
+}

@@ -154,3 +154,142 @@ extension GrantStore {
 
     package func takeIncidents() -> [StoreIncident] { [] }
 }
+
+/// A store that also keeps users, their sessions, and the notices for the backend.
+package protocol AccountStore: GrantStore {
+    func user(_ id: String) async throws -> User?
+    /// Returns one page of all users, with the tombstones of deleted ones, sorted by the bytes of their ids.
+    func users(after id: String?, atMost count: Int) async throws -> [User]
+    func session(_ id: SessionID) async throws -> Session?
+
+    /// Removes expired data, a bounded number of each kind; to be called again while the result says that there may be
+    /// more.
+    func removeExpired(at now: Timestamp) async throws -> RemovedCounts
+
+    /// Takes, or renews, the right to deliver notices, which one process has at a time; returns `true` if `owner` has
+    /// it now.
+    func claimNotices(owner: String, for span: Duration) async throws -> Bool
+    /// Releases the right to deliver notices.
+    func releaseNotices(owner: String) async throws
+    /// Returns the notices to deliver now, the longest overdue first; for each user only the oldest pending one.
+    func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice]
+    /// Returns the time of the next delivery; `nil` if no notice is pending.
+    func nextNoticeAt() async throws -> Timestamp?
+    /// Returns how many notices wait for delivery, and for how long.
+    func pendingNotices() async throws -> PendingNotices
+    func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws
+    func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws
+    func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws
+    /// Makes notices of changes at `start` and later pending again, including accepted ones, for one user or all;
+    /// returns their number.
+    ///
+    /// It works in batches, so that other writers do not wait long: if it fails, some of the notices are pending again,
+    /// and the same call may be repeated. All notices of a user become pending at the same time, so that their order is
+    /// kept.
+    func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int
+}
+
+/// One entry of a client's part of the due index.
+package struct DueEntry: Hashable, Sendable {
+    package var dueAt: Timestamp
+    package var id: GrantID
+
+    package init(dueAt: Timestamp, id: GrantID) {
+        self.dueAt = dueAt
+        self.id = id
+    }
+}
+
+/// A reading of both clocks at one instant: the wall clock, which may be stepped, and the boot clock, which cannot.
+package struct ClockReading: Hashable, Sendable {
+    package var now: Timestamp
+    package var sinceBoot: BootInstant
+    /// The id of the boot that `sinceBoot` belongs to.
+    package var bootID: String
+
+    package init(now: Timestamp, sinceBoot: BootInstant, bootID: String) {
+        self.now = now
+        self.sinceBoot = sinceBoot
+        self.bootID = bootID
+    }
+}
+
+extension ClockReading {
+    /// The stored form: both clocks in milliseconds, and the id of the boot.
+    package var stored: String { "\(now.milliseconds) \(sinceBoot.milliseconds) \(bootID)" }
+
+    package init?(stored text: String) {
+        let parts = text.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let wall = Int64(parts[0]), let boot = Int64(parts[1]) else { return nil }
+        self.init(
+            now: Timestamp(milliseconds: wall),
+            sinceBoot: BootInstant(milliseconds: boot),
+            bootID: String(parts[2])
+        )
+    }
+}
+
+/// The report of a live worker about itself.
+package struct WorkerReport: Hashable, Sendable {
+    /// The age after which a report belongs to a dead worker.
+    package static let lifetime: Duration = .seconds(30)
+
+    package var id: String
+    /// Every key with which it can open tokens.
+    package var keyIDs: [KeyID]
+    package var sealingKeyID: KeyID
+    /// `true` if it sends refreshes: all such workers share the pace of a client id and the due grants.
+    package var isRefreshing: Bool
+
+    package init(id: String, keyIDs: [KeyID], sealingKeyID: KeyID, isRefreshing: Bool = false) {
+        self.id = id
+        self.keyIDs = keyIDs
+        self.sealingKeyID = sealingKeyID
+        self.isRefreshing = isRefreshing
+    }
+}
+
+/// An event of a database that a person must check; the worker logs it as an alarm.
+package struct StoreIncident: Hashable, Sendable {
+    package enum Kind: Sendable {
+        /// A standby was promoted: with asynchronous replication the last commits before that are lost.
+        case failedOver
+        /// The database is in another cluster than at its last use.
+        case clusterReplaced
+        /// The tables that a running worker used are missing.
+        case tablesLost
+        /// Rows are gone that this program did not remove.
+        case rowsLost
+    }
+
+    package var kind: Kind
+    /// The text of the alarm.
+    package var text: String
+
+    package init(kind: Kind, text: String) {
+        self.kind = kind
+        self.text = text
+    }
+}
+
+/// The numbers of rows that one call of ``AccountStore/removeExpired(at:)`` removed.
+package struct RemovedCounts: Hashable, Sendable {
+    /// The most rows of each kind that one call removes, so that other writers do not wait long.
+    package static let limit = 500
+
+    /// Expired sessions.
+    package var sessions = 0
+    /// Sealed successors whose grace has ended.
+    package var successors = 0
+    package var securityEvents = 0
+    package var notices = 0
+    /// Deleted users, with their grants and histories.
+    package var users = 0
+
+    package init() {}
+
+    /// `true` if another call may find more.
+    package var mayHaveMore: Bool {
+        [sessions, successors, securityEvents, notices, users].contains { $0 >= Self.limit }
+    }
+}

@@ -14,7 +14,7 @@ import subprocess
 from expectations import wait_for
 from integrity import damage
 
-LEASE = 30  # seconds, of EngineConfiguration.swift
+LEASE = 30  # seconds, of RefreshEngine.swift
 STORE_TIMEOUT = 10  # seconds that one call of the store may take, of PostgresStore.swift
 # The database's time in milliseconds, in SQL.
 DATABASE_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"

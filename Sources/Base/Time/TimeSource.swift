@@ -1,3 +1,6 @@
+private import Glibc
+private import Synchronization
+
 /// The source of times and of the sleeps of tasks, which a test can replace.
 ///
 /// Timers of Dispatch do not use it, nor do threads that block in a call or in ``SystemTime/blockThread(for:)``.
@@ -11,4 +14,124 @@ package protocol TimeSource: Sendable {
 
     /// Suspends the task for this span; throws when the task is cancelled.
     func sleep(for span: Duration) async throws(CancellationError)
+}
+
+/// An instant of the boot clock: comparable only with instants of the same boot.
+package struct BootInstant: Hashable, Comparable, Sendable, Codable {
+    package var milliseconds: Int64
+
+    package init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    package static func < (left: BootInstant, right: BootInstant) -> Bool { left.milliseconds < right.milliseconds }
+
+    package static func + (instant: BootInstant, span: Duration) -> BootInstant {
+        BootInstant(milliseconds: instant.milliseconds + span.wholeMilliseconds)
+    }
+
+    package static func - (left: BootInstant, right: BootInstant) -> Duration {
+        .milliseconds(left.milliseconds - right.milliseconds)
+    }
+}
+
+/// The clocks of the machine.
+package struct SystemTime: TimeSource {
+    package init() {}
+
+    package var now: Timestamp { Timestamp(milliseconds: Self.read(CLOCK_REALTIME)) }
+
+    package var sinceBoot: BootInstant { BootInstant(milliseconds: Self.read(CLOCK_BOOTTIME)) }
+
+    package func sleep(for span: Duration) async throws(CancellationError) {
+        do {
+            try await Task.sleep(for: span)
+        } catch {
+            // Cancellation is the only error of a sleep.
+            throw CancellationError()
+        }
+    }
+
+    /// Blocks the calling thread, which must be one that only waits for a file or a database.
+    package static func blockThread(for span: Duration) {
+        usleep(useconds_t(clamping: span.wholeMilliseconds * 1000))
+    }
+
+    private static func read(_ clock: clockid_t) -> Int64 {
+        var point = timespec()
+        // Both clocks exist on every Linux since 2.6.39, so the call cannot fail.
+        let result = unsafe clock_gettime(clock, &point)
+        precondition(result == 0, "clock_gettime(\(clock)) failed with errno \(errno)")
+        return Int64(point.tv_sec) * 1000 + Int64(point.tv_nsec) / 1_000_000
+    }
+}
+
+/// The kernel's name for this boot, to which every ``BootInstant`` belongs.
+package enum BootID {
+    package static let path = "/proc/sys/kernel/random/boot_id"
+
+    /// Returns the name; `nil` if the kernel's file cannot be read.
+    package static func read() -> String? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+        }
+        let text = String(decoding: bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        return text.isEmpty ? nil : text
+    }
+}
+
+/// Waits with a time limit.
+package enum TimeLimit {
+    /// Runs `body`, and returns when it has ended or the time is up; in the latter case `body` continues.
+    ///
+    /// - Returns: `true` if `body` has ended.
+    @discardableResult
+    package static func wait(
+        atMost span: Duration,
+        by time: any TimeSource,
+        for body: @escaping @Sendable () async -> Void
+    ) async -> Bool {
+        await withCheckedContinuation { caller in
+            let box = Box(caller)
+            let work = Task {
+                await body()
+                box.resume(returning: true)
+            }
+            let limit = Task {
+                do {
+                    try await time.sleep(for: span)
+                } catch {
+                    return
+                }
+                if box.resume(returning: false) { work.cancel() }
+            }
+            Task {
+                await work.value
+                limit.cancel()
+            }
+        }
+    }
+
+    private final class Box: Sendable {
+        private let caller: Mutex<CheckedContinuation<Bool, Never>?>
+
+        init(_ caller: CheckedContinuation<Bool, Never>) {
+            self.caller = Mutex(caller)
+        }
+
+        /// Resumes the caller the first time; returns `true` if it did.
+        @discardableResult
+        func resume(returning hasEnded: Bool) -> Bool {
+            let caller = self.caller.withLock { caller in
+                defer { caller = nil }
+                return caller
+            }
+            caller?.resume(returning: hasEnded)
+            return caller != nil
+        }
+    }
 }

@@ -1,3 +1,7 @@
+import Base
+import Crypto
+import Status
+import Storage
 package import Worker
 
 /// Checks everything that the worker depends on, and changes nothing.
@@ -36,5 +40,101 @@ extension CommandContext {
         }
         Output.standard.line(Diagnosis.summary(of: diagnoses))
         return Diagnosis.exitCode(of: diagnoses)
+    }
+}
+
+/// The check for spill files.
+extension Doctor {
+    func spillDiagnoses() -> [Diagnosis] {
+        let subject = "spill files"
+        let location = context.spillLocation(of: context.configuration.database)
+        let files: [SpilledFile]
+        do throws(SystemCallError) {
+            files = try SpilledFile.list(in: location)
+        } catch {
+            let advice = "let the worker's user read the folder, which may hold results that were not stored"
+            return [.warning(subject, "\(error)", advice: advice)]
+        }
+        guard !files.isEmpty else { return [.ok(subject, "none in \(location.folder)")] }
+        return files.map { .warning(subject, $0.sentence(at: context.time.now)) }
+    }
+}
+
+/// The rules of the daemon's start, and the user that the checks run as.
+extension Doctor {
+    /// One fault for each rule about settings that the daemon refuses to start with.
+    ///
+    /// The daemon checks the same function; `DoctorAgreementTests` runs a table of configurations through both.
+    var startDiagnoses: [Diagnosis] {
+        do throws(ConfigurationError) {
+            try context.configuration.checkServing(environment: context.inputs.environment)
+            return []
+        } catch {
+            return error.problems.map { .fault("settings", "\($0.origin) \($0.message)") }
+        }
+    }
+
+    /// Continues as the service's user if root runs the doctor, because root may read and write everything.
+    ///
+    /// Root would find no file unreadable, and would take the key ring of the service for a foreign one.
+    func becomeServiceUser() -> [Diagnosis] {
+        guard ServiceUser.isRoot else { return [] }
+        let subject = "user"
+        do throws(SystemCallError) {
+            guard let user = try serviceUser() else {
+                if try ServiceUser(name: "refresh-worker") != nil {
+                    let owned = "root owns the database or the key ring, but the service runs as refresh-worker"
+                    return [.warning(subject, owned, advice: "give it the file, or the key ring by LoadCredential=")]
+                }
+                let advice =
+                    "if the service has a user of its own, run: runuser -u refresh-worker -- refresh-worker doctor"
+                return [
+                    .ok(
+                        subject,
+                        "root, because no other user of this machine owns the database or the key ring; \(advice)"
+                    )
+                ]
+            }
+            try user.become()
+            let line = "runuser -u \(user.name) -- refresh-worker …"
+            return [.ok(subject, "root runs the doctor; it checks as \(user.name); run other commands so: \(line)")]
+        } catch {
+            return [.warning(subject, "root cannot check as the service's user: \(error)")]
+        }
+    }
+
+    /// The owner of the database or of the key ring; before they exist, the user that the packages create.
+    private func serviceUser() throws(SystemCallError) -> ServiceUser? {
+        for path in [context.configuration.database.file, context.configuration.keyFile].compactMap(\.self) {
+            guard let owner = try FileStatus.of(path)?.owner else { continue }
+            return owner == 0 ? nil : try ServiceUser(id: owner)
+        }
+        return try ServiceUser(name: "refresh-worker")
+    }
+}
+
+/// The concerns of the status, as warnings.
+extension Doctor {
+    /// The conditions that the doctor checks more closely itself, and the one that it is run in: before a start, no
+    /// worker is running.
+    private static let ownChecks: [Condition] = [
+        .noWorker, .keyRingUnreadable, .keysMissing, .rotationUnfinished, .resultsSpilled, .diskNearlyFull,
+        .sqliteLogResetBug, .databaseUnusable,
+    ]
+
+    /// Judges the stored state, as `status` does.
+    ///
+    /// Concerns are warnings, because the daemon starts in spite of them.
+    func statusDiagnoses(of store: any AccountStore) async throws -> [Diagnosis] {
+        let report = try await context.statusReport(from: store, includesSlowParts: false)
+        return Self.check(report.judgement)
+    }
+
+    static func check(_ judgement: Judgement) -> [Diagnosis] {
+        let subject = "status"
+        let own = Set(ownChecks.map(\.rawValue))
+        let concerns = judgement.concerns.filter { !$0.isAdvisory && !own.contains($0.kind) }
+        guard !concerns.isEmpty else { return [.ok(subject, "no concern")] }
+        return concerns.map { .warning(subject, "\($0.text) (\($0.runbook))") }
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 private import Glibc
+import GoogleOAuth
 import Storage
 package import Worker
 
@@ -67,5 +68,86 @@ extension CommandContext {
         let due = stored?.dueAt.map { ", due \(RelativeTime($0, from: time.now))" } ?? ""
         Output.standard.line("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)")
         return .success
+    }
+}
+
+/// Parses the input of `grants add`: a refresh token alone, or the JSON of a grant.
+enum AddedGrant {
+    static func read(
+        _ input: Secret,
+        forUser user: String,
+        clientID: String?,
+        configured clientIDs: [String],
+        at now: Timestamp
+    ) throws(CommandFailure) -> ImportedGrant {
+        let text = input.reveal().trimmingWhitespace()
+        guard !text.isEmpty else { throw CommandFailure(.badData, "the input is empty: give a token or a JSON object") }
+        var grant: ImportedGrant
+        if text.utf8.first == UInt8(ascii: "{") {
+            grant = try readJSON(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs, at: now)
+        } else {
+            grant = try readToken(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs)
+        }
+        guard grant.userID.utf8.elementsEqual(user.utf8) else {
+            throw CommandFailure(.badData, "user_id in the JSON names another user than the command line")
+        }
+        if let clientID { grant.clientID = clientID }
+        return grant
+    }
+
+    private static func readJSON(
+        _ text: String,
+        user: String,
+        clientIDs: [String],
+        at now: Timestamp
+    ) throws(CommandFailure) -> ImportedGrant {
+        let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
+        do throws(ImportProblem) {
+            return try GrantReader(clientIDs: clientIDs, userID: user).grant(from: record, at: now)
+        } catch {
+            throw CommandFailure(.badData, "the input is not a grant: \(error.message)")
+        }
+    }
+
+    private static func readToken(
+        _ text: String,
+        user: String,
+        clientIDs: [String]
+    ) throws(CommandFailure) -> ImportedGrant {
+        guard Token.isWellFormed(text) else {
+            throw CommandFailure(
+                .badData,
+                "the input is neither one refresh token (visible ASCII, no blanks) nor the JSON of a grant"
+            )
+        }
+        // https://developers.google.com/identity/protocols/oauth2#size
+        guard !text.hasPrefix("ya29.") else {
+            throw CommandFailure(.badData, "the input is an access token; a refresh token is needed")
+        }
+        guard clientIDs.count == 1 else {
+            throw CommandFailure(
+                .configuration,
+                "\(clientIDs.isEmpty ? "no" : "more than one") client id is configured: give --client-id"
+            )
+        }
+        return ImportedGrant(
+            userID: user,
+            clientID: clientIDs[0],
+            owner: Grant.Owner(),
+            scope: nil,
+            refreshToken: Secret(text),
+            refreshTokenExpiresAt: nil,
+            accessToken: nil,
+            recordedState: nil
+        )
+    }
+}
+
+extension String {
+    fileprivate func trimmingWhitespace() -> String {
+        var rest = self[...]
+        while rest.first?.isWhitespace == true { rest.removeFirst() }
+        while rest.last?.isWhitespace == true { rest.removeLast() }
+        return String(rest)
     }
 }

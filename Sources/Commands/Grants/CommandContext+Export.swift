@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Storage
+import Telemetry
 package import Worker
 
 /// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.
@@ -35,5 +36,112 @@ extension CommandContext {
             )
         }
         return .success
+    }
+}
+
+/// One page of an export, in plain text.
+struct GrantExport: Sendable {
+    /// One line for each grant that can be opened.
+    private(set) var text = ""
+    /// One line for each grant that cannot be opened.
+    private(set) var problems: [String] = []
+
+    init(page: [Grant], vault: TokenVault) {
+        for grant in page {
+            do throws(SealError) {
+                text += try GrantDocument.exported(grant, from: vault).text + "\n"
+            } catch {
+                problems.append("user \(DisplayedText(grant.userID)): a stored token cannot be opened: \(error)")
+            }
+        }
+    }
+}
+
+/// A grant as JSON: the output of `grants list`, `grants show` and `grants export`.
+enum GrantDocument {
+    /// Returns all fields except the tokens.
+    static func line(of grant: Grant) -> JSONLine {
+        var line = JSONLine()
+        write(grant, to: &line)
+        return line
+    }
+
+    /// Adds all fields except the tokens.
+    static func write(_ grant: Grant, to line: inout JSONLine) {
+        line.field("user_id", grant.userID)
+        line.field("state", grant.state.rawValue)
+        line.fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        line.field("since", grant.since.iso8601)
+        line.fieldOrNull("google_email", grant.owner.email)
+        line.fieldOrNull("scope", grant.scope.isEmpty ? nil : grant.scope)
+        line.field("client_id", grant.clientID)
+        line.fieldOrNull("expires_at", grant.accessToken?.expiresAt.iso8601)
+        line.fieldOrNull("due_at", grant.dueAt?.iso8601)
+        line.fieldOrNull("last_success_at", grant.lastSuccessAt?.iso8601)
+        line.field("attempts", grant.attempts)
+        line.field("generation", grant.generation)
+        line.field("grant", grant.id.description)
+    }
+
+    /// Returns an event of a grant's history: a line of `grants history`.
+    static func line(of event: GrantEvent) -> JSONLine {
+        var line = JSONLine()
+        line.field("at", event.at.iso8601)
+        line.field("event", event.kind.rawValue)
+        line.fieldOrNull("from", event.from?.rawValue)
+        line.field("to", event.to.rawValue)
+        line.fieldOrNull("reason", event.reason == .none ? nil : event.reason.rawValue)
+        line.field("generation", event.generation)
+        line.field("grant", event.grant.description)
+        return line
+    }
+
+    /// Returns the same fields with the grant's warnings.
+    static func lineWithWarnings(of grant: Grant, at now: Timestamp) -> JSONLine {
+        var line = line(of: grant)
+        line.fieldOrNull("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
+        line.array("warnings") { warnings in
+            for warning in GrantWarning.all(of: grant, at: now) { warnings.element(warning.rawValue) }
+        }
+        return line
+    }
+
+    /// Returns all fields that `grants import` reads, including the tokens.
+    ///
+    /// Unknown members are left out.
+    static func exported(_ grant: Grant, from vault: TokenVault) throws(SealError) -> JSONLine {
+        // If the user asked to end the grant, its tokens are not exported, even while their revocation is pending.
+        let keepsTokens = !(grant.state == .disconnected && grant.reason == .userRequest)
+        let accessToken = keepsTokens ? try vault.openAccessToken(of: grant) : nil
+        let refreshToken = keepsTokens ? try vault.openRefreshToken(of: grant) : nil
+        var line = JSONLine()
+        line.field("user_id", grant.userID)
+        line.field("client_id", grant.clientID)
+        if let accessToken, let stored = grant.accessToken {
+            line.field("access_token", accessToken.reveal())
+            line.field("token_type", stored.type)
+            line.field("created_at", stored.obtainedAt.iso8601)
+            line.field("expires_at", stored.expiresAt.iso8601)
+            line.field("expires_in", (max(.zero, stored.expiresAt - stored.obtainedAt)).wholeMilliseconds / 1000)
+        }
+        if let refreshToken {
+            line.field("refresh_token", refreshToken.reveal())
+            line.fieldIfPresent("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
+        }
+        line.fieldIfPresent("scope", grant.scope.isEmpty ? nil : grant.scope)
+        line.fieldIfPresent("google_user_id", grant.owner.googleUserID)
+        line.fieldIfPresent("google_email", grant.owner.email)
+        line.fieldIfPresent("google_name", grant.owner.name)
+        if let isVerified = grant.owner.emailIsVerified { line.field("google_verified_email", isVerified) }
+        line.field("state", grant.state.rawValue)
+        line.fieldIfPresent("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        line.field("since", grant.since.iso8601)
+        return line
+    }
+}
+
+extension JSONLine {
+    fileprivate mutating func fieldIfPresent(_ key: String, _ value: String?) {
+        if let value { field(key, value) }
     }
 }

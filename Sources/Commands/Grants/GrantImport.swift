@@ -1,4 +1,4 @@
-import Base
+package import Base
 import Worker
 
 /// Imports grants from a stream of bytes.
@@ -49,5 +49,157 @@ package struct GrantImport: RecordImport {
             tally.countBad("the user was deleted")
             report("line \(line): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
         }
+    }
+}
+
+/// The results of an import so far.
+package struct ImportTally: Equatable, Sendable {
+    /// The limit of reasons that are counted separately.
+    ///
+    /// Others are counted together, so that memory stays bounded.
+    private static let reasonLimit = 20
+
+    package var stored = 0
+    /// Users who were stored in part; the missing part was stored.
+    var completed = 0
+    package var replaced = 0
+    /// Records that are stored with other content, which was kept.
+    package var kept = 0
+    /// Records that are stored exactly as in the input; only an import of users compares them.
+    var unchanged = 0
+    package var bad = 0
+    private var reasons: [String: Int] = [:]
+    private var otherReasons = 0
+
+    package init(
+        stored: Int = 0,
+        completed: Int = 0,
+        replaced: Int = 0,
+        kept: Int = 0,
+        unchanged: Int = 0,
+        bad: Int = 0
+    ) {
+        self.stored = stored
+        self.completed = completed
+        self.replaced = replaced
+        self.kept = kept
+        self.unchanged = unchanged
+        self.bad = bad
+    }
+
+    package var read: Int { stored + completed + replaced + kept + unchanged + bad }
+
+    package mutating func countBad(_ reason: String) {
+        bad += 1
+        if reasons[reason] != nil || reasons.count < Self.reasonLimit {
+            reasons[reason, default: 0] += 1
+        } else {
+            otherReasons += 1
+        }
+    }
+
+    /// The numbers for programs.
+    package var json: JSONLine {
+        var line = JSONLine()
+        line.field("read", read)
+        line.field("stored", stored)
+        line.field("completed", completed)
+        line.field("replaced", replaced)
+        line.field("kept", kept)
+        line.field("unchanged", unchanged)
+        line.field("bad", bad)
+        return line
+    }
+
+    /// Returns a summary about grants in one line.
+    func sentence(isDryRun: Bool) -> String {
+        isDryRun
+            ? """
+            dry run, nothing was stored; \(read) read: \(stored) to store, \(replaced) to replace, \(kept) to keep, \
+            \(bad) bad
+            """
+            : "\(read) read: \(stored) stored, \(replaced) replaced, \(kept) kept, \(bad) bad"
+    }
+
+    /// Returns a summary about users in one line.
+    func userSentence(isDryRun: Bool) -> String {
+        isDryRun
+            ? """
+            dry run, nothing was stored; \(read) read: \(stored) to store, \(completed) to complete, \(replaced) to \
+            replace, \(kept) to keep, \(unchanged) unchanged, \(bad) bad
+            """
+            : """
+            \(read) read: \(stored) stored, \(completed) completed, \(replaced) replaced, \(kept) kept, \
+            \(unchanged) unchanged, \(bad) bad
+            """
+    }
+
+    /// The reasons of bad records, if one of them is frequent: a line for each record was reported before.
+    package var summaryOfReasons: [String] {
+        otherReasons > 0 || reasons.values.contains { $0 > 1 } ? reasonLines : []
+    }
+
+    /// One line for each reason of bad records, the most frequent first.
+    package var reasonLines: [String] {
+        let lines = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            .map { "bad, \($0.value) of \(read): \($0.key)" }
+        return otherReasons == 0 ? lines : lines + ["bad, \(otherReasons) of \(read): for other reasons, see above"]
+    }
+}
+
+/// An import from a stream of bytes that stores its records in batches; bad records do not stop it.
+protocol RecordImport {
+    associatedtype Imported
+    associatedtype Outcome
+
+    var tally: ImportTally { get set }
+    var input: ImportInput<Imported> { get set }
+    /// Receives a line for each bad record and for each record that is kept.
+    var report: (String) -> Void { get }
+
+    mutating func read(_ record: RecordSplitter.Record) -> Result<Imported, ImportProblem>
+    /// Stores a batch in one transaction and returns the outcomes in order.
+    func store(_ batch: [Imported]) async throws -> [Outcome]
+    mutating func count(_ outcome: Outcome, of imported: Imported, line: Int)
+}
+
+extension RecordImport {
+    /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
+    static var batchSize: Int { 200 }
+
+    /// Reads the next bytes and stores the complete records in them; those of an incomplete batch wait.
+    mutating func feed(_ chunk: [UInt8]) async throws {
+        try await take(input.splitter.feed(chunk))
+    }
+
+    /// Stores the remaining records.
+    mutating func finish() async throws {
+        try await take(input.splitter.finish())
+        try await storeBatch()
+    }
+
+    private mutating func take(_ records: [RecordSplitter.Record]) async throws {
+        for record in records {
+            input.batch.append((record.line, read(record)))
+            if input.batch.count == Self.batchSize { try await storeBatch() }
+        }
+    }
+
+    private mutating func storeBatch() async throws {
+        let good = input.batch.compactMap { item in
+            if case .success(let imported) = item.reading { imported } else { nil }
+        }
+        var outcomes = (good.isEmpty ? [] : try await store(good))[...]
+        for item in input.batch {
+            switch item.reading {
+            case .success(let imported):
+                guard let outcome = outcomes.popFirst() else { break }
+                count(outcome, of: imported, line: item.line)
+            case .failure(let problem):
+                tally.countBad(problem.message)
+                report("line \(item.line): \(problem.report)")
+            }
+        }
+        input.batch = []
     }
 }

@@ -1,4 +1,6 @@
-import Base
+package import Base
+import Crypto
+import Scheduler
 import Storage
 
 /// The replacement of a stored grant, with the state that it had at its origin.
@@ -57,6 +59,81 @@ extension Grant {
             events[position].to = state
             events[position].reason = reason
             events[position].generation = generation
+        }
+    }
+}
+
+/// A condition of a connected grant that an operator should know about.
+enum GrantWarning: String, Sendable {
+    /// The refresh token expires soon.
+    case refreshTokenEnds = "refresh_token_ends"
+    /// The grant was not refreshed for so long that Google may expire its refresh token.
+    case idle
+    /// The access token cannot be renewed when it expires.
+    case noRefreshToken = "no_refresh_token"
+
+    static func all(of grant: Grant, at now: Timestamp) -> [GrantWarning] {
+        guard grant.state.isConnected else { return [] }
+        guard let refreshToken = grant.refreshToken else { return [.noRefreshToken] }
+        var warnings: [GrantWarning] = []
+        if let end = refreshToken.expiresAt, end < now + GrantStatistics.warningBeforeEnd {
+            warnings.append(.refreshTokenEnds)
+        }
+        if (grant.lastSuccessAt ?? grant.createdAt) < now - GrantStatistics.idleBeforeWarning { warnings.append(.idle) }
+        return warnings
+    }
+
+    var sentence: String {
+        switch self {
+        case .refreshTokenEnds: "the refresh token expires soon: have the user sign in again before then"
+        case .idle: "not refreshed for months: Google forgets refresh tokens that are not used for six"
+        case .noRefreshToken: "no refresh token is stored: the user must sign in again when the access token expires"
+        }
+    }
+}
+
+/// A grant as an import reads it: checked, with tokens that are not yet sealed.
+package struct ImportedGrant: Sendable {
+    struct AccessToken: Sendable {
+        let secret: Secret
+        let obtainedAt: Timestamp
+        let expiresAt: Timestamp
+        let type: String
+    }
+
+    /// The state that the grant had at its origin.
+    struct RecordedState: Equatable, Sendable {
+        let state: GrantState
+        let reason: GrantReason
+        /// `nil` if the input does not have it.
+        let since: Timestamp?
+    }
+
+    package let userID: String
+    var clientID: String
+    let owner: Grant.Owner
+    let scope: String?
+    let refreshToken: Secret?
+    let refreshTokenExpiresAt: Timestamp?
+    let accessToken: AccessToken?
+    let recordedState: RecordedState?
+    /// The time at which the origin obtained the tokens, if known.
+    package var obtainedAt: Timestamp?
+}
+
+/// The rule for the first due time of an imported grant.
+enum FirstDueTime: Sendable {
+    case byToken
+    case now
+    /// A time within the interval of probes, so that many suspended grants are not all probed at once.
+    case withinProbeInterval
+
+    func due(accessToken: Grant.AccessToken?, hasRefreshToken: Bool, id: GrantID, at now: Timestamp) -> Timestamp {
+        switch self {
+        case .now: now
+        case .withinProbeInterval: now + RefreshRules.probeSuspendedAfter * id.phase
+        case .byToken:
+            DueTimes.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
         }
     }
 }

@@ -1,6 +1,6 @@
 import Base
-import Storage
-import Worker
+package import Storage
+package import Worker
 
 /// Imports users from a stream of bytes.
 struct UserImport: RecordImport {
@@ -82,5 +82,112 @@ struct UserImport: RecordImport {
             tally.countBad("another user has the same \(label)")
             report("line \(line): \(name) has the same \(label) as user \(DisplayedText(other)): not stored")
         }
+    }
+}
+
+/// `users import FILE`: imports users that another system has kept.
+extension CommandContext {
+    package func importUsers(_ options: UserImportOptions) async throws -> ExitCode {
+        let file = try InputFile(path: options.file)
+        let store = try await openStore(forDryRun: options.isDryRun)
+        let progress = ImportProgress(of: "users", output: .error, time: time)
+        let report = { (line: String) in progress.writeLine("refresh-worker: \(line)") }
+        var users = UserImport(
+            store: store,
+            map: options.map,
+            replacesExisting: options.replacesExisting,
+            isDryRun: options.isDryRun,
+            time: time,
+            report: report
+        )
+        var failure: CommandFailure?
+        do {
+            try await Self.feed(&users, from: file, progress: progress)
+        } catch {
+            failure = CommandFailure(error)
+        }
+        await store.close()
+        users.tally.summaryOfReasons.forEach(report)
+        if !users.ignored.isEmpty {
+            let names = users.ignored.sorted().map { "\(DisplayedText($0))" }.joined(separator: ", ")
+            report("fields that were not imported: \(names)")
+        }
+        report(users.tally.userSentence(isDryRun: options.isDryRun))
+        if options.isJSON { Output.standard.line(users.tally.json.bytes) }
+        return try Self.exitCode(after: users.tally, failure)
+    }
+
+    /// Opens the database; a dry run does not create one and uses an empty store instead.
+    package func openStore(forDryRun isDryRun: Bool) async throws -> any AccountStore {
+        guard isDryRun else { return try await openStore() }
+        return try await openStoreIfThere(for: .reading) ?? InMemoryStore(timeSource: time, random: random)
+    }
+}
+
+/// Stores one imported user, or decides to keep the stored one.
+struct ImportedUserWriter: Sendable {
+    enum Outcome: Equatable, Sendable {
+        case stored
+        /// The user was known in part, and the missing part was stored.
+        case completed
+        case replaced
+        /// The user is stored exactly as the record says.
+        case unchanged
+        /// The user is stored with other content, which is kept.
+        case kept
+        /// The user was deleted, and the tombstone is still stored.
+        case deleted
+        /// A user with this id had signed in here with the same Google account, and is this user now.
+        case joined(String)
+        /// Another user, with this id, has the same Google account.
+        case conflict(String)
+    }
+
+    let imported: ImportedUser
+    /// `true` if the record takes precedence over the stored user.
+    let replaces: Bool
+    let now: Timestamp
+
+    func store(in transaction: any StoreTransaction, writes: Bool) throws -> Outcome {
+        let stored = try transaction.user(imported.id)
+        if stored?.isDeleted == true { return .deleted }
+        let (decided, outcome) = decide(over: stored)
+        guard var user = decided else { return outcome }
+        var joined: User?
+        if let account = user.googleUserID, account != stored?.googleUserID {
+            joined = try transaction.user(withGoogleUserID: account)
+        }
+        if let joined {
+            guard try mayJoin(joined, in: transaction) else { return .conflict(joined.id) }
+            user.join(joined)
+        }
+        guard writes else { return joined.map { .joined($0.id) } ?? outcome }
+        if var joined {
+            // No two users can have the account, even for a moment.
+            joined.googleUserID = nil
+            try transaction.update(joined)
+        }
+        if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
+        guard let joined else { return outcome }
+        try transaction.move(user: joined.id, to: user.id)
+        return .joined(joined.id)
+    }
+
+    /// `true` if the other user is known only from a sign-in here: the user signed up at the backend and then signed in
+    /// here before the import.
+    private func mayJoin(_ other: User, in transaction: any StoreTransaction) throws -> Bool {
+        guard other.isFromSignIn else { return false }
+        return try transaction.grant(ofUser: imported.id) == nil || transaction.grant(ofUser: other.id) == nil
+    }
+
+    /// Returns the user to store, if any, and the outcome of the record.
+    private func decide(over stored: User?) -> (User?, Outcome) {
+        let user = imported.user(over: stored, at: now)
+        guard let stored else { return (user, .stored) }
+        guard user != stored else { return (nil, .unchanged) }
+        if stored.isPlaceholder { return (user, .stored) }
+        if replaces { return (user, .replaced) }
+        let completed = imported.completing(stored)
+        return completed == stored ? (nil, .kept) : (completed, .completed)
     }
 }

@@ -62,3 +62,96 @@ package struct RSAPublicKey: Sendable {
         return [tag, 0x80 | UInt8(length.count)] + length + content
     }
 }
+
+/// A number of OpenSSL, copied out of a key.
+@safe
+struct BigNumber: ~Copyable {
+    private let pointer: OpaquePointer
+
+    init(_ parameter: String, of key: KeyHandle) throws(RSAKeyError) {
+        var number: OpaquePointer?
+        let result = unsafe key.withPointer { key in unsafe EVP_PKEY_get_bn_param(key, parameter, &number) }
+        guard LibCrypto.isSuccess(result), let number = unsafe number else {
+            throw .libraryFailure(call: "EVP_PKEY_get_bn_param")
+        }
+        unsafe pointer = unsafe number
+    }
+
+    deinit {
+        unsafe BN_free(pointer)
+    }
+
+    /// The magnitude, big-endian, without leading zeroes.
+    var bytes: [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: (Int(unsafe BN_num_bits(pointer)) + 7) / 8)
+        let written = unsafe BN_bn2bin(pointer, &bytes)
+        precondition(Int(written) == bytes.count, "BN_bn2bin wrote another length than BN_num_bits said")
+        return bytes
+    }
+}
+
+/// One RS256 operation on one message: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518, section 3.3).
+@safe
+struct SignatureContext: ~Copyable {
+    private let context: OpaquePointer
+
+    init() throws(RSAKeyError) {
+        guard let context = unsafe EVP_MD_CTX_new() else { throw .libraryFailure(call: "EVP_MD_CTX_new") }
+        unsafe self.context = unsafe context
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(context)
+    }
+
+    /// Returns `true` if the key's signature of this message is valid.
+    ///
+    /// The key is only used during the call.
+    func verifies(_ signature: [UInt8], of message: [UInt8], by key: KeyHandle) throws(RSAKeyError) -> Bool {
+        try unsafe key.withPointer { (key) throws(RSAKeyError) in
+            let initialised = unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key)
+            guard LibCrypto.isSuccess(initialised) else { throw .libraryFailure(call: "EVP_DigestVerifyInit") }
+            let result = unsafe EVP_DigestVerify(context, signature, signature.count, message, message.count)
+            return LibCrypto.isSuccess(result)
+        }
+    }
+
+    func sign(_ message: [UInt8], with key: KeyHandle) throws(RSAKeyError) -> [UInt8] {
+        try unsafe key.withPointer { (key) throws(RSAKeyError) in
+            let initialised = unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key)
+            guard LibCrypto.isSuccess(initialised) else { throw .libraryFailure(call: "EVP_DigestSignInit") }
+            var length = 0
+            let measured = unsafe EVP_DigestSign(context, nil, &length, message, message.count)
+            guard LibCrypto.isSuccess(measured) else { throw .libraryFailure(call: "EVP_DigestSign") }
+            var signature = [UInt8](repeating: 0, count: length)
+            let signed = unsafe EVP_DigestSign(context, &signature, &length, message, message.count)
+            guard LibCrypto.isSuccess(signed) else { throw .libraryFailure(call: "EVP_DigestSign") }
+            return Array(signature[..<length])
+        }
+    }
+}
+
+/// Owns an OpenSSL key.
+///
+/// `@unchecked Sendable` holds because the key does not change after `init`, and OpenSSL lets many threads use an
+/// unchanging key (https://docs.openssl.org/3.0/man7/openssl-threads/).
+@safe
+final class KeyHandle: @unchecked Sendable {
+    private let pointer: OpaquePointer
+
+    /// Takes ownership of the key.
+    init(_ pointer: OpaquePointer) {
+        unsafe self.pointer = unsafe pointer
+    }
+
+    deinit {
+        unsafe EVP_PKEY_free(pointer)
+    }
+
+    /// Calls the closure with the key; the pointer must not outlive the closure.
+    func withPointer<Result, Failure: Error>(
+        _ body: (OpaquePointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe body(pointer)
+    }
+}

@@ -1,5 +1,5 @@
 package import Base
-import Crypto
+package import Crypto
 package import HTTPClient
 
 /// The stream of security events of a Cloud project: its receiver URL and status
@@ -101,5 +101,125 @@ package struct SecurityEventStream: Sendable {
             throw SecurityEventStreamFailure(status: response.status, answer: answer)
         }
         return answer ?? .object([:])
+    }
+}
+
+/// The reason why Google did not perform a request about the stream, for an operator.
+package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: Hashable, Sendable {
+        /// The service account's key cannot sign.
+        case unsigned
+        case unreachable
+        case malformed
+        case unauthenticated
+        case forbidden
+        case noStream
+        /// Google is overloaded or faulty; a later retry may help.
+        case unavailable(status: Int)
+    }
+
+    private static let longestText = 512
+
+    package let reason: Reason
+    /// The message of Google or of this machine, safe for a terminal.
+    package let text: String?
+
+    init(_ reason: Reason, text: String? = nil) {
+        self.reason = reason
+        self.text = text.map { text in
+            let shown = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.disturbsTerminals ? " " : $0 }))
+            return shown.capped(at: Self.longestText)
+        }
+    }
+
+    init(status: Int, answer: JSONValue?) {
+        let reason: Reason =
+            switch status {
+            case 400: .malformed
+            case 401: .unauthenticated
+            case 403: .forbidden
+            case 404: .noStream
+            default: .unavailable(status: status)
+            }
+        self.init(reason, text: answer?["error"]?["message"]?.string)
+    }
+
+    package var description: String {
+        guard let text else { return advice }
+        return "\(advice) (\(text))"
+    }
+
+    private var advice: String {
+        switch reason {
+        case .unsigned: "the service account's key cannot sign"
+        case .unreachable: "Google cannot be reached"
+        case .malformed:
+            "Google refuses the request: the URL must be https, on an authorized domain of the Cloud project"
+        case .unauthenticated:
+            "Google rejects the service account's key: it may have been deleted, or this machine's clock may be wrong"
+        case .forbidden:
+            """
+            the service account has no permission: enable the RISC API in the Cloud project and give the account the role \
+            roles/riscconfigs.admin; if the project uses Firebase with Google Sign-In, only Firebase can configure the \
+            stream
+            """
+        case .noStream: "the project has no stream yet: run google-events register"
+        case .unavailable(let status): "Google has a temporary fault (status \(status)); try again later"
+        }
+    }
+}
+
+/// A service account of the Cloud project, from its key file
+/// (https://developers.google.com/identity/protocols/risc#auth_token).
+package struct ServiceAccount: Sendable {
+    package let email: String
+    private let keyID: String
+    private let key: RSAPrivateKey
+
+    /// Reads the JSON key file that the Cloud console offers once.
+    package init(keyFile: Secret) throws(ServiceAccountError) {
+        guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else { throw .notJSON }
+        guard file["type"]?.string == "service_account" else { throw .otherType }
+        guard let email = file["client_email"]?.string, !email.isEmpty else { throw .missing("client_email") }
+        guard let keyID = file["private_key_id"]?.string, !keyID.isEmpty else { throw .missing("private_key_id") }
+        guard let pem = file["private_key"]?.string else { throw .missing("private_key") }
+        self.email = email
+        self.keyID = keyID
+        do throws(RSAKeyError) {
+            key = try RSAPrivateKey(pem: Secret(pem))
+        } catch {
+            throw .key(error)
+        }
+    }
+
+    /// Makes a token that a Google API accepts instead of an access token; it is valid for an hour.
+    package func bearer(for audience: String, at now: Timestamp) throws(RSAKeyError) -> Secret {
+        let issuedAt = now.milliseconds / 1000
+        var claims = JSONLine()
+        claims.field("iss", email)
+        claims.field("sub", email)
+        claims.field("aud", audience)
+        claims.field("iat", issuedAt)
+        claims.field("exp", issuedAt + 3600)
+        return try SignedAssertion(claims, keyID: keyID, key: key).token
+    }
+}
+
+/// The reason why a file is not a service account's key.
+///
+/// It never quotes the file.
+package enum ServiceAccountError: Error, Hashable, Sendable, CustomStringConvertible {
+    case notJSON
+    case otherType
+    case missing(String)
+    case key(RSAKeyError)
+
+    package var description: String {
+        switch self {
+        case .notJSON: "it is not a JSON object"
+        case .otherType: "its type is not service_account"
+        case .missing(let field): "it has no \(field)"
+        case .key(let error): "its private_key: \(error)"
+        }
     }
 }

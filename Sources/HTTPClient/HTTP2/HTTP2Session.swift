@@ -231,3 +231,35 @@ extension HTTP2Session {
         stream.moveBody(count, into: &output)
     }
 }
+
+/// The reason why a session cannot continue.
+///
+/// The text is nghttp2's; it holds nothing of a request or response.
+package struct HTTP2Error: Error {
+    package let message: String
+}
+
+/// The nghttp2 that this process runs with.
+package enum HTTP2Library {
+    package static var version: String {
+        guard let info = unsafe nghttp2_version(0) else { return "" }
+        return unsafe String(cString: info.pointee.version_str)
+    }
+}
+
+/// The limits of one response.
+package struct HTTP2Limits: Sendable {
+    package var headerBytes: Int
+    package var bodyBytes: Int
+
+    package init(headerBytes: Int, bodyBytes: Int) {
+        self.headerBytes = headerBytes
+        self.bodyBytes = bodyBytes
+    }
+
+    /// The bytes that a server may send on a stream before it must wait: a body up to the limit, and one frame more.
+    var streamWindow: Int { min(max(65_535, bodyBytes + 16_384), Int(Int32.max)) }
+
+    /// The bytes that a server may send on a connection before it must wait: many bodies at once.
+    static let connectionWindow = 16 * 1024 * 1024
+}

@@ -1,4 +1,4 @@
-internal import Base
+package import Base
 internal import Crypto
 internal import Storage
 
@@ -50,5 +50,128 @@ extension JSONLine {
     fileprivate mutating func lifetime(from now: Timestamp, _ lifetime: Duration) {
         field("iat", now.milliseconds / 1000)
         field("exp", (now + lifetime).milliseconds / 1000)
+    }
+}
+
+/// The claims of a refresh token whose signature was checked.
+///
+/// A token that the worker issued names its session. A token of the former backend has `sub` or `user_id`, `email` and
+/// `exp`; its session's id comes from its hash, so that simultaneous requests with one former token share one session.
+struct RefreshClaims: Hashable, Sendable {
+    let userID: String
+    let sessionID: SessionID
+    let hash: [UInt8]
+    /// `true` if the token's own times are valid, as an access token's must be.
+    let isTimely: Bool
+    /// The expiry of a former token; `nil` for a token that the worker issued.
+    private let formerExpiry: Timestamp?
+
+    init?(_ claims: JSONValue, of token: String, isTimely: Bool) {
+        guard claims["type"]?.string == "refresh" else { return nil }
+        self.isTimely = isTimely
+        hash = SessionTokenIssuer.hash(Secret(token))
+        if claims["sid"] == nil {
+            let userID: String
+            do throws(AuthenticationRefusal) {
+                userID = try UserIdentifier(claims).text
+            } catch {
+                // A former token that does not name its user cannot begin a session.
+                return nil
+            }
+            guard let expiry = claims["exp"]?.timestamp,
+                let sessionID = SessionID(bytes: Array(hash.prefix(SessionID.byteCount)))
+            else { return nil }
+            (self.userID, self.sessionID, formerExpiry) = (userID, sessionID, expiry)
+        } else {
+            guard let userID = claims["sub"]?.string,
+                let sessionID = claims["sid"]?.string.flatMap({ SessionID(text: $0) })
+            else { return nil }
+            (self.userID, self.sessionID, formerExpiry) = (userID, sessionID, nil)
+        }
+    }
+
+    /// `true` for a former token that may begin a session now.
+    func mayBegin(at now: Timestamp, _ settings: SessionSettings) -> Bool {
+        guard formerExpiry != nil, isTimely, let end = settings.acceptFormerTokensUntil else { return false }
+        return now < end
+    }
+
+    /// Records that a former token has begun its session, or never will; returns `false` if that is recorded already.
+    ///
+    /// Without the record, a token whose session has ended would begin another one.
+    func recordFormer(in transaction: any StoreTransaction, at now: Timestamp) throws -> Bool {
+        guard let formerExpiry else { return false }
+        // Recorded ids are deleted after a while; this one must outlast the token.
+        let recordedAt = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
+        return try transaction.record(
+            securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash),
+            at: recordedAt
+        )
+    }
+
+    /// The fields that identify the session in a log line; they contain neither a token nor personal data.
+    var logFields: KeyValuePairs<String, String> { ["session": sessionID.description] }
+}
+
+/// The two tokens of an app that has signed in.
+struct SessionTokenPair: Sendable {
+    let accessToken: Secret
+    let refreshToken: Secret
+    /// The remaining lifetime of the access token.
+    let accessLifetime: Duration
+}
+
+/// The settings of the app's own sessions.
+package struct SessionSettings: Hashable, Sendable {
+    /// The time after a refresh in which any token of the family gets the current tokens.
+    package var grace: Duration
+    /// The end of the time in which refresh tokens of the former backend begin a session; `nil` if they never do.
+    package var acceptFormerTokensUntil: Timestamp?
+
+    package init(grace: Duration = Session.defaultGrace, acceptFormerTokensUntil: Timestamp? = nil) {
+        self.grace = grace
+        self.acceptFormerTokensUntil = acceptFormerTokensUntil
+    }
+}
+
+/// The choice of the user for a Google account that signs in.
+enum SignInRules {
+    /// Returns the user with the account's id, otherwise the user with its e-mail address if the address is sufficient
+    /// proof.
+    ///
+    /// An address counts only if Google decides who owns it, and only for a user without a Google account: otherwise a
+    /// former owner of an address could sign in as its present user. By default the stored address must be verified as
+    /// well: an attacker may have signed up elsewhere with the victim's address, and would share the account once the
+    /// victim signs in. An address that several users have does not identify one of them.
+    static func user(
+        for identity: GoogleIdentity,
+        withAccount: User?,
+        withEmail: [User],
+        linking: EmailLinking
+    ) -> User? {
+        if let withAccount { return withAccount }
+        guard identity.googleIsAuthorityForEmail else { return nil }
+        let candidates = withEmail.filter { user in
+            user.googleUserID == nil && linking.mayLink(user) && !user.isDeleted
+        }
+        return candidates.count == 1 ? candidates[0] : nil
+    }
+}
+
+/// The stored users that a Google account may be linked to by its e-mail address.
+package enum EmailLinking: String, CaseIterable, Sendable {
+    /// Users whose address was verified by Google, or by the backend according to its token.
+    case verified
+    /// Users with any address, even one that its user has only claimed.
+    case any
+    /// No user.
+    case never
+
+    func mayLink(_ user: User) -> Bool {
+        switch self {
+        case .verified: user.emailIsVerified == true
+        case .any: true
+        case .never: false
+        }
     }
 }

@@ -126,3 +126,132 @@ struct PayPulseRoutes: Sendable {
         await dependencies.engine.storeChanged()
     }
 }
+
+/// An error response of the PayPulse family: a status, one of the family's codes, and a fixed text.
+struct PayPulseError: Hashable, Sendable, RouteFamilyError {
+    enum Code: String, CaseIterable, Sendable {
+        case invalidCredentials = "INVALID_CREDENTIALS"
+        case invalidToken = "INVALID_TOKEN"
+        case tokenExpired = "TOKEN_EXPIRED"
+        case userNotFound = "USER_NOT_FOUND"
+        case invalidJSON = "INVALID_JSON"
+        case missingFields = "MISSING_FIELDS"
+        case dependencyFailure = "DEPENDENCY_FAILURE"
+        case internalServerError = "INTERNAL_SERVER_ERROR"
+        case notFound = "NOT_FOUND"
+        case methodNotAllowed = "METHOD_NOT_ALLOWED"
+    }
+
+    var status: Int
+    var code: Code
+    var message: String
+
+    /// Translates an error into the family's; `nil` for an internal error.
+    init?(_ error: any Error) {
+        switch error {
+        case let refusal as AuthenticationRefusal: self.init(refusal)
+        case let problem as RequestBodyError: self.init(problem)
+        case IdentityFailure.refused:
+            self.init(400, .invalidCredentials, "Google does not accept this access token for this app")
+        case is IdentityFailure, is VendingFailure:
+            self.init(502, .dependencyFailure, "Google cannot be reached; try again")
+        case is TooManyRequests:
+            // The family does not have a code for this limit. It protects Google and the store, so their code fits
+            // best.
+            self.init(429, .dependencyFailure, "Too many requests; try again later")
+        default: return nil
+        }
+    }
+
+    init(_ status: Int, _ code: Code, _ message: String) {
+        self.status = status
+        self.code = code
+        self.message = message
+    }
+
+    private init(_ refusal: AuthenticationRefusal) {
+        switch refusal {
+        case .missing: self.init(401, .invalidCredentials, "Authorization with a bearer token is required")
+        case .invalid: self.init(401, .invalidToken, "The token is not valid")
+        case .expired: self.init(401, .tokenExpired, "The token has expired")
+        case .deleted: self.init(404, .userNotFound, "There is no such user")
+        case .inactive: self.init(401, .invalidCredentials, "The user is not active")
+        }
+    }
+
+    private init(_ problem: RequestBodyError) {
+        switch problem {
+        case .undeclared: self.init(411, .invalidJSON, "A body is required, and its Content-Length")
+        case .unsupportedMediaType:
+            self.init(415, .invalidJSON, "The body must be application/json or application/x-www-form-urlencoded")
+        case .unreadable: self.init(400, .invalidJSON, "The body is not a JSON object")
+        case .missing(let name): self.init(400, .missingFields, "\(name) is required")
+        case .invalid(let name, let requirement): self.init(400, .invalidJSON, "\(name) must be \(requirement)")
+        }
+    }
+
+    static let unknownPath = PayPulseError(404, .notFound, "There is no such route")
+    static let wrongMethod = PayPulseError(405, .methodNotAllowed, "The route does not accept this method")
+    static let internalError = PayPulseError(500, .internalServerError, "The server could not do this; try again")
+
+    func response(headers: [ServerRequest.Field] = []) -> ServerResponse {
+        let challenge: [ServerRequest.Field] = status == 401 ? [("WWW-Authenticate", "Bearer")] : []
+        return .object(status: status, headers: challenge + headers) { line in
+            line.object("error") { error in
+                error.field("code", code.rawValue)
+                error.field("message", message)
+            }
+        }
+    }
+}
+
+/// The success responses of the PayPulse family: a message for people, the status, and data.
+enum PayPulseResponse {
+    static func success(
+        status: Int = 200,
+        _ message: String,
+        data: (inout JSONLine) -> Void = { _ in }
+    ) -> ServerResponse {
+        .object(status: status) { line in
+            line.field("message", message)
+            line.field("code", status)
+            line.object("data", data)
+        }
+    }
+
+    static func stored(_ relation: ConnectionRules.Relation, email: String, scope: String) -> ServerResponse {
+        success(status: 201, "Gmail OAuth tokens stored successfully!") { data in
+            data.field("google_email", email)
+            data.field("scope", scope)
+            data.field("account_switch", relation.isSwitch)
+            data.field("message", relation.message)
+        }
+    }
+
+    /// Returns the user's profile with the state of the stored grant.
+    static func profile(of user: User, grant: Grant?) -> ServerResponse {
+        success("User profile retrieved successfully") { data in
+            // The backend's own name wins over Google's.
+            data.field("name", user.name.flatMap { $0.isEmpty ? nil : $0 } ?? grant?.owner.name ?? "")
+            data.field("email", user.email ?? "")
+            // PayPulse's own function returned the date alone, and the app shows it unchanged.
+            data.field("created_on", user.createdAt.iso8601Date)
+            data.field("gmail_account_connected", grant?.state.isConnected ?? false)
+            guard let grant else { return data.null("gmail_connection") }
+            data.object("gmail_connection") { $0.connection(grant) }
+        }
+    }
+}
+
+extension JSONLine {
+    fileprivate mutating func connection(_ grant: Grant) {
+        field("state", grant.state.rawValue)
+        fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        field("since", grant.since.iso8601Seconds)
+        fieldOrNull("verified_at", grant.lastSuccessAt?.iso8601Seconds)
+        fieldOrNull("google_email", grant.owner.email)
+        array("granted_scopes") { scopes in
+            for scope in grant.scope.split(separator: " ") { scopes.element(String(scope)) }
+        }
+    }
+}

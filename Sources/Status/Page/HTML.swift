@@ -92,3 +92,102 @@ extension Unicode.Scalar {
         }
     }
 }
+
+/// A line of Markdown with the marks that the runbook has: `code`, **bold** and [links](target).
+struct MarkdownText {
+    private let text: String
+
+    init(_ text: String) {
+        self.text = text
+    }
+
+    /// The line as HTML.
+    ///
+    /// A link becomes its text, because the page does not have the other documents.
+    var html: HTML {
+        var html = HTML.empty
+        var rest = text[...]
+        while let start = rest.firstIndex(where: { "`*[".contains($0) }) {
+            guard let (piece, end) = Self.marked(rest[start...]) else {
+                html = html + HTML(String(rest[...start]))
+                rest = rest[rest.index(after: start)...]
+                continue
+            }
+            html = html + HTML(String(rest[..<start])) + piece
+            rest = rest[end...]
+        }
+        return html + HTML(String(rest))
+    }
+
+    /// Returns the marked text at the beginning, and the index after its marks.
+    private static func marked(_ text: Substring) -> (HTML, String.Index)? {
+        if let (content, end) = enclosed(text, by: "`", "`") { return (element("code") { String(content) }, end) }
+        if let (content, end) = enclosed(text, by: "**", "**") { return (element("strong") { String(content) }, end) }
+        guard let (title, end) = enclosed(text, by: "[", "]("), let close = text[end...].firstIndex(of: ")") else {
+            return nil
+        }
+        return (MarkdownText(String(title)).html, text.index(after: close))
+    }
+
+    private static func enclosed(_ text: Substring, by open: String, _ close: String) -> (Substring, String.Index)? {
+        guard text.hasPrefix(open) else { return nil }
+        let content = text.dropFirst(open.count)
+        guard let range = content.firstRange(of: close) else { return nil }
+        return (content[..<range.lowerBound], range.upperBound)
+    }
+}
+
+/// A table whose rows become blocks on a narrow screen.
+///
+/// The roles repeat those of the elements: a browser drops these for elements that are laid out as blocks.
+struct PageTable {
+    private let className: String
+    private let caption: String
+    private let columns: [String]
+    private let rows: [[HTML]]
+
+    /// Makes a table; the first cell of a row names the row.
+    init(_ caption: String, className: String = "", columns: [String], rows: [[HTML]]) {
+        self.className = className
+        self.caption = caption
+        self.columns = columns
+        self.rows = rows
+    }
+
+    var html: HTML {
+        element("table", className.isEmpty ? ["role": "table"] : ["role": "table", "class": className]) {
+            element("caption") { caption }
+            element("thead", ["role": "rowgroup"]) {
+                element("tr", ["role": "row"]) {
+                    for column in columns {
+                        element("th", ["role": "columnheader", "scope": "col"]) { column }
+                    }
+                }
+            }
+            element("tbody", ["role": "rowgroup"]) {
+                for row in rows {
+                    element("tr", ["role": "row"]) { cells(row) }
+                }
+            }
+        }
+    }
+
+    private func cells(_ row: [HTML]) -> HTML {
+        .joined(
+            zip(columns, row).enumerated().map { index, cell in
+                let (column, content) = cell
+                if index == 0 {
+                    return element("th", ["role": "rowheader", "scope": "row", "data-label": column]) { content }
+                }
+                return element("td", ["role": "cell", "data-label": column]) { content }
+            }
+        )
+    }
+
+    /// Returns the beginning of a caption that says how many of all rows are shown.
+    static func extent(shown: Int, of all: Int, _ noun: String) -> String {
+        all > shown
+            ? "\(StatusPage.number(shown)) of \(StatusPage.count(all, noun)); \(StatusPage.number(all - shown)) more are not shown."
+            : ""
+    }
+}

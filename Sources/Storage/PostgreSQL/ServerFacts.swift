@@ -217,3 +217,86 @@ extension ServerFacts {
         return facts
     }
 }
+
+/// A server's place in the history of a database cluster.
+///
+/// A promotion starts a new timeline with a higher number, and the former primary keeps the lower one
+/// (https://www.postgresql.org/docs/15/continuous-archiving.html#BACKUP-TIMELINES). Every copy of a cluster has the
+/// same system identifier.
+struct ServerIdentity: Hashable, Sendable {
+    let system: String
+    let timeline: Int64
+
+    init(system: String, timeline: Int64) {
+        self.system = system
+        self.timeline = timeline
+    }
+}
+
+extension ServerIdentity: CustomStringConvertible {
+    /// The form in `meta`: both parts with a space between.
+    var description: String { "\(system) \(timeline)" }
+
+    init?(_ text: String) {
+        let parts = text.split(separator: " ")
+        guard parts.count == 2, let timeline = Int64(parts[1]) else { return nil }
+        self.init(system: String(parts[0]), timeline: timeline)
+    }
+}
+
+extension ServerIdentity {
+    /// Asks a server for its identity; the first column is the process id of the session.
+    ///
+    /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline
+    /// until the first checkpoint after a promotion. All three functions may be called by every role. A standby has no
+    /// current WAL file.
+    static let query = PostgresQuery(
+        "server identity",
+        """
+        SELECT pg_backend_pid()::bigint, system_identifier::text,
+            CASE WHEN NOT pg_is_in_recovery()
+                THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END
+        FROM pg_control_system()
+        """
+    )
+}
+
+extension PostgresQuery {
+    fileprivate static let readServerNotes = PostgresQuery(
+        "server and store id",
+        "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
+    )
+    /// Stores the server, unless another worker has recorded a higher timeline of the same cluster.
+    static let recordServer = PostgresQuery(
+        "record server",
+        """
+        INSERT INTO refresh_worker.meta AS old (key, value) VALUES ('server', $1 || ' ' || $2)
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+        WHERE split_part(old.value, ' ', 1) <> $1 OR split_part(old.value, ' ', 2)::bigint < $2
+        """
+    )
+}
+
+extension PostgresStore {
+    /// Determines which server of an address is the newest before any of them is used.
+    func survey() async {
+        await hostSurvey.survey(connector)
+    }
+
+    /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
+    func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
+        var notes: [String: String] = [:]
+        _ = try connection.run(StatementBatch(.readServerNotes), until: deadline)[0].rows {
+            (row: inout PostgresRow) throws(StatementFailure) in
+            notes[row.text()] = row.text()
+        }
+        newestServer.storeID = notes["store_id"]
+        guard let identity = connection.identity, let recorded = notes["server"].flatMap({ ServerIdentity($0) }) else {
+            return
+        }
+        let relation = newestServer.compare(recorded: recorded, with: identity, at: connection.database)
+        try Connector.requireCurrent(relation, identity, connection.database)
+    }
+
+    package func takeIncidents() -> [StoreIncident] { newestServer.takeIncidents() }
+}

@@ -1,3 +1,5 @@
+private import CSQLite
+
 /// Checkpoints: the copying of a write-ahead log into its database file.
 ///
 /// SQLite 3.7.0 to 3.51.2 can lose commits when a checkpoint overlaps a commit of another connection
@@ -140,5 +142,64 @@ extension SQLiteConnection {
         try write(evenIfMoved: true) { () throws(StoreError) in
             try writeLogAgain()
         }
+    }
+}
+
+/// The state of a write-ahead log at one time.
+struct LogState: Hashable, Sendable {
+    /// The length, in frames, at which a log is copied into its database file: 16 MB.
+    ///
+    /// A page that many commits write, such as one of the due index, is copied once for each 16 MB of log.
+    static let checkpointLength = 4000
+    /// The same for the leases, whose file has few pages.
+    static let leaseCheckpointLength = 1000
+
+    /// The identity of this run of the log, from its beginning until it is restarted.
+    var salts: UInt64
+    /// The number of committed frames.
+    var frames: Int
+    /// The number of frames that are copied into the database file.
+    var copied: Int
+    var pageSize: Int
+
+    var isCopied: Bool { copied == frames }
+
+    /// The smallest size of the log's file, in bytes (https://sqlite.org/fileformat2.html#walformat).
+    var size: Int { frames == 0 ? 0 : 32 + frames * (24 + pageSize) }
+}
+
+/// Owns a backup in progress; belongs to the one call that runs it.
+@safe
+struct PageCopy: ~Copyable {
+    private let handle: OpaquePointer
+    private let source: SQLiteConnection
+
+    init(adopting handle: OpaquePointer, from source: SQLiteConnection) {
+        unsafe self.handle = handle
+        self.source = source
+    }
+
+    deinit {
+        // Its result repeats that of the last step (https://sqlite.org/c3ref/backup_finish.html).
+        _ = unsafe sqlite3_backup_finish(handle)
+    }
+
+    /// Copies the next pages; returns `true` if there are more.
+    ///
+    /// A source that is temporarily locked is not an error.
+    func step(pages: Int32) throws(StoreError) -> Bool {
+        let result = unsafe sqlite3_backup_step(handle, pages)
+        switch result {
+        case SQLITE_OK: return true
+        case SQLITE_DONE: return false
+        default:
+            let detail = unsafe String(cString: sqlite3_errstr(result))
+            throw StoreError(resultCode: result, detail: detail, path: source.path, during: "backup")
+        }
+    }
+
+    var progress: BackupProgress {
+        let total = Int(unsafe sqlite3_backup_pagecount(handle))
+        return BackupProgress(pagesCopied: total - Int(unsafe sqlite3_backup_remaining(handle)), pagesInAll: total)
     }
 }

@@ -117,3 +117,54 @@ struct LineFile: ~Copyable {
         return unsafe pread(reader, &last, 1, off_t(identity.size) - 1) != 1 || last != UInt8(ascii: "\n")
     }
 }
+
+/// The identity of a file, whatever its name: device and inode.
+struct FileIdentity: Equatable {
+    let device: UInt64
+    let inode: UInt64
+    let isRegular: Bool
+    let size: Int64
+
+    /// Reads the file behind an open descriptor; `nil` if it is not open.
+    init?(descriptor: Int32) {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    /// Reads the file that a path currently names; `nil` if there is none.
+    init?(path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    private init(_ status: stat) {
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+        isRegular = status.st_mode & S_IFMT == S_IFREG
+        size = Int64(status.st_size)
+    }
+
+    /// The file in the format of `JOURNAL_STREAM`.
+    var journalStream: String { "\(device):\(inode)" }
+
+    static func == (left: FileIdentity, right: FileIdentity) -> Bool {
+        left.device == right.device && left.inode == right.inode
+    }
+}
+
+/// A failed call that opens or writes a file of lines.
+package struct LineFileError: Error, CustomStringConvertible {
+    /// The call that failed, such as `open`.
+    package let call: String
+    /// The file; `nil` for a descriptor without a name.
+    package let path: String?
+    /// The value of `errno`.
+    package let code: Int32
+
+    package var description: String {
+        let reason = unsafe String(cString: strerror(code))
+        return "\(call)\(path.map { " \($0)" } ?? ""): \(reason)"
+    }
+}

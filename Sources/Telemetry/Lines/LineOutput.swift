@@ -1,4 +1,5 @@
-import Base
+package import Base
+private import Glibc
 
 /// The file that lines are written to, followed by its name, with the state of its failure reports.
 struct LineOutput: ~Copyable {
@@ -81,4 +82,32 @@ struct LineOutput: ~Copyable {
         lastCheck = time.sinceBoot
         if FileIdentity(path: path) != file.identity { reopen() }
     }
+}
+
+/// The destination of lines.
+package enum LineDestination: Equatable, Sendable {
+    /// An open descriptor, which its owner keeps.
+    case descriptor(Int32)
+    /// A file, created if missing, and followed by its name when it is rotated.
+    case file(String)
+
+    package static let standardOutput = LineDestination.descriptor(STDOUT_FILENO)
+}
+
+/// A destination for whole lines: a file, a pipe, or memory in a test.
+package protocol LineSink: Sendable {
+    /// Takes a line without making the caller wait.
+    ///
+    /// Returns `false` if the line is lost, or may be lost because the line before it was.
+    @discardableResult
+    func write(_ line: JSONLine) -> Bool
+
+    /// The number of lines lost since the start.
+    var droppedLines: Int { get }
+    /// `true` while lines cannot be written.
+    var isFailing: Bool { get }
+}
+
+extension LineSink {
+    package var isFailing: Bool { false }
 }

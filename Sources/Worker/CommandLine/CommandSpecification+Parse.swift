@@ -101,3 +101,60 @@ extension CommandSpecification {
         name != .runOnce || settings.contains(.runOnce)
     }
 }
+
+/// The arguments of a command, checked against its specification.
+struct CommandArguments: Sendable {
+    let operands: [String]
+    /// The values of the command's own flags; empty for a toggle.
+    let options: [String: String]
+
+    /// The only operand of the commands that need one.
+    var operand: String { operands.first ?? "" }
+
+    func has(_ option: String) -> Bool { options[option] != nil }
+
+    func seconds(_ option: String, otherwise defaultValue: Int) -> Duration {
+        .seconds(options[option].flatMap { Int($0) } ?? defaultValue)
+    }
+}
+
+/// A parsed command line: the command, and the settings that were given with it.
+package struct Invocation: Equatable, Sendable {
+    package let command: Command
+    package let flags: [ConfigurationInputs.Flag]
+}
+
+/// The problems of a command line, and the command whose help explains it.
+package struct UsageError: Error, Equatable, Sendable {
+    let problems: [String]
+    /// The command whose help to name, as it is typed.
+    let invocation: String
+
+    package var exitCode: ExitCode { .usage }
+}
+
+extension UsageError: CustomStringConvertible {
+    /// One line for each problem, and one that points to the help; without secrets.
+    package var description: String {
+        (problems + ["'\(invocation) --help' explains it."]).joined(separator: "\n")
+    }
+}
+
+/// The words that the process was started with.
+package enum ProcessArguments {
+    /// The arguments after the program's name.
+    ///
+    /// Swift's runtime looks for them next to the environment on the stack, and does not find them if a preloaded
+    /// library moved the environment before the program began. The program would then run as the daemon instead of the
+    /// command, so the kernel is asked (https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html).
+    package static func read() throws -> [String] {
+        let known = CommandLine.arguments
+        guard known.isEmpty else { return Array(known.dropFirst()) }
+        let words = try FileReader.system.read("/proc/self/cmdline").split(
+            separator: 0,
+            omittingEmptySubsequences: false
+        )
+        // Each word ends in a zero, so nothing follows the last one.
+        return words.dropFirst().dropLast().map { String(decoding: $0, as: UTF8.self) }
+    }
+}

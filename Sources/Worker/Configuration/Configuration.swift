@@ -1,8 +1,10 @@
 package import Base
 package import GoogleOAuth
 package import HTTPClient
+package import HTTPServer
 package import Routes
 import Storage
+import Synchronization
 package import Telemetry
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
@@ -100,5 +102,113 @@ package struct Configuration: Equatable, Sendable {
         noticeSecretFile =
             resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
         guard resolver.problems.isEmpty else { throw ConfigurationError(problems: resolver.problems) }
+    }
+}
+
+extension Configuration {
+    /// Returns the flags of the settings that differ and that a reload does not apply.
+    package func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
+        Setting.all.filter { $0.change.reloadGroup == nil && $0.change.differs(self, running) }.map(\.flag)
+    }
+
+    /// Returns this configuration with the values of another for the settings that a reload applies.
+    package func reloaded(from latest: Configuration) -> Configuration {
+        var result = self
+        for setting in Setting.all { setting.change.apply(latest, &result) }
+        return result
+    }
+}
+
+extension Configuration {
+    /// Checks that the settings which the listeners and the notices need are given.
+    ///
+    /// Only the daemon calls this: other commands read the same file, but systemd does not pass them credentials.
+    package func checkServing(environment: [String: String]) throws(ConfigurationError) {
+        let hasSecret = jwtSecretFile != nil || environment[Setting.jwtSecretName] != nil
+        let isPublic = publicListener != nil
+        let needs: [(isUnmet: Bool, name: Setting.Name, need: String)] = [
+            (
+                isPublic && !hasSecret, .listen,
+                """
+                --jwt-secret-file, or the variable \(Setting.jwtSecretName): the secret of the app's own tokens. \
+                'openssl rand -hex 32' prints a new one; a backend that is being replaced has one already
+                """
+            ),
+            (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are accepted"),
+            (noticeURL != nil && noticeSecretFile == nil, .noticeURL, "--notice-secret-file: notices are signed"),
+            (internalCertificateFile != nil && internalKeyFile == nil, .internalCertificate, "--internal-key: its key"),
+            (
+                internalKeyFile != nil && internalCertificateFile == nil, .internalKey,
+                "--internal-certificate: the certificate that it belongs to"
+            ),
+        ]
+        var problems = needs.filter(\.isUnmet).map { unmet in
+            ConfigurationError.Problem(origin: "--\(unmet.name.rawValue)", message: "needs \(unmet.need)")
+        }
+        if case .own(let address) = internalListener, let problem = internalTLSProblem(at: address) {
+            problems.append(ConfigurationError.Problem(origin: "--listen-internal", message: problem))
+        }
+        guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
+    }
+
+    /// Returns the reason why the internal listener must not use this address, with TLS or without; `nil` if it may.
+    ///
+    /// A socket from systemd is known only after systemd passes it.
+    package func internalTLSProblem(at address: ListenAddress) -> String? {
+        switch (address.reach, internalCertificateFile != nil) {
+        case (.network, false):
+            """
+            \(address) can be reached from other machines, and tokens must not cross a network in the clear: either let the \
+            listener serve TLS with --internal-certificate and --internal-key, or let it listen on unix:PATH and put nginx \
+            in front of that (docs/vending.md)
+            """
+        case (.unixSocket, true):
+            """
+            \(address) is a unix socket, which needs no TLS: leave --internal-certificate and --internal-key out, or listen \
+            on ADDRESS:PORT
+            """
+        case (.network, true), (.thisMachine, _), (.unixSocket, false): nil
+        }
+    }
+}
+
+/// The configuration that a running worker uses: the one of its start, with the settings that reloads have changed.
+package final class CurrentConfiguration: Sendable {
+    private let state: Mutex<Configuration>
+
+    package init(_ configuration: Configuration) {
+        state = Mutex(configuration)
+    }
+
+    package var value: Configuration { state.withLock { $0 } }
+
+    package func replace(with configuration: Configuration) {
+        state.withLock { $0 = configuration }
+    }
+}
+
+/// All problems of the configuration, so that they can be fixed in one go.
+package struct ConfigurationError: Error, Equatable, Sendable {
+    /// One mistake and its origin.
+    package struct Problem: Equatable, Sendable, CustomStringConvertible {
+        /// The origin of the mistake: a flag, a variable, `file:line` or a credential.
+        package let origin: String
+        package let message: String
+        /// `true` if a file could not be read for a reason that may pass.
+        var mayPass = false
+
+        package var description: String { "\(origin): \(message)" }
+    }
+
+    package let problems: [Problem]
+
+    /// After a file that could not be read, the settings that are missing may be in it.
+    package var exitCode: ExitCode { problems.contains(where: \.mayPass) ? .inputOutput : .configuration }
+}
+
+extension ConfigurationError: CustomStringConvertible {
+    /// One line for each problem; without secrets.
+    package var description: String {
+        problems.map(\.description).joined(separator: "\n")
     }
 }

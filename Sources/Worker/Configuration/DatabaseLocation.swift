@@ -1,4 +1,5 @@
 import Crypto
+package import HTTPServer
 package import Storage
 
 /// The location of the database.
@@ -55,5 +56,68 @@ package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
         case .file(let path): path
         case .server(let address): address.url
         }
+    }
+}
+
+/// The origin of a listener's socket.
+package enum ListenerLocation: Equatable, Sendable {
+    case own(ListenAddress)
+    /// The socket of this name, which systemd passes.
+    case systemd(name: String)
+}
+
+extension SettingValue {
+    /// Parses the location of the public listener.
+    ///
+    /// Unix sockets are refused: their clients do not have an address for rate limits.
+    static func publicLocation(_ text: String) throws(Refusal) -> ListenerLocation {
+        let location = try location(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
+        if case .own(.unix) = location {
+            throw Refusal(
+                message: """
+                    \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
+                    127.0.0.1:PORT, and let the proxy connect to that
+                    """
+            )
+        }
+        return location
+    }
+
+    private static func location(_ text: String, among forms: String) throws(Refusal) -> ListenerLocation {
+        let systemd = "systemd:"
+        if text.hasPrefix(systemd) {
+            let name = String(text.dropFirst(systemd.count))
+            guard !name.isEmpty else { throw Refusal(message: "names no socket: systemd:NAME, by FileDescriptorName=") }
+            return .systemd(name: name)
+        }
+        guard let address = ListenAddress(text) else {
+            throw Refusal(message: "\(DisplayedText(text)) is not one of \(forms)")
+        }
+        return .own(address)
+    }
+
+    /// Parses the location of the internal listener; ``Configuration/internalTLSProblem(at:)`` checks it against the
+    /// whole configuration.
+    static func internalLocation(_ text: String) throws(Refusal) -> ListenerLocation {
+        try location(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
+    }
+
+    /// Parses an octal file mode that excludes other users.
+    static func socketMode(_ text: String) throws(Refusal) -> UInt32 {
+        guard text.utf8.count <= 4, let mode = UInt32(text, radix: 8), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
+            throw Refusal(message: "\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
+        }
+        return mode
+    }
+
+    /// Parses addresses and networks separated by commas.
+    static func networks(_ text: String) throws(Refusal) -> [String] {
+        let networks = text.split(separator: ",").map { String($0.trimmingBlanks()) }.filter { !$0.isEmpty }
+        do throws(HTTPServerError) {
+            _ = try TrustedProxies(networks)
+        } catch {
+            throw Refusal(message: "\(DisplayedText(error.message))")
+        }
+        return networks
     }
 }

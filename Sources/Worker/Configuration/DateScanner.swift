@@ -76,3 +76,63 @@ struct DateScanner {
         return Int64(first) - 0x30
     }
 }
+
+extension Timestamp {
+    /// Returns the number of days from 1 January 1970 to a date of the Gregorian calendar; `nil` if the date does not
+    /// exist.
+    package static func days(toYear year: Int64, month: Int64, day: Int64) -> Int64? {
+        guard (1...12).contains(month), (1...days(inMonth: month, of: year)).contains(day) else { return nil }
+        return daysSince1970(year: year, month: month, day: day)
+    }
+
+    private static func days(inMonth month: Int64, of year: Int64) -> Int64 {
+        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        switch month {
+        case 2: return isLeapYear ? 29 : 28
+        case 4, 6, 9, 11: return 30
+        default: return 31
+        }
+    }
+
+    /// Returns the day's number in the Gregorian calendar, which has 146,097 days in each 400 years.
+    private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
+        // In a year that begins in March, the leap day is the last day, so the months before it have fixed starts.
+        let shifted = month > 2 ? year : year - 1
+        let monthFromMarch = (month + 9) % 12
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
+        let leapDays = floorDivide(shifted, 4) - floorDivide(shifted, 100) + floorDivide(shifted, 400)
+        // There are 719,468 days from 1 March of year 0 to 1 January 1970.
+        return shifted * 365 + leapDays + dayOfYear - 719_468
+    }
+
+    private static func floorDivide(_ number: Int64, _ divisor: Int64) -> Int64 {
+        number >= 0 ? number / divisor : -((-number + divisor - 1) / divisor)
+    }
+}
+
+extension Timestamp {
+    /// Parses a date and time as RFC 3339 and Python's `isoformat` write them; without a zone it is UTC.
+    ///
+    /// A fraction of any length is cut to milliseconds. Seconds may be missing, and 60 in a leap second.
+    package init?(iso8601 text: String) {
+        var scanner = DateScanner(text)
+        guard let days = scanner.date(), scanner.take("T", "t", " "), let time = scanner.timeOfDay(),
+            let offset = scanner.zoneOffset(), scanner.isAtEnd
+        else { return nil }
+        self.init(milliseconds: (days * 1440 - offset) * 60_000 + time)
+    }
+
+    /// Parses a date without a time (`2026-01-31`) as its first instant in UTC.
+    package init?(iso8601Date text: String) {
+        var scanner = DateScanner(text)
+        guard let days = scanner.date(), scanner.isAtEnd else { return nil }
+        self.init(milliseconds: days * 86_400_000)
+    }
+
+    /// Parses a time without a date (`12:34:56.789`), as Python's `str` writes it; returns the time since midnight.
+    package static func timeOfDay(_ text: String) -> Duration? {
+        var scanner = DateScanner(text)
+        guard let time = scanner.timeOfDay(), scanner.isAtEnd else { return nil }
+        return .milliseconds(time)
+    }
+}

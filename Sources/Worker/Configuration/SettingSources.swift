@@ -122,3 +122,92 @@ package struct SettingSources {
 extension String {
     fileprivate var isSharedName: Bool { self == Setting.sharedClientIDName }
 }
+
+/// Recognises text that looks like a credential, so that it is refused where it does not belong, and never printed.
+package enum CredentialDetector {
+    /// The prefixes of Google's credentials: refresh tokens, access tokens, client secrets and authorization codes
+    /// (https://developers.google.com/identity/protocols/oauth2#size), and of the private-key block of a PEM file.
+    private static let prefixes = ["1//", "ya29.", "GOCSPX-", "4/0", "-----BEGIN"]
+
+    /// `true` if the text looks like a credential, or a part of it after a sign such as a quote, a dash or `=`.
+    ///
+    /// So pasted JSON and `--token=…` match; a folder named `4/0` within a path does not.
+    package static func matches(_ text: String) -> Bool {
+        var previous: Character = " "
+        for index in text.indices {
+            defer { previous = text[index] }
+            guard !previous.isLetter, !previous.isNumber, previous != "/", previous != "." else { continue }
+            if beginsWithCredential(text[index...]) { return true }
+        }
+        return false
+    }
+
+    private static func beginsWithCredential(_ text: Substring) -> Bool {
+        if prefixes.contains(where: { text.hasPrefix($0) }) { return true }
+        guard text.hasPrefix("eyJ") || text.hasPrefix("1/") else { return false }
+        let word = text.prefix { !$0.isWhitespace && !"\"'=:,{}".contains($0) }
+        // A JSON Web Token has three dotted parts, the first an encoded JSON object
+        // (https://www.rfc-editor.org/rfc/rfc7519#section-3). Google's early refresh tokens are `1/` and about forty
+        // letters.
+        return text.hasPrefix("eyJ") ? word.count(where: { $0 == "." }) == 2 : word.count > 30
+    }
+}
+
+extension Setting {
+    /// The settings that a reload applies together.
+    package enum ReloadGroup: CaseIterable, Sendable {
+        /// The OAuth clients: the routes accept their tokens, the engine sends their secrets.
+        case clients
+        case logs
+        case rate
+    }
+
+    /// The way in which a changed value reaches a running worker, and the place of the value in the configuration.
+    package struct Change: Sendable {
+        /// The group whose reload applies the value; `nil` if that takes a restart.
+        let reloadGroup: ReloadGroup?
+        /// `true` if a reload reads the named file again, although another file takes a restart.
+        let isFileReadAgain: Bool
+        /// Returns `true` if two configurations have different values.
+        let differs: @Sendable (Configuration, Configuration) -> Bool
+        /// Copies the value if a reload applies it.
+        let apply: @Sendable (_ latest: Configuration, _ running: inout Configuration) -> Void
+
+        /// A value that the next start reads.
+        static func restart<Value: Equatable & Sendable>(_ path: any KeyPath<Configuration, Value> & Sendable) -> Change
+        {
+            Change(path)
+        }
+
+        /// The path of a file that a reload reads again; the next start reads another path.
+        static func file<Value: Equatable & Sendable>(_ path: any KeyPath<Configuration, Value> & Sendable) -> Change {
+            Change(path, isFileReadAgain: true)
+        }
+
+        /// A value that a reload applies.
+        static func reload<Value: Equatable & Sendable>(
+            _ group: ReloadGroup,
+            _ path: any WritableKeyPath<Configuration, Value> & Sendable
+        ) -> Change {
+            Change(path, group: group) { latest, running in running[keyPath: path] = latest[keyPath: path] }
+        }
+
+        private init<Value: Equatable & Sendable>(
+            _ path: any KeyPath<Configuration, Value> & Sendable,
+            group: ReloadGroup? = nil,
+            isFileReadAgain: Bool = false,
+            apply: @escaping @Sendable (Configuration, inout Configuration) -> Void = { _, _ in }
+        ) {
+            reloadGroup = group
+            self.isFileReadAgain = isFileReadAgain
+            differs = { $0[keyPath: path] != $1[keyPath: path] }
+            self.apply = apply
+        }
+
+        /// The effect of a reload, for the help; `nil` if it does not have one.
+        var note: String? {
+            if reloadGroup != nil { return "A reload applies a change." }
+            return isFileReadAgain ? "A reload reads the file again." : nil
+        }
+    }
+}

@@ -1,4 +1,5 @@
 import Base
+private import Glibc
 private import Synchronization
 
 /// The time of the last iteration of each of the worker's loops, so that the watchdog is fed only while all of them
@@ -38,6 +39,40 @@ final class LoopHeartbeats: Sendable {
     func stalled(since instant: BootInstant) -> [Loop] {
         lastIterations.withLock { iterations in
             iterations.filter { $0.value < instant }.keys.sorted { $0.rawValue < $1.rawValue }
+        }
+    }
+}
+
+/// The clock that systemd asks for in `MONOTONIC_USEC`.
+///
+/// The rest of the worker uses the boot clock of its `TimeSource`, which also runs while the machine is suspended.
+/// systemd compares this number with its own CLOCK_MONOTONIC.
+enum MonotonicClock {
+    static var microseconds: Int64 {
+        var point = timespec()
+        // The clock exists on every Linux, so the call cannot fail.
+        let result = unsafe clock_gettime(CLOCK_MONOTONIC, &point)  // time: allowed
+        precondition(result == 0, "clock_gettime(CLOCK_MONOTONIC) failed with errno \(errno)")
+        return Int64(point.tv_sec) * 1_000_000 + Int64(point.tv_nsec) / 1000
+    }
+}
+
+/// Repeats an action until its task is cancelled.
+enum PeriodicTask {
+    static func run(
+        every interval: Duration,
+        by time: any TimeSource,
+        immediately: Bool = true,
+        _ action: () async -> Void
+    ) async {
+        if immediately { await action() }
+        while !Task.isCancelled {
+            do {
+                try await time.sleep(for: interval)
+            } catch {
+                return
+            }
+            await action()
         }
     }
 }

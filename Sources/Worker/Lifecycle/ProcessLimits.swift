@@ -1,3 +1,5 @@
+private import CProcess
+package import Crypto
 private import Glibc
 
 /// The system's limits for this process, checked before anything depends on them.
@@ -99,4 +101,100 @@ private func waitAtGate(_ gate: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoi
     guard let gate = unsafe gate?.assumingMemoryBound(to: sem_t.self) else { return nil }
     while unsafe sem_wait(gate) != 0, errno == EINTR {}
     return nil
+}
+
+/// Protects the process's memory, which holds tokens and keys, from core dumps and from other processes.
+package enum ProcessHardening {
+    /// Forbids core dumps, and debuggers and /proc/PID/mem of other processes of the same user.
+    ///
+    /// Call it before the first secret is read. The limit alone is not enough: with a pipe in
+    /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
+    package static func apply() throws(SystemCallError) {
+        var limit = rlimit()
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {
+            throw SystemCallError(call: "getrlimit(RLIMIT_CORE)", code: errno)
+        }
+        // A unit's filter of system calls may forbid setting the limit that the unit has already set (LimitCORE=0).
+        guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
+            throw SystemCallError(call: "setrlimit(RLIMIT_CORE)", code: errno)
+        }
+        guard refresh_worker_forbid_dumps() == 0 else {
+            throw SystemCallError(call: "prctl(PR_SET_DUMPABLE)", code: errno)
+        }
+    }
+}
+
+/// The identity of this process.
+enum ProcessIdentity {
+    static var number: Int32 { getpid() }
+}
+
+/// The three descriptors that every program expects to be open.
+package enum StandardDescriptors {
+    /// Opens /dev/null for each of them that is closed.
+    ///
+    /// Otherwise the next file or socket would get the number, and messages for standard error would be written into
+    /// it. Input cannot be read and output cannot be written: a token written to /dev/null must not look delivered.
+    /// Standard error accepts everything, so that a failure keeps its exit code.
+    package static func fill() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            let flags =
+                switch descriptor {
+                case STDIN_FILENO: O_WRONLY
+                case STDOUT_FILENO: O_RDONLY
+                default: O_RDWR
+                }
+            // All lower numbers are open, so the lowest free number is the missing one.
+            guard unsafe open("/dev/null", flags) == descriptor else { exit(ExitCode.internalFailure.rawValue) }
+        }
+    }
+}
+
+/// A user of this machine, as whom a process of root can continue.
+package struct ServiceUser: Equatable, Sendable {
+    package let name: String
+    private let id: uid_t
+    private let group: gid_t
+
+    package static var isRoot: Bool { geteuid() == 0 }
+
+    /// Finds a user by name; `nil` if there is none.
+    package init?(name: String) throws(SystemCallError) {
+        try unsafe self.init { entry, buffer, size, found in unsafe getpwnam_r(name, entry, buffer, size, found) }
+    }
+
+    /// Finds a user by number; `nil` if there is none.
+    package init?(id: UInt32) throws(SystemCallError) {
+        try unsafe self.init { entry, buffer, size, found in unsafe getpwuid_r(id, entry, buffer, size, found) }
+    }
+
+    private init?(
+        _ find: (
+            UnsafeMutablePointer<passwd>, UnsafeMutablePointer<CChar>, Int,
+            UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
+        ) -> Int32
+    ) throws(SystemCallError) {
+        var entry = unsafe passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        // Longer than any real entry: names, a path and a comment.
+        let size = 65_536
+        let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+        defer { unsafe buffer.deallocate() }
+        let code = unsafe find(&entry, buffer, size, &found)
+        guard code == 0 else { throw SystemCallError(call: "getpwent", code: code) }
+        guard unsafe found != nil else { return nil }
+        name = unsafe String(cString: entry.pw_name)
+        id = unsafe entry.pw_uid
+        group = unsafe entry.pw_gid
+    }
+
+    /// Gives up the rights of root for the rest of this process, on all threads.
+    package func become() throws(SystemCallError) {
+        // The groups first: without root's rights they cannot be set.
+        guard unsafe initgroups(name, group) == 0 else { throw SystemCallError(call: "initgroups", code: errno) }
+        // For root they set the real, effective and saved ids at once.
+        guard setgid(group) == 0 else { throw SystemCallError(call: "setgid", code: errno) }
+        guard setuid(id) == 0 else { throw SystemCallError(call: "setuid", code: errno) }
+    }
 }

@@ -1,4 +1,6 @@
+import Base
 import Crypto
+private import Glibc
 
 /// Notifies systemd about the worker's state, if systemd asked for it; otherwise it does nothing.
 struct SystemdNotifier: Sendable {
@@ -67,5 +69,118 @@ struct SystemdNotifier: Sendable {
             guard watchedID == processID else { return nil }
         }
         return .microseconds(microseconds)
+    }
+}
+
+/// A notification to systemd (https://www.freedesktop.org/software/systemd/man/252/sd_notify.html).
+enum NotifyMessage: Equatable, Sendable {
+    /// Work has begun, or continues after a reload.
+    case ready
+    /// The configuration is being read again; the time is that of the monotonic clock, in microseconds.
+    case reloading(monotonicMicroseconds: Int64)
+    case stopping
+    /// The start takes longer, up to this time from now.
+    case extendStart(by: Duration)
+    /// One line for `systemctl status`.
+    case status(String)
+    /// Every loop is running.
+    case watchdog
+
+    /// systemd keeps a status of up to this size, and a datagram must hold it.
+    private static let statusLimit = 512
+
+    /// The assignments of the protocol, without a line end after the last.
+    var assignments: String {
+        switch self {
+        case .ready: "READY=1"
+        case .reloading(let microseconds): "RELOADING=1\nMONOTONIC_USEC=\(microseconds)"
+        case .stopping: "STOPPING=1"
+        case .extendStart(let span): "EXTEND_TIMEOUT_USEC=\(span.wholeMilliseconds * 1000)"
+        // A line end would begin another assignment.
+        case .status(let text): "STATUS=" + String(text.prefix(Self.statusLimit).map { $0.isNewline ? " " : $0 })
+        case .watchdog: "WATCHDOG=1"
+        }
+    }
+}
+
+/// The address of systemd's notification socket: a path, or a name in Linux's abstract namespace written as `@name`
+/// (https://man7.org/linux/man-pages/man7/unix.7.html).
+final class NotifySocket: Sendable {
+    /// Open from the start: without it, the watchdog would end a worker that has no free descriptor.
+    private let descriptor: Int32
+    /// The bytes of `sun_path`, with the leading zero of an abstract name or the closing one of a path.
+    private let path: [UInt8]
+
+    /// Returns `nil` for an address that is neither a path nor an abstract name, or is too long for a socket address.
+    init?(address: String) {
+        let bytes = Array(address.utf8)
+        guard bytes.count > 1, !bytes.contains(0) else { return nil }
+        switch bytes.first {
+        case UInt8(ascii: "/"): path = bytes + [0]
+        case UInt8(ascii: "@"): path = [0] + bytes.dropFirst()
+        default: return nil
+        }
+        guard path.count <= MemoryLayout<sockaddr_un>.size - Self.pathOffset else { return nil }
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    private static var pathOffset: Int { MemoryLayout<sa_family_t>.size }
+
+    /// Sends one datagram.
+    func send(_ message: [UInt8]) throws(SystemCallError) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path) }
+        let length = socklen_t(Self.pathOffset + path.count)
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        let sent = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                unsafe sendto(descriptor, message, message.count, flags, generic, length)
+            }
+        }
+        guard sent == message.count else { throw SystemCallError(call: "sendto", code: errno) }
+    }
+}
+
+/// Decides whether to feed systemd's watchdog: a worker is alive only while all of its loops run.
+struct Watchdog: Sendable {
+    /// The action at the end of a period.
+    enum Decision: Equatable, Sendable {
+        case feed
+        /// Do not feed; if this continues, systemd kills and restarts the worker.
+        case doNotFeed(stalled: [LoopHeartbeats.Loop])
+    }
+
+    /// A healthy loop completes an iteration within this time: the slowest runs every five seconds, and a slow disk may
+    /// delay it.
+    private static let shortestTimeout: Duration = .seconds(20)
+    /// The shortest period: feeding more often would only cost time.
+    private static let shortestPeriod: Duration = .milliseconds(100)
+
+    /// The interval within which systemd expects to be fed, before it kills the process.
+    let interval: Duration
+    private let heartbeats: LoopHeartbeats
+    private let time: any TimeSource
+
+    init(interval: Duration, heartbeats: LoopHeartbeats, time: any TimeSource) {
+        self.interval = interval
+        self.heartbeats = heartbeats
+        self.time = time
+    }
+
+    /// The period of the decisions: half the interval, as sd_watchdog_enabled(3) recommends.
+    var feedingPeriod: Duration { max(interval / 2, Self.shortestPeriod) }
+
+    /// Returns the decision at this moment.
+    ///
+    /// A loop counts as running if it completed an iteration within the interval, or within 20 s if the interval is
+    /// shorter.
+    func decide() -> Decision {
+        let stalled = heartbeats.stalled(since: time.sinceBoot + (.zero - max(interval, Self.shortestTimeout)))
+        return stalled.isEmpty ? .feed : .doNotFeed(stalled: stalled)
     }
 }

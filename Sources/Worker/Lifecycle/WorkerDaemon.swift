@@ -3,6 +3,7 @@ import Routes
 import Scheduler
 package import Status
 import Storage
+import Synchronization
 import Telemetry
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
@@ -44,5 +45,109 @@ package struct WorkerDaemon: Sendable {
         var worker = try RunningWorker(context, store: store, vault: vault, notifier: notifier)
         try worker.openListeners(reporter: reporter)
         return worker
+    }
+}
+
+extension WorkerDaemon {
+    private static let firstPause: Duration = .milliseconds(500)
+    private static let longestPause: Duration = .seconds(5)
+    /// Longer than a try and the pause after it.
+    private static let startExtension: Duration = .seconds(60)
+    private static let upgrading = "bringing the database up to date"
+
+    /// Opens the database; while an older one is upgraded, it repeatedly asks systemd for more time.
+    func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
+        let extending = Mutex<Task<Void, Never>?>(nil)
+        defer { extending.withLock { $0?.cancel() } }
+        return try await context.openStore {
+            extendStart(notifier, while: Self.upgrading)
+            extending.withLock { extending in
+                guard extending == nil else { return }
+                extending = Task {
+                    await PeriodicTask.run(every: Self.startExtension / 3, by: context.time, immediately: false) {
+                        extendStart(notifier, while: Self.upgrading)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a step of the start that needs the database, and retries while the database may become usable.
+    ///
+    /// It waits for a server that is away for as long as necessary, and for workers of an older version until a killed
+    /// one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
+    /// stop trying. Until the database is usable the worker does not serve. SIGTERM ends it at once.
+    func waitingForDatabase<Answer>(
+        _ notifier: SystemdNotifier,
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
+        var availability = DatabaseAvailability()
+        var pause = Self.firstPause
+        let began = context.time.sinceBoot
+        while true {
+            do {
+                return try await body()
+            } catch let error as StoreError {
+                let error = await CommandContext.confirmed(error)
+                guard isWorthWaiting(error, since: began) else { throw error }
+                if availability.failed(with: error.code) {
+                    context.diagnostics.error("waiting for the database", ["error": error.message])
+                }
+                extendStart(notifier, while: "waiting: \(error.message)")
+            }
+            // Randomised, so that many workers do not return at the same moment.
+            try await context.time.sleep(for: pause * (0.5 + context.random.nextUnit() / 2))
+            pause = min(pause * 2, Self.longestPause)
+        }
+    }
+
+    private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
+        switch context.configuration.database {
+        case .file:
+            // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the
+            // worker.
+            [.inUse, .ioFailure].contains(error.code)
+                && context.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
+        case .server: error.isServerAway
+        }
+    }
+
+    private func extendStart(_ notifier: SystemdNotifier, while status: String) {
+        do {
+            try notifier.send(.extendStart(by: Self.startExtension), .status(status))
+        } catch {
+            context.diagnostics.debug("systemd", ["error": "\(error)"])
+        }
+    }
+}
+
+extension StoreError {
+    /// `true` if the server may recover without help.
+    ///
+    /// A refusal lasts until a person fixes its cause, so it is reported immediately to the person who starts the
+    /// worker.
+    fileprivate var isServerAway: Bool { mayPass && code != .refused }
+}
+
+/// The state of the database at its last use, so that its loss and its return are each reported once.
+struct DatabaseAvailability: Equatable, Sendable {
+    private var failure: Failure?
+
+    private struct Failure: Equatable, Sendable {
+        /// `nil` for an error that does not come from the store.
+        var code: StoreError.Code?
+    }
+
+    /// Records a success; returns `true` if it ends a loss.
+    mutating func succeeded() -> Bool {
+        defer { failure = nil }
+        return failure != nil
+    }
+
+    /// Records a failure; returns `true` if it differs from the one before.
+    mutating func failed(with code: StoreError.Code?) -> Bool {
+        let latest = Failure(code: code)
+        defer { failure = latest }
+        return failure != latest
     }
 }

@@ -81,3 +81,122 @@ extension CompletionTable {
         }.joined(separator: "\n")
     }
 }
+
+extension CompletionTable {
+    /// The completions for fish.
+    var fish: String {
+        """
+        # Completion of refresh-worker for fish. Written by: refresh-worker help --format fish
+        function __refresh_worker_at --description 'true if the words so far name this command'
+            set -l command ''
+            set -l flag ''
+            for word in (commandline -opc)[2..]
+                if test -n "$flag"
+                    set flag ''
+                    continue
+                end
+                switch $word
+                    case \(valuedFlags.joined(separator: " "))
+                        set flag $word
+                    case '-*'
+                    case '*'
+                        set -l longer (string trim "$command $word")
+                        if contains -- "$longer" \(paths.map { "'\($0)'" }.joined(separator: " "))
+                            set command "$longer"
+                        end
+                end
+            end
+            test "$command" = "$argv[1]"
+        end
+
+        complete -c refresh-worker -f
+        \(fishLines)
+
+        """
+    }
+
+    private var fishLines: String { entries.flatMap(Self.fishLines).joined(separator: "\n") }
+
+    private static func fishLines(_ entry: Entry) -> [String] {
+        let start = "complete -c refresh-worker -n '__refresh_worker_at \"\(entry.path)\"'"
+        let commands = entry.subcommands.map { "\(start) -a \($0.name) -d \(quoted($0.summary))" }
+        let flags = entry.flags.map { flag in
+            let value =
+                switch flag.value {
+                case .file: " -r -F"
+                case .choices(let words): " -x -a \(quoted(words.joined(separator: " ")))"
+                case .other: " -x"
+                case nil: ""
+                }
+            return "\(start) -l \(flag.name)\(value) -d \(quoted(flag.summary))"
+        }
+        return commands + flags + (entry.takesFile ? ["\(start) -F"] : [])
+    }
+
+    private static func quoted(_ text: String) -> String {
+        "'\(text.replacing("\\", with: "\\\\").replacing("'", with: "\\'"))'"
+    }
+}
+
+extension CompletionTable {
+    /// The completions for zsh, as a function that compinit loads.
+    var zsh: String {
+        """
+        #compdef refresh-worker
+        # Completion of refresh-worker for zsh. Written by: refresh-worker help --format zsh
+        _refresh_worker() {
+            local current=${words[CURRENT]} command='' flag='' word
+            local -a commands flags
+            for word in "${(@)words[2,CURRENT-1]}"; do
+                if [[ -n $flag ]]; then
+                    flag=''
+                    continue
+                fi
+                case $word in
+                \(valuedFlags.joined(separator: "|"))) flag=$word ;;
+                -*) ;;
+                *)
+                    case "${command:+$command }$word" in
+                    \(paths.map { "'\($0)'" }.joined(separator: "|"))) command="${command:+$command }$word" ;;
+                    esac
+                    ;;
+                esac
+            done
+            if [[ -z $flag && $current == --*=* ]]; then
+                flag=${current%%=*}
+                compset -P '*='
+            fi
+            if [[ -n $flag ]]; then
+                case "$command $flag" in
+        \(valueCases(file: "_files", choices: { "compadd -- \($0)" }))
+                esac
+                return
+            fi
+            case $command in
+        \(zshBranches)
+            esac
+            if [[ $current == -* ]]; then
+                _describe -o -t options flag flags
+            elif (( $#commands )); then
+                _describe -t commands command commands
+            fi
+        }
+        _refresh_worker "$@"
+
+        """
+    }
+
+    private var zshBranches: String {
+        entries.flatMap { entry in
+            let commands = entry.subcommands.map { Self.described($0.name, $0.summary) }.joined(separator: " ")
+            let flags = entry.flags.map { Self.described($0.dashed, $0.summary) }.joined(separator: " ")
+            return ["'\(entry.path)')", "    commands=(\(commands))", "    flags=(\(flags))"]
+                + (entry.takesFile ? ["    [[ $current == -* ]] || _files"] : []) + ["    ;;"]
+        }.map { "    " + $0 }.joined(separator: "\n")
+    }
+
+    /// Returns a quoted `name:description`.
+    private static func described(_ name: String, _ summary: String) -> String {
+        "'\(name):\(summary.replacing("'", with: "'\\''"))'"
+    }
+}

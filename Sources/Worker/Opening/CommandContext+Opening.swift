@@ -167,3 +167,54 @@ extension CommandFailure {
         }
     }
 }
+
+/// A serial queue for calls that may wait for a disk, a pipe or a person, so that they do not block other tasks.
+package final class BlockingCallQueue: Sendable {
+    /// The queue for short calls on files and their locks.
+    package static let files = BlockingCallQueue(label: "refresh-worker.files")
+
+    private let queue: DispatchQueue
+
+    package init(label: String) {
+        queue = DispatchQueue(label: label)
+    }
+
+    /// Runs calls one at a time, in the order of the calls to this function.
+    package func run<Answer: Sendable>(_ body: @escaping @Sendable () throws -> Answer) async throws -> Answer {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}
+
+/// The access that a command needs to the database.
+package enum DatabaseAccess {
+    case reading
+    case changing
+}
+
+/// The differences for a PostgreSQL database.
+extension CommandContext {
+    /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients may differ.
+    package static func clock(of location: DatabaseLocation) -> any TimeSource {
+        switch location {
+        case .file: SystemTime()
+        case .server: DatabaseClock(local: SystemTime())
+        }
+    }
+
+    /// Opens the store on a server; returns `nil` if it does not have tables and may not create them.
+    func openServer(
+        _ address: DatabaseAddress,
+        time: any TimeSource,
+        makesTables: Bool
+    ) async throws -> PostgresStore? {
+        if !makesTables, try await ServerFacts.read(address, time: SystemTime()).schema == nil { return nil }
+        return try await PostgresStore.open(
+            at: address,
+            clock: time as? DatabaseClock ?? DatabaseClock(local: time),
+            random: random,
+            keepsNotices: configuration.noticeURL != nil
+        )
+    }
+}

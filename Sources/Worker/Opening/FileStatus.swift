@@ -1,6 +1,7 @@
 package import Base
 package import Crypto
 private import Glibc
+import Telemetry
 
 /// The metadata of a file, without opening it.
 ///
@@ -92,5 +93,94 @@ package struct FileStatus: Equatable, Sendable {
         }
         let (bytes, overflows) = Int64(clamping: facts.f_bavail).multipliedReportingOverflow(by: Int64(facts.f_frsize))
         return overflows ? .max : bytes
+    }
+}
+
+extension CommandContext {
+    /// Reads a file that holds a secret, if its permissions keep it private.
+    ///
+    /// Blocks for a moment. `unreadable` is the exit code if the system refuses the file permanently.
+    package static func readPrivate(
+        _ path: String,
+        for flag: String,
+        unreadable: ExitCode = .configuration
+    ) throws(CommandFailure) -> Secret {
+        do throws(PrivateFileError) {
+            return try Secret.read(privateFile: path)
+        } catch {
+            let code: ExitCode =
+                switch error.reason {
+                case .system(let cause): cause.mayPass ? .inputOutput : unreadable
+                case .notRegular, .tooLong, .open: .configuration
+                }
+            throw CommandFailure(code, "\(flag): \(error)")
+        }
+    }
+
+    /// Reads the secrets of confidential clients; empty if no file is configured.
+    package static func clientSecrets(of configuration: Configuration) throws(CommandFailure) -> ClientSecretFile {
+        guard let path = configuration.clientSecretFile else { return ClientSecretFile() }
+        let text = try readPrivate(path, for: ClientSecretFile.flag)
+        return try ClientSecretFile(parsing: text, path: path, clientIDs: configuration.clientIDs)
+    }
+
+    /// Logs the client ids in the file of client secrets that are not configured.
+    func warn(about clientSecrets: ClientSecretFile) {
+        let ids = clientSecrets.unconfiguredClientIDs
+        guard !ids.isEmpty, let path = configuration.clientSecretFile else { return }
+        diagnostics.warning(
+            "client ids that are not configured have secrets, which are used for their stored grants: see doctor",
+            [
+                "file": path, "client_ids": ids.joined(separator: ", "),
+                "without_secret": clientSecrets.clientIDsWithoutSecret.joined(separator: ", "),
+            ]
+        )
+    }
+}
+
+/// The files that a SQLite database in use leaves beside it.
+///
+/// If the database itself is missing, they show that there was one: it was deleted or moved, or a file system is not
+/// mounted over this folder.
+package enum LeftoverFiles {
+    /// The ends of names such as `grants.sqlite-wal`.
+    private static let suffixes = ["-wal", "-shm", ".reserve"]
+    /// The middles of names such as `grants.sqlite-leases-4fd…`.
+    private static let suffixBeginnings = ["-leases-", ".unsaved-", ".writing-", ".set-aside-"]
+
+    /// Returns those of the names in a folder that belong to the database of this name.
+    static func names(ofDatabase database: String, among names: [String]) -> [String] {
+        names.filter { name in
+            guard name.hasPrefix(database) else { return false }
+            let rest = String(name.dropFirst(database.count))
+            return suffixes.contains(rest) || suffixBeginnings.contains { rest.hasPrefix($0) }
+        }
+    }
+
+    /// Returns the names of the files beside a database that does not exist; none beside one that does.
+    package static func besideMissing(_ path: String) throws(SystemCallError) -> [String] {
+        guard try FileStatus.of(path) == nil else { return [] }
+        // SQLite keeps the other files beside the file that a link names.
+        let path = FileStatus.linkedPath(path)
+        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+        let found = names(ofDatabase: name, among: try SpillFile.names(in: FileStatus.folder(of: path)))
+        // Another process may have created the database since.
+        return try FileStatus.of(path) == nil ? found : []
+    }
+
+    /// The problem of a missing database with leftovers.
+    package static func finding(_ path: String, _ leftovers: [String]) -> String {
+        "the database \(path) is missing, although files of it are there (\(leftovers.joined(separator: ", ")))"
+    }
+
+    package static let advice = """
+        mount its disk, or restore it (docs/runbook/database-lost.md); to begin with an empty database instead, move \
+        these files to another folder first
+        """
+}
+
+extension CommandFailure {
+    init(_ leftovers: [String], besideMissing path: String) {
+        self.init(.configuration, "\(LeftoverFiles.finding(path, leftovers)): \(LeftoverFiles.advice)")
     }
 }

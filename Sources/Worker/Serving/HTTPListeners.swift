@@ -1,3 +1,4 @@
+import Glibc
 import HTTPServer
 import Routes
 import Scheduler
@@ -155,5 +156,45 @@ struct HTTPListeners: Sendable {
     func stop(within grace: Duration) async {
         await internalServer?.stop(within: grace)
         reader?.close()
+    }
+}
+
+/// The number of connections each listener may hold, so that public clients leave descriptors for the worker itself.
+struct ConnectionLimits: Equatable, Sendable {
+    /// The descriptors that the worker itself needs at most: the database, logs, the threads' own, and 64 connections
+    /// to Google.
+    private static let descriptorsOfWorker = 128
+    /// Ten thousand idle public clients must not lock out other clients.
+    private static let maximumPublic = 20_000
+    private static let maximumInternal = 4096
+    private static let minimum = 16
+
+    let publicConnections: Int
+    let internalConnections: Int
+
+    /// - Parameter openFiles: The limit of descriptors of the process.
+    init(openFiles: Int) {
+        let spare = openFiles - Self.descriptorsOfWorker
+        internalConnections = min(max(spare / 4, Self.minimum), Self.maximumInternal)
+        publicConnections = min(max(spare - internalConnections, Self.minimum), Self.maximumPublic)
+    }
+}
+
+extension CommandFailure {
+    /// Adds the advice that fits the system's reason.
+    init(cannotListen error: HTTPServerError) {
+        let advice =
+            switch error.systemError {
+            case EADDRINUSE: "stop the program that listens there, or use another address"
+            case EADDRNOTAVAIL: "use an address of this machine: run: ip address"
+            case ENOENT, ENOTDIR: "create the folder, and let the worker's user write to it"
+            case EACCES, EPERM:
+                """
+                let the worker's user write to the folder of the socket, or use a port above 1023, since a lower one needs \
+                CAP_NET_BIND_SERVICE
+                """
+            default: "check that no other program listens there, or use another address"
+            }
+        self.init(.cannotCreate, "\(error): \(advice)")
     }
 }

@@ -130,3 +130,122 @@ extension ResultRecovery.Summary {
         "\(stored) results are stored, \(outdated) were out of date, \(unknown) are of grants that are not here"
     }
 }
+
+/// The folder and the names of spill files.
+///
+/// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a
+/// server it is the service's state folder, or that of the key ring, which the worker's user may write for `keys
+/// rotate`.
+package struct SpillLocation: Equatable, Sendable {
+    private static let stateDirectoryName = "STATE_DIRECTORY"
+
+    package let folder: String
+    /// The prefix of all file names.
+    let stem: String
+    /// `true` if the store commits into the same folder, so that space freed there helps it.
+    let isBesideDatabase: Bool
+
+    init(of database: DatabaseLocation, keyFile: String, environment: [String: String]) {
+        switch database {
+        case .file(let path):
+            // SQLite also follows symbolic links before it names the files next to the database.
+            let (folder, name) = Self.split(FileStatus.absolute(path))
+            self.folder = folder
+            stem = name
+            isBesideDatabase = true
+        case .server:
+            // systemd separates several folders by colons.
+            let state = environment[Self.stateDirectoryName]?.split(separator: ":").first.map(String.init)
+            folder = state ?? Self.split(FileStatus.absolute(keyFile)).folder
+            stem = "refresh-worker"
+            isBesideDatabase = false
+        }
+    }
+
+    /// The path of the disk space reserved for results and, next to a database, for commits.
+    var reserve: String { "\(folder)/\(stem).reserve" }
+
+    /// The path of a spill file during its first write.
+    func writing(by worker: String) -> String { "\(folder)/\(stem).writing-\(worker)" }
+
+    /// The path of a spill file.
+    func unsaved(by worker: String) -> String { "\(folder)/\(stem).unsaved-\(worker)" }
+
+    /// The path of a new reserve before it has its size.
+    func newReserve(by worker: String) -> String { "\(folder)/\(stem).reserve-\(worker)" }
+
+    /// `true` if a file of the folder is a spill file, complete or not.
+    package func isSpill(_ name: String) -> Bool {
+        name.hasPrefix("\(stem).unsaved-") || name.hasPrefix("\(stem).writing-")
+    }
+
+    /// `true` for the name of a spill file that could not be recovered.
+    package func isSetAside(_ name: String) -> Bool { name.hasPrefix("\(stem).set-aside-") }
+
+    /// Returns the path of a spill file once it is set aside.
+    static func setAside(_ path: String) -> String {
+        let (folder, name) = split(path)
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard let last = parts.last, let dash = last.firstIndex(of: "-") else { return "\(path).set-aside" }
+        return "\(folder)/" + (parts.dropLast() + ["set-aside\(last[dash...])"]).joined(separator: ".")
+    }
+
+    private static func split(_ path: String) -> (folder: String, name: String) {
+        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
+    }
+}
+
+/// Stores and reports the results of spill files.
+extension CommandContext {
+    /// Reports results that could not be stored.
+    package func report(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
+        if unstored.spilled > 0, let path = spill.path {
+            diagnostics.error(
+                "results could not be stored and were kept in a file: the next start stores them, or results recover FILE",
+                ["results": "\(unstored.spilled)", "file": path]
+            )
+        }
+        if unstored.lost > 0 {
+            diagnostics.error(
+                "results could not be stored and are lost: where refresh tokens rotate, these users must sign in again",
+                ["lost": "\(unstored.lost)"]
+            )
+        }
+    }
+
+    /// Stores the results in spill files of the configured database, before any other use of it.
+    func recoverResults(into store: any GrantStore, use: DatabaseAccess) async throws {
+        try await recoverResults(into: store, of: configuration.database, use: use)
+    }
+
+    package func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseAccess)
+        async throws
+    {
+        let location = spillLocation(of: database)
+        do {
+            guard try !SpillRecovery.files(of: location).isEmpty else { return }
+            try await SpillRecovery(store: store, vault: try openVault(), context: self).recoverAll(of: location)
+        } catch  where use == .changing && Self.endsWork(error) {
+            throw error
+        } catch {
+            // The file stays in place, so that the next process that opens the database tries again.
+            diagnostics.error(
+                "results that were not saved before cannot be stored now",
+                ["folder": location.folder, "error": CommandFailure(error).message]
+            )
+        }
+    }
+
+    /// `true` if this error of the recovery forbids refreshes, because they could send a token that Google has rotated
+    /// since.
+    ///
+    /// Otherwise a spill file does not exist, as far as can be known, or only another key ring opens it.
+    static func endsWork(_ error: any Error) -> Bool {
+        switch error {
+        case is StoreError, is CommandFailure: true
+        case let error as SystemCallError: error.mayPass
+        default: false
+        }
+    }
+}

@@ -1,3 +1,4 @@
+package import Base
 import HTTPServer
 import Status
 package import Storage
@@ -86,5 +87,18 @@ package struct UserLookup: Sendable {
             )
         }
         return users[0]
+    }
+}
+
+/// The process that the status page is about.
+package struct WorkerIdentity: Sendable {
+    package let name: String
+    package let version: String
+    package let startedAt: Timestamp
+
+    package init(name: String, version: String, startedAt: Timestamp) {
+        self.name = name
+        self.version = version
+        self.startedAt = startedAt
     }
 }

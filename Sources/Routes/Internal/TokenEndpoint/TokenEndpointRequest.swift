@@ -1,3 +1,4 @@
+import HTTPServer
 import Scheduler
 
 /// A request to the token endpoint: RFC 6749, section 6, or token exchange (RFC 8693, section 2.1).
@@ -66,5 +67,84 @@ struct TokenEndpointRequest: Sendable {
             throw VendingError(error)
         }
         throw .invalidRequest("the handle was made for another service, or with a former credential")
+    }
+}
+
+/// The parameters of a request to the token endpoint.
+///
+/// Each may be sent once. One without a value counts as absent, and unknown ones are ignored (RFC 6749, section 3.2).
+struct TokenEndpointForm: Sendable {
+    private static let contentType = "application/x-www-form-urlencoded"
+    private static let maxFields = 32
+    private static let maxLength = 4096
+    /// The parameters of RFC 8693 that may repeat.
+    private static let repeatable: Set<String> = ["audience", "resource"]
+    private static let known: Set<String> = repeatable.union([
+        "grant_type", "refresh_token", "scope", "client_id", "client_secret", "subject_token", "subject_token_type",
+        "requested_token_type", "actor_token", "actor_token_type",
+    ])
+
+    private let values: [String: String]
+
+    init(_ request: ServerRequest) throws(VendingError) {
+        guard request.query.isEmpty else { throw .invalidRequest("parameters belong in the body, not in the URL") }
+        guard request.mediaType == Self.contentType else {
+            throw .invalidRequest("the Content-Type must be \(Self.contentType)")
+        }
+        // Before the fields are decoded, so that a body of separators costs nothing.
+        guard request.body.count(where: { $0 == UInt8(ascii: "&") }) < Self.maxFields else {
+            throw .invalidRequest("the body must not have more than \(Self.maxFields) parameters")
+        }
+        var values: [String: String] = [:]
+        for (name, value) in request.form where Self.known.contains(name) {
+            guard Self.isText(value) else {
+                throw .invalidRequest("\(name) is too long, is not UTF-8, or contains a control character")
+            }
+            let isFirst = values.updateValue(value, forKey: name) == nil
+            guard isFirst || Self.repeatable.contains(name) else {
+                throw .invalidRequest("\(name) must not be sent twice")
+            }
+        }
+        self.values = values
+    }
+
+    subscript(name: String) -> String? {
+        values[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Accepts text whose decoding lost nothing: invalid UTF-8 is decoded as U+FFFD, and would name another user.
+    private static func isText(_ text: String) -> Bool {
+        text.utf8.count <= maxLength
+            && !text.unicodeScalars.contains { $0 == "\u{fffd}" || $0.properties.generalCategory == .control }
+    }
+}
+
+/// The name and the credential with which a service authenticates itself at the token endpoint
+/// (RFC 6749, section 2.3.1).
+struct ServiceLogin: Sendable {
+    let name: String
+    let credential: String
+
+    /// Reads the login from the form or from the `Authorization` header; `nil` without a complete one.
+    ///
+    /// A request with both is refused, because choosing one would be arbitrary.
+    init?(_ request: ServerRequest, _ form: TokenEndpointForm) throws(VendingError) {
+        let clientID = form["client_id"]
+        let secret = form["client_secret"]
+        guard request.header("Authorization") != nil else {
+            guard let clientID, let secret else { return nil }
+            name = clientID
+            credential = secret
+            return
+        }
+        guard secret == nil else {
+            throw .invalidRequest("authenticate by HTTP Basic or by client_secret, not by both")
+        }
+        guard case .present(let name, let password) = BasicCredentials(of: request) else { return nil }
+        guard clientID.map({ $0.utf8.elementsEqual(name.utf8) }) ?? true else {
+            throw .invalidRequest("client_id differs from the name in the Authorization header")
+        }
+        self.name = name
+        credential = password
     }
 }

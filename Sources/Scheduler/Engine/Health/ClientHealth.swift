@@ -112,3 +112,117 @@ package struct ClientHealth: Hashable, Sendable {
         return unconfirmedEnds.filter { now - $0.at < Self.recallSpan && $0.at <= now }.map(\.grant)
     }
 }
+
+extension ClientHealth {
+    /// Records if the endpoint fails now; returns `true` if this ends an outage.
+    ///
+    /// The breaker has the answer already.
+    mutating func recordOutage(wasFailing: Bool, at now: Timestamp, _ instant: BootInstant) -> Bool {
+        let endsOutage = wasFailing && endsOutage(at: now, instant)
+        if endsOutage { outageEndedAt = now }
+        if !breaker.hasEndpointFailures {
+            failingSince = nil
+        } else if failingSince == nil {
+            failingSince = instant
+        }
+        return endsOutage
+    }
+
+    /// `true` if the endpoint works again after an outage.
+    ///
+    /// Five failures and one success are an outage only if they took a while and no outage has ended shortly before.
+    private func endsOutage(at now: Timestamp, _ instant: BootInstant) -> Bool {
+        guard !breaker.endpointIsFailing else { return false }
+        let failedFor = failingSince.map { instant - $0 } ?? .zero
+        let endedLately =
+            outageEndedAt.map { $0 <= now && now - $0 < Breaker.shortestRetryInterval } ?? false
+        return failedFor >= Breaker.shortestOutage && !endedLately
+    }
+}
+
+extension ClientHealth {
+    /// Adds plain refreshes, which were stored without this health; returns the changes that have a consequence.
+    ///
+    /// The result is the same as if each of their batches had been stored with the health at the instant of its commit.
+    mutating func add(_ successes: [UncountedSuccesses], at now: Timestamp, _ instant: BootInstant) -> ClientEffect {
+        var effect = ClientEffect()
+        guard !successes.isEmpty else { return effect }
+        let wasFailing = breaker.endpointIsFailing
+        for part in successes.sorted(by: { $0.at < $1.at }) {
+            let at = min(part.at, now)
+            recentAnswers.append(successes: part.count)
+            rate.record(successes: part.count, at: at)
+            // A later success may be in the health already, and one of a clock that has been set back since.
+            if provenSuccessAt.map({ $0 <= at || $0 > now }) ?? true {
+                provenSuccessAt = at
+                provenClientSecret = ClientSecretFingerprint(rawValue: part.clientSecret)
+            }
+        }
+        refusals = ConsecutiveRefusals()
+        effect.breakerChange = breaker.succeeded()
+        effect.endsOutage = recordOutage(wasFailing: wasFailing, at: now, instant)
+        return effect
+    }
+}
+
+/// The last answers about one client's proven grants, which distinguish a wave of `invalid_grant` from users who left.
+///
+/// If something breaks at Google, or in a configuration, many grants answer `invalid_grant` at once although their
+/// users never revoked anything. Only proven grants count, so an import of dead tokens does not look like a wave.
+package struct RecentAnswers: Hashable, Sendable {
+    /// The number of answers that are kept.
+    package static let kept = 200
+    /// The smallest number of `invalid_grant` answers in a wave.
+    package static let fewestInWave = 20
+    /// A wave has more than one `invalid_grant` in this many answers.
+    package static let answersPerInvalid = 5
+
+    /// `true` for each answer of `invalid_grant`, the oldest first.
+    package private(set) var answers: [Bool]
+
+    package init(answers: [Bool] = []) {
+        self.answers = Array(answers.suffix(Self.kept))
+    }
+
+    package mutating func append(isInvalidGrant: Bool) {
+        if answers.count >= Self.kept { answers.removeFirst(answers.count - Self.kept + 1) }
+        answers.append(isInvalidGrant)
+    }
+
+    /// Adds answers that were not `invalid_grant`.
+    package mutating func append(successes count: Int) {
+        let added = [Bool](repeating: false, count: min(max(0, count), Self.kept))
+        answers = Array((answers + added).suffix(Self.kept))
+    }
+
+    package var isWave: Bool {
+        let invalid = answers.count { $0 }
+        return invalid >= Self.fewestInWave && invalid * Self.answersPerInvalid > answers.count
+    }
+}
+
+/// The refusals since the last success of a proven grant whose cause may be the client or the grant.
+package struct ConsecutiveRefusals: Hashable, Sendable {
+    /// The shortest time that a row must last; while other grants succeed now and then, a row does not last as long.
+    package static let shortestSpan: Duration = .seconds(60)
+
+    package var since: BootInstant?
+    package var count: Int
+    package var grants: [Int64]
+
+    package init(since: BootInstant? = nil, count: Int = 0, grants: [Int64] = []) {
+        self.since = since
+        self.count = count
+        self.grants = Array(grants.prefix(Breaker.grantsToOpen))
+    }
+
+    /// Adds a refusal; returns `true` if the row is long enough to be the client's fault.
+    mutating func add(_ grant: GrantID, at now: BootInstant) -> Bool {
+        let first = since ?? now
+        since = first
+        count = min(count + 1, 1_000_000)
+        if grants.count < Breaker.grantsToOpen, !grants.contains(grant.rawValue) { grants.append(grant.rawValue) }
+        return count >= Breaker.failuresToOpen && grants.count >= Breaker.grantsToOpen
+            && now - first >= Self.shortestSpan
+    }
+}

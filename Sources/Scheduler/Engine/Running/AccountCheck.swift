@@ -1,5 +1,6 @@
 import GoogleOAuth
 import Storage
+private import Synchronization
 
 /// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
 ///
@@ -52,5 +53,27 @@ struct AccountCheck: Sendable {
             result.text = "the refresh token belongs to another Google account than the access token that came with it"
         }
         return result
+    }
+}
+
+/// The look-up of one answer's account, which can be cancelled before and after it has begun.
+///
+/// It always ends by passing the answer on: a cancellation only ends the wait for Google.
+final class AccountLookup: Sendable {
+    private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
+
+    func run(_ body: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            let task = Task { await body() }
+            if state.isCancelled { task.cancel() }
+            state.task = task
+        }
+    }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            state.task?.cancel()
+        }
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Storage
+import Telemetry
 
 /// One pass over all due grants, for `--run-once`.
 extension RefreshEngine {
@@ -105,6 +106,51 @@ extension RefreshEngine {
             return true
         } catch {
             return false
+        }
+    }
+}
+
+/// The result of one pass over the due grants.
+package struct PassSummary: Sendable, Hashable {
+    package var due = 0
+    package var refreshed = 0
+    package var retrying = 0
+    package var held = 0
+    package var suspended = 0
+    package var reauthRequired = 0
+    package var disconnected = 0
+    package var skipped = 0
+
+    /// `true` if grants remain due for a later pass.
+    package var leavesGrantsDue: Bool { retrying + held > 0 }
+
+    mutating func add(_ other: PassSummary) {
+        due += other.due
+        refreshed += other.refreshed
+        retrying += other.retrying
+        held += other.held
+        suspended += other.suspended
+        reauthRequired += other.reauthRequired
+        disconnected += other.disconnected
+        skipped += other.skipped
+    }
+
+    mutating func count(_ completion: RefreshCompletion) {
+        due += 1
+        switch completion {
+        case .handledElsewhere: skipped += 1
+        case .abandoned, .refused: retrying += 1
+        case .committed(let finished):
+            switch finished.outcome {
+            case .refreshed: refreshed += 1
+            case .held: held += 1
+            case .suspended: suspended += 1
+            case .reauthRequired: reauthRequired += 1
+            case .disconnected: disconnected += 1
+            case .retrying, .unchanged, nil: retrying += 1
+            // Another process has changed or claimed the grant since, and handles it.
+            case .void, .lostLease: skipped += 1
+            }
         }
     }
 }

@@ -138,3 +138,86 @@ package actor RefreshEngine {
         if let error = error as? StoreError, error.endsUse { fatalStoreErrorContinuation.yield(error) }
     }
 }
+
+/// The settings of an engine.
+package struct EngineConfiguration: Sendable {
+    /// The default of ``maximumInFlight``: so many requests need little memory, and make hundreds of refreshes per
+    /// second even if each takes a second.
+    package static let defaultMaximumInFlight = 512
+
+    /// The name of this worker in its leases and log lines.
+    package var workerName: String
+    /// The highest number of requests per second of one client id, by all workers together.
+    package var maxRate: Double
+    /// The secrets of confidential clients, by client id; Google's public clients do not have one.
+    package var clientSecrets: [String: Secret]
+    /// The maximum number of refreshes in flight; ``InFlightLimit`` decides how many are worth having.
+    package var maximumInFlight: Int
+    /// The longest time that one request may take; a lease must outlast it.
+    package var requestDeadline: Duration
+    /// The interval between reads of the due index, and how far ahead each one reads.
+    package var scanInterval: Duration
+    package var scanAhead: Duration
+
+    package init(
+        workerName: String,
+        maxRate: Double = 200,
+        clientSecrets: [String: Secret] = [:],
+        maximumInFlight: Int = defaultMaximumInFlight,
+        requestDeadline: Duration = .seconds(15),
+        scanInterval: Duration = .seconds(2),
+        scanAhead: Duration = .seconds(5)
+    ) {
+        self.workerName = workerName
+        self.maxRate = maxRate
+        self.clientSecrets = clientSecrets
+        self.maximumInFlight = maximumInFlight
+        self.requestDeadline = requestDeadline
+        self.scanInterval = scanInterval
+        self.scanAhead = scanAhead
+    }
+
+    /// The time that a lease must have left when a request is sent: the request's deadline, and time to store its
+    /// answer.
+    package var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }
+}
+
+/// The stop of an engine.
+extension RefreshEngine {
+    private static let timeToStoreCancelled: Duration = .seconds(1)
+    private static let timeToSpill: Duration = .seconds(2)
+
+    /// The longest time that ``stop(within:)`` takes beyond its deadline.
+    package static let longestOverrun = timeToStoreCancelled + timeToSpill
+
+    /// Takes no more work, lets refreshes finish until the deadline, and releases the other leases.
+    ///
+    /// Answers with tokens that the store has not taken by then go to the spill file. The store and the spill file get
+    /// no more time than that.
+    package func stop(within deadline: Duration) async -> UnstoredResults {
+        execute(state.beginStop())
+        let deadlineTask = Task {
+            do throws(CancellationError) {
+                try await time.sleep(for: deadline)
+                execute(state.cancelRequests())
+                try await time.sleep(for: Self.timeToStoreCancelled)
+                // A slow disk must not hold up the stop.
+                Task { await committer.giveUp() }
+                try await time.sleep(for: Self.timeToSpill)
+                execute(state.abandonRefreshes())
+            } catch {
+                // All refreshes ended in time.
+            }
+        }
+        await waitUntilNothingIsInFlight()
+        deadlineTask.cancel()
+        outageRetries?.cancel()
+        return await committer.unstored
+    }
+
+    /// Returns when no refresh is in flight.
+    func waitUntilNothingIsInFlight() async {
+        guard inFlight > 0 else { return }
+        await withCheckedContinuation { idleWaiters.append($0) }
+    }
+}

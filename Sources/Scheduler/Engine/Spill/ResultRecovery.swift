@@ -80,3 +80,23 @@ package struct ResultRecovery: Sendable {
         }
     }
 }
+
+/// Keeps answers that the store does not take, so that the next process finds them.
+package protocol ResultSpill: Sendable {
+    /// Writes results durably outside the store, sealed; throws if that fails.
+    func save(_ results: [RefreshResult]) async throws
+    /// Frees the disk space that is reserved for commits; returns `false` if there is none left to free.
+    func freeReserve() async -> Bool
+}
+
+/// The reason why results could not be written to, or read from, the spill file.
+package struct SpillFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The failure, its place, and the advice to the operator.
+    package var message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+
+    package var description: String { message }
+}

@@ -1,5 +1,5 @@
 import Base
-import Storage
+package import Storage
 
 /// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.
 extension RefreshEngineState {
@@ -111,5 +111,68 @@ extension RefreshEngineState {
         window.removeAll()
         for client in gates.keys { gates[client]?.cursor = nil }
         nextScan = instant
+    }
+}
+
+/// The part of the due index that is in memory: a heap of the grants that fall due soon, each with its client.
+struct DueWindow: Sendable {
+    private var heap = DeadlineHeap()
+    private var clients: [GrantID: String] = [:]
+
+    var count: Int { heap.count }
+    /// The earliest due time.
+    var firstDueAt: Timestamp? { heap.first?.deadline }
+
+    mutating func set(_ id: GrantID, of client: String, dueAt: Timestamp) {
+        clients[id] = client
+        heap.set(id.rawValue, deadline: dueAt)
+    }
+
+    /// The client of the grant that falls due first.
+    var firstClient: String? { heap.first.flatMap { clients[GrantID(rawValue: $0.key)] } }
+
+    /// Removes and returns the first grant that is due.
+    mutating func popDue(at now: Timestamp) -> (id: GrantID, client: String)? {
+        guard let entry = heap.popDue(at: now) else { return nil }
+        let id = GrantID(rawValue: entry.key)
+        guard let client = clients.removeValue(forKey: id) else {
+            preconditionFailure("a grant in the heap without a client")
+        }
+        return (id, client)
+    }
+
+    mutating func removeAll() {
+        self = DueWindow()
+    }
+}
+
+/// This worker's share when several workers refresh the grants of one database.
+///
+/// Shares are not assigned: each worker derives its own from the reports of all. While their views differ, as after one
+/// has started or stopped, a grant may belong to none or to two, and the claim decides. Grants that a worker leaves
+/// overdue are taken by any other.
+package struct WorkPartition: Hashable, Sendable {
+    package static let whole = WorkPartition(rank: 0, count: 1)
+
+    /// The worker's position among all that refresh, sorted by name.
+    let rank: Int
+    package let count: Int
+
+    private init(rank: Int, count: Int) {
+        self.rank = rank
+        self.count = count
+    }
+
+    /// The share of a worker among those that have reported.
+    package init(of worker: String, among reports: [WorkerReport]) {
+        let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
+        self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
+    }
+
+    /// `true` if this worker is the first to try a grant.
+    func owns(_ id: GrantID) -> Bool {
+        // The low bits of an id are random and do not affect its home instant, so each worker's share is spread over
+        // the whole period.
+        id.rawValue % Int64(count) == Int64(rank)
     }
 }

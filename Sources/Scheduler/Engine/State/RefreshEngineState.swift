@@ -82,3 +82,52 @@ struct RefreshEngineState: Sendable {
         return [.wakeLoop]
     }
 }
+
+/// One effect that ``RefreshEngineState`` asks for.
+enum EngineAction: Sendable {
+    /// Runs another iteration of the loop.
+    case wakeLoop
+    /// Sends the requests of claimed grants.
+    case send([InFlightRefresh])
+    /// Cancels a request.
+    case cancel(@Sendable () -> Void)
+    /// Releases leases in the store, and then reports them as released with this end.
+    case release([GrantID: Int64], end: RefreshCompletion)
+    /// Wakes the callers that wait for a refresh.
+    case complete(CompletionSignal, RefreshCompletion)
+    /// Logs refreshes whose results are committed.
+    case logRefreshes([FinishedRefresh])
+    case logBreaker(Breaker.Change, client: String)
+    /// Logs that a client is held because its first grants were refused, or that this has ended.
+    case logHold(client: String, isHeld: Bool)
+    case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
+    /// Makes the grants of a client due that an outage left in back-off.
+    case expediteRetries(client: String)
+    /// Refreshes a healthy grant of a client early, to see if the client is at fault.
+    case askWitness(client: String)
+    /// Updates the committer's number of refreshes in flight.
+    case expectResults(inFlight: Int)
+    /// Continues the tasks that wait until nothing is in flight, such as a stop.
+    case reportIdle
+}
+
+/// The stop: no more work is taken, refreshes in flight end, are cancelled at the deadline, and are abandoned at last.
+extension RefreshEngineState {
+    /// Takes no more work.
+    mutating func beginStop() -> [EngineAction] {
+        isStopping = true
+        return [.wakeLoop]
+    }
+
+    /// Cancels the unanswered requests; their leases are then released.
+    func cancelRequests() -> [EngineAction] {
+        slots.values.compactMap(\.cancel).map { .cancel($0) }
+    }
+
+    /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
+    mutating func abandonRefreshes() -> [EngineAction] {
+        var actions: [EngineAction] = []
+        end(Array(slots.keys), as: .abandoned, &actions)
+        return actions
+    }
+}

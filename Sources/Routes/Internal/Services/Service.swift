@@ -1,0 +1,157 @@
+package import Base
+package import Crypto
+import HTTPServer
+import Storage
+private import Synchronization
+
+/// An entry of the services file: a service that gets tokens, or an operator who looks up users.
+package struct Service: Hashable, Sendable {
+    /// The users or the scopes that a service may have.
+    package enum Allowance: Hashable, Sendable {
+        case everything
+        case only(Set<String>)
+
+        static let nothing = Allowance.only([])
+
+        /// Compares bytes, as the store does: Swift treats two encodings of an accented letter as one text, but they
+        /// name two users.
+        func covers(_ name: String) -> Bool {
+            switch self {
+            case .everything: true
+            case .only(let names): names.firstIndex(of: name).map { names[$0].utf8.elementsEqual(name.utf8) } ?? false
+            }
+        }
+    }
+
+    package let name: String
+    /// The SHA-256 of the service's credential.
+    let credentialHash: [UInt8]
+    package let scopes: Allowance
+    /// The users whose tokens it may have; an operator may look up the same users.
+    package let users: Allowance
+    /// `true` if it may look up users on the status page.
+    package let isOperator: Bool
+
+    init(name: String, credentialHash: [UInt8], scopes: Allowance, users: Allowance, isOperator: Bool = false) {
+        self.name = name
+        self.credentialHash = credentialHash
+        self.scopes = scopes
+        self.users = users
+        self.isOperator = isOperator
+    }
+}
+
+extension Service {
+    /// The reason why a service may not have a token that it asked for.
+    enum Refusal: Hashable, Sendable {
+        case user
+        /// The service only looks up users.
+        case tokens
+        /// The service must name scopes, and named none.
+        case unnamedScopes
+        case scopes
+
+        var message: String {
+            switch self {
+            case .user: "this service may not have tokens of this user"
+            case .tokens: "this service may not have tokens: its entry in the services file has no scopes"
+            case .unnamedScopes: "this service must name the scopes that it needs"
+            case .scopes: "this service may not have all of the requested scopes"
+            }
+        }
+    }
+
+    package func mayHaveTokens(ofUser userID: String) -> Bool { scopes != .nothing && users.covers(userID) }
+
+    /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
+    ///
+    /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
+    /// a service requests. The service must request some, so that the audit shows the purpose of the token.
+    func refusal(forUser userID: String, scopes requested: [ScopeName]) -> Refusal? {
+        guard scopes != .nothing else { return .tokens }
+        guard users.covers(userID) else { return .user }
+        guard scopes != .everything else { return nil }
+        guard !requested.isEmpty else { return .unnamedScopes }
+        return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .scopes
+    }
+}
+
+/// A new credential for a service or an operator, and its entry for the services file.
+package struct ServiceCredential: Sendable {
+    /// The prefix that identifies such a credential in a search for leaked secrets.
+    private static let prefix = "rwc_"
+
+    package static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
+
+    /// The secret that the service presents; printed once and not stored.
+    package let secret: Secret
+    /// The entry for the services file, which allows a service all tokens, and an operator all users, until it is
+    /// edited.
+    package var entry: String {
+        var line = JSONLine()
+        writeEntry(to: &line)
+        return line.text
+    }
+
+    private let name: String
+    private let digest: String
+    /// `true` for a person who looks up users on the status page and gets no tokens.
+    private let isOperator: Bool
+
+    /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
+    package init?(forService name: String, isOperator: Bool = false) throws(SealError) {
+        guard name.isPlainID else { return nil }
+        self.isOperator = isOperator
+        secret = try .randomText(prefix: Self.prefix, byteCount: 32)
+        self.name = name
+        digest = Hexadecimal.encode(Digest.sha256(Array(secret.reveal().utf8)))
+    }
+
+    /// Adds the fields of ``entry`` to an object.
+    package func writeEntry(to line: inout JSONLine) {
+        line.field("name", name)
+        line.field("credential_sha256", digest)
+        if !isOperator { line.array("scopes") { $0.element("*") } }
+        line.array("users") { $0.element("*") }
+        if isOperator { line.field("operator", true) }
+    }
+}
+
+/// The current services by credential.
+///
+/// Credentials are long and random, so a plain hash protects them against guessing. They are found by that hash, which
+/// a caller cannot choose, so the time of a look-up does not reveal existing ones. With HTTP Basic a service is found
+/// by its name, which is not secret.
+package final class ServiceDirectory: Sendable {
+    private let list: Mutex<ServiceList>
+
+    package init(_ services: ServiceList) {
+        list = Mutex(services)
+    }
+
+    /// Replaces the services, for example after a reload.
+    package func replace(_ services: ServiceList) {
+        list.withLock { $0 = services }
+    }
+
+    /// Returns the service of a credential.
+    package func service(presenting credential: some StringProtocol) -> Service? {
+        let hash = Digest.sha256(Array(credential.utf8))
+        return list.withLock { $0.services[hash] }
+    }
+
+    /// Returns the service with this name if the credential is its own.
+    package func service(named name: String, presenting credential: String) -> Service? {
+        let hash = Digest.sha256(Array(credential.utf8))
+        guard let service = list.withLock({ $0.service(named: name) }) else { return nil }
+        return ConstantTime.areEqual(service.credentialHash, hash) ? service : nil
+    }
+
+    /// Returns the service that a request authenticates: by its credential alone, or with its name by HTTP Basic, as a
+    /// browser does.
+    func service(authenticating request: ServerRequest) -> Service? {
+        if let credential = BearerToken(of: request).text { return service(presenting: credential) }
+        guard case .present(let name, let password) = BasicCredentials(of: request) else { return nil }
+        return service(named: name, presenting: password)
+    }
+}

@@ -1,0 +1,252 @@
+package import Base
+package import Crypto
+
+/// One user's consent at Google, as stored.
+///
+/// Its tokens are sealed; its state changes only in `Grant+Life.swift`.
+package struct Grant: Hashable, Sendable {
+    /// The Google account of a grant, as far as it is known.
+    package struct Owner: Hashable, Sendable {
+        package var googleUserID: String?
+        package var email: String?
+        package var name: String?
+        package var emailIsVerified: Bool?
+
+        package init(
+            googleUserID: String? = nil,
+            email: String? = nil,
+            name: String? = nil,
+            emailIsVerified: Bool? = nil
+        ) {
+            self.googleUserID = googleUserID
+            self.email = email
+            self.name = name
+            self.emailIsVerified = emailIsVerified
+        }
+    }
+
+    /// A sealed access token and its times.
+    package struct AccessToken: Hashable, Sendable {
+        package var sealed: SealedSecret
+        package var obtainedAt: Timestamp
+        package var expiresAt: Timestamp
+        package var type: String
+
+        package init(sealed: SealedSecret, obtainedAt: Timestamp, expiresAt: Timestamp, type: String = "Bearer") {
+            self.sealed = sealed
+            self.obtainedAt = obtainedAt
+            self.expiresAt = expiresAt
+            self.type = type
+        }
+    }
+
+    /// A sealed refresh token and its properties; ``TokenVault`` makes new ones.
+    package struct RefreshToken: Hashable, Sendable {
+        package var sealed: SealedSecret
+        /// The hashes by which security events name it; `nil` for one that was stored before marks existed.
+        package var marks: TokenMarks?
+        /// The end of the token's own lifetime, if Google gave it.
+        package var expiresAt: Timestamp?
+
+        package init(sealed: SealedSecret, marks: TokenMarks? = nil, expiresAt: Timestamp? = nil) {
+            self.sealed = sealed
+            self.marks = marks
+            self.expiresAt = expiresAt
+        }
+    }
+
+    package let id: GrantID
+    package internal(set) var userID: String
+    package let createdAt: Timestamp
+
+    package var clientID: String
+    package var owner: Owner
+    /// The scopes of the last answer, separated by spaces.
+    package var scope: String
+
+    package internal(set) var state: GrantState
+    package internal(set) var reason: GrantReason
+    /// The time since which the grant is in its state.
+    package internal(set) var since: Timestamp
+    /// The fence: the version of the stored refresh token.
+    ///
+    /// An answer is stored only if the version it was requested with is still current.
+    package internal(set) var generation: Int64
+
+    package internal(set) var refreshToken: RefreshToken?
+    package internal(set) var accessToken: AccessToken?
+
+    /// The time of the next action for the grant; `nil` if there is none.
+    package internal(set) var dueAt: Timestamp?
+    /// The number of failures in a row.
+    package internal(set) var attempts: Int
+    /// The time of the first failure in the current row.
+    package internal(set) var failingSince: Timestamp?
+    package internal(set) var lastSuccessAt: Timestamp?
+    package internal(set) var lastAttemptAt: Timestamp?
+    /// `true` if a refresh with the stored refresh token, or with one it was rotated from, ever succeeded.
+    package internal(set) var isProven: Bool
+    /// The time at which a revocation at Google was requested; the tokens are deleted when it is done, or a day later.
+    package internal(set) var revocationAskedAt: Timestamp?
+
+    /// The time of the first refusal in the current row that is in doubt and waits for confirmation.
+    package internal(set) var suspectedSince: Timestamp?
+    /// The number of successful refreshes in a row that each came long before their scheduled time.
+    package internal(set) var quickRefreshes: Int
+    /// The time at which a worker found that the answer to an earlier request was never stored; `nil` once a refresh
+    /// has succeeded.
+    package internal(set) var answerLostAt: Timestamp?
+    /// The claims of the last rotated refresh tokens that were stored.
+    package internal(set) var rotationClaims: RotationClaims
+    package internal(set) var issuedTokens: IssuedTokens
+    /// The end of the last of ``issuedTokens`` that were issued before the owner changed; `nil` if the owner never did.
+    ///
+    /// A search by account does not find these.
+    package internal(set) var formerTokensUntil: Timestamp?
+
+    /// The right of one worker to call Google for this grant.
+    package internal(set) var lease: Lease?
+
+    /// Restores a stored grant field by field; new grants come from `Grant.connected`.
+    package init(
+        id: GrantID,
+        userID: String,
+        createdAt: Timestamp,
+        clientID: String,
+        owner: Owner,
+        scope: String,
+        state: GrantState,
+        reason: GrantReason,
+        since: Timestamp,
+        generation: Int64,
+        refreshToken: RefreshToken?,
+        accessToken: AccessToken?,
+        dueAt: Timestamp?,
+        attempts: Int,
+        failingSince: Timestamp?,
+        lastSuccessAt: Timestamp?,
+        lastAttemptAt: Timestamp?,
+        isProven: Bool,
+        revocationAskedAt: Timestamp?,
+        suspectedSince: Timestamp? = nil,
+        quickRefreshes: Int = 0,
+        answerLostAt: Timestamp? = nil,
+        rotationClaims: RotationClaims = RotationClaims(),
+        issuedTokens: IssuedTokens = IssuedTokens(),
+        formerTokensUntil: Timestamp? = nil,
+        lease: Lease?
+    ) {
+        self.id = id
+        self.userID = userID
+        self.createdAt = createdAt
+        self.clientID = clientID
+        self.owner = owner
+        self.scope = scope
+        self.state = state
+        self.reason = reason
+        self.since = since
+        self.generation = generation
+        self.refreshToken = refreshToken
+        self.accessToken = accessToken
+        self.dueAt = dueAt
+        self.attempts = attempts
+        self.failingSince = failingSince
+        self.lastSuccessAt = lastSuccessAt
+        self.lastAttemptAt = lastAttemptAt
+        self.isProven = isProven
+        self.revocationAskedAt = revocationAskedAt
+        self.suspectedSince = suspectedSince
+        self.quickRefreshes = quickRefreshes
+        self.answerLostAt = answerLostAt
+        self.rotationClaims = rotationClaims
+        self.issuedTokens = issuedTokens
+        self.formerTokensUntil = formerTokensUntil
+        self.lease = lease
+    }
+}
+
+/// The permanent name of a grant: 63 random bits.
+///
+/// Its high bits are the grant's phase, which sets its home instant in each period: rows that are due together are
+/// close together in a table ordered by id.
+package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package let rawValue: Int64
+
+    package init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    package static func random(from source: any RandomSource) -> GrantID {
+        GrantID(rawValue: Int64(source.nextBits() >> 1))
+    }
+
+    // A refresh looks its grant up a dozen times. The usual way, through a `Hasher`, takes three times as many
+    // instructions for the same keyed hash.
+    // swift-format-ignore: NoLeadingUnderscores
+    package func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
+
+    /// Parses the form of ``description``, in either case.
+    package init?(_ text: String) {
+        self.init(digits: Array(text.utf8)[...])
+    }
+
+    /// Parses the form that ``appendDigits(to:)`` appends.
+    package init?(digits: ArraySlice<UInt8>) {
+        guard digits.count == 16 else { return nil }
+        var bits: UInt64 = 0
+        for digit in digits {
+            guard let value = Hexadecimal.value(of: digit) else { return nil }
+            bits = bits << 4 | UInt64(value)
+        }
+        guard let rawValue = Int64(exactly: bits) else { return nil }
+        self.init(rawValue: rawValue)
+    }
+
+    /// The grant's position in 0..<1 among all grants, both in the table and in each period.
+    package var phase: Double { Double(rawValue >> 31) * 0x1p-32 }
+
+    package static func < (left: GrantID, right: GrantID) -> Bool { left.rawValue < right.rawValue }
+
+    /// Sixteen hexadecimal digits: JSON readers round whole numbers beyond 2^53, so an id is never printed as a number.
+    package var description: String {
+        var digits: [UInt8] = []
+        digits.reserveCapacity(16)
+        appendDigits(to: &digits)
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// Appends the bytes of ``description``.
+    package func appendDigits(to text: inout [UInt8]) {
+        for shift in stride(from: 60, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: rawValue >> shift) & 0xf
+            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
+        }
+    }
+}
+
+/// The state of a grant, which decides the next action.
+package enum GrantState: String, CaseIterable, Sendable, Codable {
+    /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`,
+    /// `disconnected`.
+    case active
+    /// The last attempts failed for reasons that may pass, or wait for confirmation. Next: any.
+    case retrying
+    /// An administrator or a policy blocks it, and may lift the block: probed once a day. Next: any.
+    case suspended
+    /// Only the user can repair it, by signing in again. Next: `active`, when the app brings tokens.
+    case reauthRequired = "reauth_required"
+    /// Ended, because Google said so or the user asked. Next: `active` when the app brings tokens; `retrying` if the
+    /// answer that ended it turns out to be part of a wave.
+    case disconnected
+
+    /// `true` if the user's profile shows the account as connected.
+    package var isConnected: Bool { self == .active || self == .retrying }
+
+    /// `true` if no refresh is sent while the grant is in this state.
+    package var endsRefreshes: Bool { self == .reauthRequired || self == .disconnected }
+
+    /// The states of which ``isConnected`` is true, as SQL lists them.
+    package static let connectedList = allCases.filter(\.isConnected).sqlList
+    /// The states of which ``endsRefreshes`` is true, as SQL lists them.
+    package static let refreshEndingList = allCases.filter(\.endsRefreshes).sqlList
+}

@@ -1,0 +1,217 @@
+package import Base
+
+/// One message to the backend about a user, kept in the outbox until it is accepted.
+package struct Notice: Hashable, Sendable {
+    /// The position in the order of all notices of one store.
+    package let sequence: Int64
+    /// A random number from the creation of the notice: a store that was restored from a backup repeats the sequence
+    /// numbers since the backup.
+    package let nonce: UInt32
+    package let userID: String
+    /// The time of the change.
+    package let at: Timestamp
+    package let content: Content
+    /// The time since which it waits to be accepted: the change, or the latest replay.
+    package internal(set) var pendingSince: Timestamp
+    /// The number of failed deliveries.
+    package internal(set) var attempts: Int
+
+    package init(
+        sequence: Int64,
+        nonce: UInt32,
+        userID: String,
+        at: Timestamp,
+        content: Content,
+        pendingSince: Timestamp,
+        attempts: Int
+    ) {
+        self.sequence = sequence
+        self.nonce = nonce
+        self.userID = userID
+        self.at = at
+        self.content = content
+        self.pendingSince = pendingSince
+        self.attempts = attempts
+    }
+
+    /// The same for every delivery, so that the backend recognises a repetition: `ntc_`, eight hexadecimal digits, `_`,
+    /// a number.
+    package var id: String {
+        let digits = String(nonce, radix: 16)
+        return "ntc_\(String(repeating: "0", count: 8 - digits.utf8.count))\(digits)_\(sequence)"
+    }
+}
+
+extension Notice {
+    /// Returns the content of the notice for an event; `nil` for an event that does not change the profile.
+    package static func content(for event: GrantEvent) -> Content? {
+        guard event.changesConnection, let from = event.from else { return nil }
+        return .connection(of: event.grant, from: from, to: event.to, reason: event.reason)
+    }
+}
+
+extension GrantEvent {
+    /// `true` if the event changes what the user's profile shows, so that the backend is notified.
+    ///
+    /// A passing retry does not concern the backend, and a first connection came from the backend's own user.
+    package var changesConnection: Bool {
+        guard let from, from != to else { return false }
+        return !(from.isConnected && to.isConnected)
+    }
+}
+
+extension Notice {
+    /// The content of a notice.
+    package enum Content: Hashable, Sendable {
+        /// A grant changed its state in a way that the profile shows.
+        case connection(of: GrantID, from: GrantState, to: GrantState, reason: GrantReason)
+        /// An answer to a refresh grants fewer scopes than before; both lists are separated by spaces.
+        case lostScopes(of: GrantID, lost: String, granted: String)
+        /// A refresh token of a session was presented after its successor was used, so the session has ended.
+        case sessionReused(SessionID)
+        /// The user was deleted.
+        case userDeleted
+
+        /// The grant that the notice is about, if any.
+        package var grant: GrantID? {
+            switch self {
+            case .connection(let grant, _, _, _), .lostScopes(let grant, _, _): grant
+            case .sessionReused, .userDeleted: nil
+            }
+        }
+
+        /// The notice's type, as the backend and the metrics log show it.
+        package var type: String {
+            switch self {
+            case .connection(_, _, let to, _): to.isConnected ? "grant.connected" : "grant.disconnected"
+            case .lostScopes: "grant.scopes_lost"
+            case .sessionReused: "session.reuse_detected"
+            case .userDeleted: "user.deleted"
+            }
+        }
+    }
+
+    /// The columns of a content, the same in every store.
+    package struct Columns: Hashable, Sendable {
+        private enum Kind: String {
+            case connection
+            case lostScopes = "lost_scopes"
+            case sessionReused = "session_reused"
+            case userDeleted = "user_deleted"
+        }
+
+        /// The names of the columns, in the order of ``init(kind:grant:from:to:reason:lost:granted:session:)``.
+        package static let names =
+            "kind, grant_id, from_state, to_state, reason, lost_scopes, granted_scopes, session_id"
+
+        package private(set) var kind: String
+        package private(set) var grant: Int64?
+        package private(set) var from: String?
+        package private(set) var to: String?
+        package private(set) var reason: String?
+        package private(set) var lost: String?
+        package private(set) var granted: String?
+        package private(set) var session: String?
+
+        package init(
+            kind: String,
+            grant: Int64?,
+            from: String?,
+            to: String?,
+            reason: String?,
+            lost: String?,
+            granted: String?,
+            session: String?
+        ) {
+            self.kind = kind
+            self.grant = grant
+            self.from = from
+            self.to = to
+            self.reason = reason
+            self.lost = lost
+            self.granted = granted
+            self.session = session
+        }
+
+        package init(_ content: Content) {
+            grant = content.grant?.rawValue
+            switch content {
+            case .connection(_, let from, let to, let reason):
+                kind = Kind.connection.rawValue
+                self.from = from.rawValue
+                self.to = to.rawValue
+                self.reason = reason.rawValue
+            case .lostScopes(_, let lost, let granted):
+                kind = Kind.lostScopes.rawValue
+                self.lost = lost
+                self.granted = granted
+            case .sessionReused(let session):
+                kind = Kind.sessionReused.rawValue
+                self.session = session.description
+            case .userDeleted: kind = Kind.userDeleted.rawValue
+            }
+        }
+
+        /// The content; `nil` if the columns are damaged.
+        package var content: Content? {
+            switch Kind(rawValue: kind) {
+            case .connection:
+                guard let grant, let from = from.flatMap(GrantState.init(rawValue:)),
+                    let to = to.flatMap(GrantState.init(rawValue:)), let reason
+                else { return nil }
+                return .connection(
+                    of: GrantID(rawValue: grant),
+                    from: from,
+                    to: to,
+                    reason: GrantReason(rawValue: reason)
+                )
+            case .lostScopes:
+                guard let grant, let lost, let granted else { return nil }
+                return .lostScopes(of: GrantID(rawValue: grant), lost: lost, granted: granted)
+            case .sessionReused: return session.flatMap { SessionID(text: $0) }.map(Content.sessionReused)
+            case .userDeleted: return .userDeleted
+            case nil: return nil
+            }
+        }
+    }
+}
+
+/// The notices at the head of each user's queue that wait for delivery.
+package struct PendingNotices: Hashable, Sendable {
+    /// The number of notices that a store reads at most.
+    package static let limit = 1000
+
+    /// Their number, at most ``limit``.
+    package var count: Int
+    /// The time since which the oldest of them waits.
+    package var oldest: Timestamp?
+
+    package init(count: Int, oldest: Timestamp?) {
+        self.count = count
+        self.oldest = oldest
+    }
+}
+
+/// A position in the order of notices by time.
+package struct NoticeCursor: Sendable {
+    package var at: Timestamp
+    package var sequence: Int64
+
+    package init(at: Timestamp, sequence: Int64) {
+        self.at = at
+        self.sequence = sequence
+    }
+}
+
+/// The limits of ``AccountStore/replayNotices(since:ofUser:at:)``.
+package enum NoticeReplay {
+    /// The number of finished notices (accepted or given up) that one transaction reads; it replays the notices of
+    /// their users.
+    package static let batchSize = 500
+
+    /// Returns each user once; ids are compared by their bytes, as the databases do.
+    package static func distinct(_ users: [String]) -> [String] {
+        var unique: Set<[UInt8]> = []
+        return users.filter { unique.insert(Array($0.utf8)).inserted }
+    }
+}

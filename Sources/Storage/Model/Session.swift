@@ -1,0 +1,166 @@
+package import Base
+package import Crypto
+
+/// One sign-in of a user with its family of refresh tokens; it ends by being removed.
+///
+/// A refresh token is kept as its SHA-256 hash. It changes only in `Session.swift`.
+package struct Session: Hashable, Sendable {
+    package let id: SessionID
+    package internal(set) var userID: String
+    package let createdAt: Timestamp
+    package internal(set) var expiresAt: Timestamp
+    package internal(set) var family: TokenFamily
+    /// The current tokens, sealed, for callers that present an earlier token within the grace; deleted after it.
+    package internal(set) var successor: SealedSecret?
+    /// The time after which ``AccountStore/removeExpired(at:)`` deletes them.
+    package internal(set) var successorUntil: Timestamp?
+
+    /// Restores a stored session field by field; a new one comes from
+    /// ``start(id:userID:tokenHash:expiresAt:at:leaseTime:)``.
+    package init(
+        id: SessionID,
+        userID: String,
+        createdAt: Timestamp,
+        expiresAt: Timestamp,
+        family: TokenFamily,
+        successor: SealedSecret?,
+        successorUntil: Timestamp?
+    ) {
+        self.id = id
+        self.userID = userID
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.family = family
+        self.successor = successor
+        self.successorUntil = successorUntil
+    }
+}
+
+extension Session: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "session \(id)" }
+
+    package var debugDescription: String { description }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The answer of a session to one of its refresh tokens.
+package enum RotationOutcome: Hashable, Sendable {
+    /// The new token is the current one. `isLateAnswer` as in ``TokenFamily/Decision/renew(isLateAnswer:)``.
+    case rotated(isLateAnswer: Bool)
+    /// The current tokens are returned again. `isRecorded` is `true` if the session has changed and must be stored.
+    case repeated(SealedSecret, isRecorded: Bool)
+    /// Two clients hold tokens of the family: it must end.
+    case reused
+    /// The family has expired.
+    case expired
+}
+
+/// The changes of a session: the only place where its tokens change.
+extension Session {
+    /// The default time in which any token of the family gets the current tokens.
+    package static let defaultGrace: Duration = .seconds(60)
+    /// The longest grace that may be set; ``AccountStore/removeExpired(at:)`` deletes successors that are further
+    /// ahead.
+    package static let longestGrace: Duration = .seconds(600)
+
+    package static func start(
+        id: SessionID,
+        userID: String,
+        tokenHash: [UInt8],
+        expiresAt: Timestamp,
+        at now: Timestamp,
+        leaseTime: LeaseTime
+    ) -> Session {
+        Session(
+            id: id,
+            userID: userID,
+            createdAt: now,
+            expiresAt: expiresAt,
+            family: TokenFamily(firstHash: tokenHash, at: leaseTime),
+            successor: nil,
+            successorUntil: nil
+        )
+    }
+
+    /// `true` until the session expires.
+    package func isLive(at now: Timestamp) -> Bool { now < expiresAt }
+
+    /// Returns the decision about a presented token without a change; the caller has verified its signature.
+    package func decide(presented hash: [UInt8], leaseTime: LeaseTime, grace: Duration) -> TokenFamily.Decision {
+        family.decide(presented: hash, canRepeat: successor != nil, at: leaseTime, grace: grace)
+    }
+
+    /// Decides about a presented token and applies the decision; the caller has verified its signature.
+    ///
+    /// `hash` and `sealed` belong to the new tokens, which are used if the decision is to renew.
+    package mutating func rotate(
+        presented: [UInt8],
+        to hash: [UInt8],
+        successor sealed: SealedSecret,
+        expiresAt end: Timestamp,
+        at now: Timestamp,
+        leaseTime: LeaseTime,
+        grace: Duration
+    ) -> RotationOutcome {
+        guard isLive(at: now) else { return .expired }
+        switch (decide(presented: presented, leaseTime: leaseTime, grace: grace), successor) {
+        case (.repeatCurrent(let mustRecord), let current?):
+            if mustRecord { family.recordRepetition(to: presented, at: leaseTime) }
+            return .repeated(current, isRecorded: mustRecord)
+        case (.renew(let isLateAnswer), _):
+            family.renew(presented: presented, with: hash, at: leaseTime, grace: grace)
+            successor = sealed
+            successorUntil = now + grace
+            expiresAt = end
+            return .rotated(isLateAnswer: isLateAnswer)
+        case (.reuse, _), (.repeatCurrent, nil):
+            return .reused
+        }
+    }
+
+    /// Removes the sealed successor after the grace.
+    ///
+    /// One that is too far ahead was stored by a clock that was ahead.
+    package mutating func wipeSuccessor(at now: Timestamp) -> Bool {
+        guard successor != nil, let end = successorUntil, end <= now || end > now + Self.longestGrace else {
+            return false
+        }
+        successor = nil
+        return true
+    }
+}
+
+/// The name of a session: 128 random bits.
+package struct SessionID: Hashable, Sendable, CustomStringConvertible {
+    package static let byteCount = 16
+
+    /// The bits, the highest first.
+    package let bytes: [UInt8]
+
+    package init?(bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Parses the form of ``description``, and no other: one session has one name.
+    package init?(text: some StringProtocol) {
+        guard let bytes = Hexadecimal.decode(text) else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    private init(high: UInt64, low: UInt64) {
+        bytes = [high, low].flatMap { word in
+            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt64($0)) }
+        }
+    }
+
+    package static func random(from source: any RandomSource) -> SessionID {
+        SessionID(high: source.nextBits(), low: source.nextBits())
+    }
+
+    /// Thirty-two lower-case hexadecimal digits.
+    package var description: String {
+        Hexadecimal.encode(bytes)
+    }
+}

@@ -1,0 +1,318 @@
+import Base
+private import Crypto
+
+/// The refresh tokens of one session, known by their hashes, and the rules by which one replaces another.
+///
+/// The type is pure: it reads no clock and no store. `docs/sessions.md` has the rules as a
+/// table.
+package struct TokenFamily: Hashable, Sendable {
+    /// The decision about one presented refresh token.
+    package enum Decision: Hashable, Sendable {
+        /// A new token becomes the current one. `isLateAnswer` is `true` if the presented token was replaced unused:
+        /// its answer arrived later than the next one, or another client holds a copy of an earlier token.
+        case renew(isLateAnswer: Bool)
+        /// The current tokens are returned again. `mustRecord` is `true` if ``recordRepetition(to:at:)`` must be stored
+        /// before the answer.
+        case repeatCurrent(mustRecord: Bool)
+        /// Two clients hold tokens of the family: it must end.
+        case reuse
+    }
+
+    /// The state of a token that is not the current one.
+    enum MemberState: UInt8, Hashable, Sendable {
+        /// Replaced by another answer to the same token before it was presented.
+        case unused = 0
+        /// Presented, and no newer token has been presented since.
+        case last = 1
+        /// Presented, and sent again so late that an answer with it may have reached the phone after a newer one.
+        case overtaken = 2
+        /// Spent: the phone has presented a newer token.
+        case spent = 3
+    }
+
+    struct Member: Hashable, Sendable {
+        let hash: [UInt8]
+        var state: MemberState
+        /// The time of the last answer that contained it; `nil` if that was in another epoch, or is unknown.
+        var sentAt: BootInstant?
+        /// `true` if more than one answer contained it.
+        var wasRepeated: Bool
+        /// The instant at which its grace begins.
+        var replacedAt: BootInstant?
+    }
+
+    /// The limits of one row's history; a phone that follows the rules stays far below them.
+    enum Limit {
+        static let unused = 8
+        static let members = 64
+    }
+
+    /// The hash of the newest token.
+    package internal(set) var currentHash: [UInt8]
+    /// The epoch of all instants.
+    var epoch: String
+    var issuedAt: BootInstant?
+    var sentAt: BootInstant?
+    var wasRepeated: Bool
+    /// The tokens before the current one that still matter, in the order in which they were replaced.
+    var earlier: [Member]
+
+    /// Creates a family whose first token has just been sent.
+    package init(firstHash: [UInt8], at now: LeaseTime) {
+        currentHash = firstHash
+        epoch = now.epoch
+        issuedAt = now.instant
+        sentAt = now.instant
+        wasRepeated = false
+        earlier = []
+    }
+
+    init(
+        currentHash: [UInt8],
+        epoch: String,
+        issuedAt: BootInstant?,
+        sentAt: BootInstant?,
+        wasRepeated: Bool,
+        earlier: [Member]
+    ) {
+        self.currentHash = currentHash
+        self.epoch = epoch
+        self.issuedAt = issuedAt
+        self.sentAt = sentAt
+        self.wasRepeated = wasRepeated
+        self.earlier = earlier
+    }
+
+    /// Decides about a token that names this family and whose signature is valid.
+    ///
+    /// `canRepeat` is `true` if the current tokens are still stored.
+    package func decide(
+        presented hash: [UInt8],
+        canRepeat: Bool,
+        at now: LeaseTime,
+        grace: Duration
+    ) -> Decision {
+        if ConstantTime.areEqual(hash, currentHash) { return .renew(isLateAnswer: false) }
+        guard let member = earlier.last(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return .reuse }
+        let window = Window(epoch: epoch, now: now, length: grace)
+        if window.contains(member.replacedAt) {
+            guard canRepeat, window.contains(issuedAt) else { return .renew(isLateAnswer: false) }
+            return .repeatCurrent(mustRecord: mustRecordRepetition(to: member, window))
+        }
+        return member.state == .spent ? .reuse : .renew(isLateAnswer: member.state == .unused)
+    }
+
+    /// The time since the current token was issued; zero if that was in another epoch.
+    package func age(at now: LeaseTime) -> Duration {
+        guard let issuedAt, epoch == now.epoch else { return .zero }
+        return max(.zero, now.instant - issuedAt)
+    }
+
+    /// Makes `newHash` the current token, after ``decide(presented:canRepeat:at:grace:)`` returned `renew`.
+    package mutating func renew(presented hash: [UInt8], with newHash: [UInt8], at now: LeaseTime, grace: Duration) {
+        let window = Window(epoch: epoch, now: now, length: grace)
+        if epoch != now.epoch { clearInstants(epoch: now.epoch) }
+        earlier.append(
+            Member(
+                hash: currentHash,
+                state: .unused,
+                sentAt: sentAt,
+                wasRepeated: wasRepeated,
+                replacedAt: now.instant
+            )
+        )
+        guard let position = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else {
+            preconditionFailure("only a member of the family is renewed")
+        }
+        var presented = earlier.remove(at: position)
+        // The phone now holds the presented token. It can get a different one only from an answer that is still in
+        // flight, so of the other tokens only those that were sent within the grace stay valid.
+        let isFirstUse = presented.state == .unused
+        for index in earlier.indices {
+            switch earlier[index].state {
+            case .unused where isFirstUse:
+                earlier[index].state = window.contains(earlier[index].sentAt) ? .overtaken : .spent
+                earlier[index].replacedAt = now.instant
+                // An unused token may never have arrived, so every answer with it may still be in flight.
+                earlier[index].wasRepeated = true
+            case .last, .overtaken:
+                // It has been presented, so one answer with it has arrived; only a repeated answer can still be in
+                // flight.
+                let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].sentAt)
+                earlier[index].state = mayArrive ? .overtaken : .spent
+            case .unused, .spent:
+                break
+            }
+        }
+        presented.state = .last
+        presented.replacedAt = now.instant
+        earlier.append(presented)
+        currentHash = newHash
+        issuedAt = now.instant
+        sentAt = now.instant
+        wasRepeated = false
+        removeObsoleteMembers(window)
+    }
+
+    /// Records that the current tokens are returned again for a token.
+    package mutating func recordRepetition(to hash: [UInt8], at now: LeaseTime) {
+        wasRepeated = true
+        sentAt = now.instant
+        guard let index = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return }
+        // The phone may hold this token, so requests with it may be in flight for another grace. That ends when the
+        // token is spent; otherwise a copy of it would be valid forever.
+        if earlier[index].state != .spent { earlier[index].replacedAt = now.instant }
+    }
+
+    /// `true` if a repetition must be stored; recording each one would cost a write per request, so an eighth of the
+    /// grace is precise enough.
+    private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
+        let step = window.dividedByEight
+        return !wasRepeated || !step.contains(sentAt)
+            || (member.state != .spent && !step.contains(member.replacedAt))
+    }
+
+    private mutating func clearInstants(epoch: String) {
+        self.epoch = epoch
+        (issuedAt, sentAt) = (nil, nil)
+        for index in earlier.indices { (earlier[index].sentAt, earlier[index].replacedAt) = (nil, nil) }
+    }
+
+    private mutating func removeObsoleteMembers(_ window: Window) {
+        earlier.removeAll { $0.state == .spent && !window.contains($0.replacedAt) }
+        var excess = earlier.count { $0.state == .unused } - Limit.unused
+        earlier.removeAll { member in
+            guard excess > 0, member.state == .unused else { return false }
+            excess -= 1
+            return true
+        }
+        if earlier.count > Limit.members { earlier.removeFirst(earlier.count - Limit.members) }
+    }
+}
+
+/// A span of one grace that ends now.
+private struct Window {
+    let epoch: String
+    let now: LeaseTime
+    let length: Duration
+
+    /// `true` for an instant less than the window's length away, in both directions, since a server's clock may have
+    /// been set back.
+    ///
+    /// An instant of another boot is outside.
+    func contains(_ instant: BootInstant?) -> Bool {
+        guard let instant, epoch == now.epoch else { return false }
+        let elapsed = now.instant - instant
+        return elapsed < length && elapsed > .zero - length
+    }
+
+    var dividedByEight: Window { Window(epoch: epoch, now: now, length: length / 8) }
+}
+
+/// The form of a family's earlier tokens and instants in one column; the current hash has its own column.
+///
+/// Numbers are big-endian. A format byte, the epoch, the state of the current token, then the earlier tokens.
+extension TokenFamily {
+    private static let format: UInt8 = 1
+    /// Far more milliseconds than any boot clock or server clock shows, and few enough that differences do not
+    /// overflow.
+    fileprivate static let possibleInstants: ClosedRange<Int64> = -1 << 53...1 << 53
+
+    package var historyBytes: [UInt8] {
+        var writer = Writer()
+        writer.add(byte: Self.format)
+        writer.add(short: Array(epoch.utf8.prefix(255)))
+        writer.add(issuedAt)
+        writer.add(sentAt)
+        writer.add(byte: wasRepeated ? 1 : 0)
+        writer.add(byte: UInt8(earlier.count.clamped(to: 0...255)))
+        for member in earlier.suffix(255) {
+            writer.add(byte: member.state.rawValue | (member.wasRepeated ? 0x80 : 0))
+            writer.add(short: member.hash)
+            writer.add(member.sentAt)
+            writer.add(member.replacedAt)
+        }
+        return writer.bytes
+    }
+
+    /// Parses a stored family; `nil` if the bytes are damaged.
+    ///
+    /// A family without history has only its current token.
+    package init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
+        guard let historyBytes else {
+            self.init(currentHash: currentHash, epoch: "", issuedAt: nil, sentAt: nil, wasRepeated: false, earlier: [])
+            return
+        }
+        var reader = Reader(rest: historyBytes[...])
+        guard reader.byte() == Self.format, let epochBytes = reader.short(),
+            let epoch = String(validating: epochBytes, as: UTF8.self), let issuedAt = reader.instant(),
+            let sentAt = reader.instant(), let repeated = reader.byte(), let count = reader.byte()
+        else { return nil }
+        var earlier: [Member] = []
+        for _ in 0..<count {
+            guard let flags = reader.byte(), let state = MemberState(rawValue: flags & 0x7f), let hash = reader.short(),
+                let sentAt = reader.instant(), let replacedAt = reader.instant()
+            else { return nil }
+            earlier.append(
+                Member(
+                    hash: hash,
+                    state: state,
+                    sentAt: sentAt,
+                    wasRepeated: flags & 0x80 != 0,
+                    replacedAt: replacedAt
+                )
+            )
+        }
+        guard reader.rest.isEmpty else { return nil }
+        self.init(
+            currentHash: currentHash,
+            epoch: epoch,
+            issuedAt: issuedAt,
+            sentAt: sentAt,
+            wasRepeated: repeated != 0,
+            earlier: earlier
+        )
+    }
+}
+
+private struct Writer {
+    var bytes: [UInt8] = []
+
+    mutating func add(byte: UInt8) { bytes.append(byte) }
+
+    mutating func add(short text: [UInt8]) {
+        bytes.append(UInt8(text.count.clamped(to: 0...255)))
+        bytes.append(contentsOf: text.prefix(255))
+    }
+
+    mutating func add(_ instant: BootInstant?) {
+        let bits = UInt64(bitPattern: instant?.milliseconds ?? .min)
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
+        }
+    }
+}
+
+private struct Reader {
+    var rest: ArraySlice<UInt8>
+
+    mutating func byte() -> UInt8? { rest.popFirst() }
+
+    mutating func short() -> [UInt8]? {
+        guard let count = byte(), rest.count >= Int(count) else { return nil }
+        defer { rest = rest.dropFirst(Int(count)) }
+        return Array(rest.prefix(Int(count)))
+    }
+
+    /// Reads an instant, which may be unknown; `nil` if the bytes end before it, or hold an instant that no clock
+    /// shows.
+    mutating func instant() -> BootInstant?? {
+        guard rest.count >= 8 else { return nil }
+        let bits = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        rest = rest.dropFirst(8)
+        let milliseconds = Int64(bitPattern: bits)
+        if milliseconds == .min { return .some(nil) }
+        guard TokenFamily.possibleInstants.contains(milliseconds) else { return nil }
+        return BootInstant(milliseconds: milliseconds)
+    }
+}

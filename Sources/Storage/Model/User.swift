@@ -1,0 +1,179 @@
+package import Base
+
+/// One user of the backend: created by a sign-in, by a token of the backend's own, or by an import.
+package struct User: Hashable, Sendable {
+    /// The backend's name for the user.
+    package let id: String
+    package var createdAt: Timestamp
+    package var email: String?
+    package var emailIsVerified: Bool?
+    package var name: String?
+    package var picture: String?
+    /// The account at Google that the user signs in with; no two users have the same.
+    package var googleUserID: String?
+    package var lastLoginAt: Timestamp?
+    package var isActive: Bool
+    /// `true` if a sign-in here created the user, and no import has brought the user since: the backend might know the
+    /// account by another id.
+    package var isFromSignIn: Bool
+    /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this
+    /// time.
+    package internal(set) var deletedUntil: Timestamp?
+    /// The latest expiry of the backend's tokens that were accepted for the user, or `nil` if the shortest tombstone
+    /// outlives them all.
+    package internal(set) var tokensUntil: Timestamp?
+
+    package init(
+        id: String,
+        createdAt: Timestamp,
+        email: String? = nil,
+        emailIsVerified: Bool? = nil,
+        name: String? = nil,
+        picture: String? = nil,
+        googleUserID: String? = nil,
+        lastLoginAt: Timestamp? = nil,
+        isActive: Bool = true,
+        deletedUntil: Timestamp? = nil,
+        tokensUntil: Timestamp? = nil,
+        isFromSignIn: Bool = false
+    ) {
+        self.id = id
+        self.createdAt = createdAt
+        self.email = email
+        self.emailIsVerified = emailIsVerified
+        self.name = name
+        self.picture = picture
+        self.googleUserID = googleUserID
+        self.lastLoginAt = lastLoginAt
+        self.isActive = isActive
+        self.isFromSignIn = isFromSignIn
+        self.deletedUntil = deletedUntil
+        self.tokensUntil = tokensUntil
+    }
+
+    /// `true` if only the id of the user is known, as after a grant was brought before the user.
+    package var isPlaceholder: Bool { self == User(id: id, createdAt: createdAt) }
+
+    /// `true` if the user was deleted: the id cannot be used until the tombstone is removed.
+    package var isDeleted: Bool { deletedUntil != nil }
+}
+
+/// The changes of a user between the first sign-in and the deletion.
+extension User {
+    /// Takes over what Google says about the account at a sign-in; fields that it omits stay.
+    package mutating func signIn(as account: Grant.Owner, picture: String?, at now: Timestamp) {
+        if let address = account.email {
+            email = address
+            emailIsVerified = account.emailIsVerified
+        }
+        googleUserID = account.googleUserID ?? googleUserID
+        name = account.name ?? name
+        self.picture = picture ?? self.picture
+        lastLoginAt = now
+    }
+
+    /// Takes over what the sign-ins of another user with the same account at Google have told.
+    package mutating func join(_ other: User) {
+        if email == nil || email == other.email {
+            email = other.email
+            emailIsVerified = other.emailIsVerified ?? emailIsVerified
+        }
+        name = name ?? other.name
+        picture = picture ?? other.picture
+        lastLoginAt = [lastLoginAt, other.lastLoginAt].compactMap(\.self).max()
+    }
+
+    /// Remembers a token of the backend that outlives the shortest tombstone.
+    ///
+    /// Without this, a device that still holds the token would bring a deleted user back. A token that a tombstone
+    /// outlives anyway needs no write.
+    package mutating func accept(tokenUntil end: Timestamp, at now: Timestamp) {
+        guard end > now + AccountDeletion.shortestTombstone else { return }
+        tokensUntil = tokensUntil.map { max($0, end) } ?? end
+    }
+
+    /// Deletes everything about the user but the id, which is refused until `end`, or for as long as an accepted token
+    /// names it.
+    mutating func delete(until end: Timestamp) {
+        email = nil
+        emailIsVerified = nil
+        name = nil
+        picture = nil
+        googleUserID = nil
+        lastLoginAt = nil
+        isActive = false
+        isFromSignIn = false
+        deletedUntil = max(end, tokensUntil ?? end)
+        tokensUntil = nil
+    }
+}
+
+/// Deletes a user: ends the sessions and the grant, notifies the backend, and keeps only a tombstone.
+package enum AccountDeletion {
+    /// The result of a deletion.
+    package struct Outcome: Hashable, Sendable {
+        package let endedSessions: Int
+        /// The ended grant, as stored until its revocation is done and the tombstone is removed.
+        package let grant: Grant?
+        /// `true` if a revocation would end another stored grant too, so Google is not notified.
+        package let isShared: Bool
+    }
+
+    /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
+    package static let shortestTombstone: Duration = .seconds(86_400)
+
+    /// Deletes the user within the caller's transaction.
+    ///
+    /// Returns `nil` if the user does not exist, or was deleted before.
+    package static func delete(user id: String, in transaction: any StoreTransaction, at now: Timestamp) throws
+        -> Outcome?
+    {
+        guard var user = try transaction.user(id), !user.isDeleted else { return nil }
+        let endedSessions = try transaction.endSessions(ofUser: id)
+        let ending = try transaction.grant(ofUser: id).map { grant in
+            try GrantEnding.end(grant, reason: .userDeleted, in: transaction, at: now)
+        }
+        user.delete(until: now + shortestTombstone)
+        try transaction.update(user)
+        try transaction.notify(.userDeleted, ofUser: id, at: now)
+        return Outcome(endedSessions: endedSessions, grant: ending?.grant, isShared: ending?.isShared ?? false)
+    }
+}
+
+/// The name of one scope (https://www.rfc-editor.org/rfc/rfc6749#section-3.3).
+package struct ScopeName: Hashable, Sendable {
+    /// Two scopes that have a short name for requests, while Google's answers have the long one
+    /// (https://developers.google.com/identity/protocols/oauth2/scopes#google-sign-in).
+    private static let longNames = [
+        "email": "https://www.googleapis.com/auth/userinfo.email",
+        "profile": "https://www.googleapis.com/auth/userinfo.profile",
+    ]
+
+    /// The name as the caller wrote it.
+    package let text: String
+
+    /// The name by which scopes are compared.
+    package var canonical: String { Self.longNames[text] ?? text }
+
+    package init?(_ text: some StringProtocol) {
+        let isScope = text.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c }
+        guard isScope, !text.isEmpty else { return nil }
+        self.text = String(text)
+    }
+
+    /// Returns the requested scopes that are not in the granted ones, which are separated by spaces.
+    ///
+    /// An empty list is not known yet, and nothing counts as missing: Google grants no empty one, and its first answer
+    /// to a refresh names the scopes.
+    package static func missing(_ requested: [ScopeName], in granted: String) -> [String] {
+        guard !requested.isEmpty, !granted.isEmpty else { return [] }
+        let names = Set(granted.split(separator: " ").map { longNames[String($0)] ?? String($0) })
+        return requested.filter { !names.contains($0.canonical) }.map(\.text)
+    }
+
+    /// Returns the scopes of `former` that are not among those granted now; both lists are separated by spaces.
+    package static func lost(from former: String, to granted: String) -> [String] {
+        guard former != granted else { return [] }
+        return missing(former.split(separator: " ").compactMap { ScopeName($0) }, in: granted)
+    }
+}

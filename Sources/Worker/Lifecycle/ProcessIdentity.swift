@@ -1,6 +1,0 @@
-private import Glibc
-
-/// The identity of this process.
-enum ProcessIdentity {
-    static var number: Int32 { getpid() }
-}
