@@ -10,7 +10,7 @@ from .growth import PERIOD
 
 TITLE = "After an outage of ten minutes with a million grants overdue"
 OUTAGE = 600
-# The pacer's bucket holds the requests of a fifth of a second (Sources/Scheduler/Policies/Pacer.swift), which are added.
+# The pacer's bucket holds the requests of a fifth of a second, which are added (Pacer.swift in Sources/Scheduler).
 BURST = 1.2
 # The log has the times of the answers: this number of requests, which the worker always allows
 # (Sources/Scheduler/Policies/InFlightLimit.swift), may have been sent a second before.
