@@ -3,7 +3,8 @@ import Base
 /// The wait before a grant is tried again.
 ///
 /// Full jitter: the wait is a random time between zero and the cap, so that grants which failed together do not come
-/// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). With the default caps:
+/// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). Each
+/// policy names its own caps. With those of ``RefreshRules``:
 ///
 /// | failures in a row | cap    |
 /// |------------------:|-------:|
@@ -33,7 +34,7 @@ package struct BackOff: Hashable, Sendable {
     /// The cap at which the doubling ends.
     package let longest: Duration
 
-    package init(first: Duration = .seconds(10), longest: Duration = .seconds(10 * 60)) {
+    package init(first: Duration, longest: Duration) {
         self.first = first
         self.longest = longest
     }

@@ -29,6 +29,9 @@ package enum DuePolicy {
     /// few.
     package static let quickRefreshesAllowed = 4
 
+    /// The least wait after each quick refresh beyond them.
+    private static let slowedWait = BackOff(first: .seconds(10), longest: .seconds(600))
+
     /// A refresh is quick if it follows the previous one within a period divided by this.
     private static let quickRefreshesPerPeriod = 8
 
@@ -70,7 +73,7 @@ package enum DuePolicy {
         let due = max(due(obtainedAt: obtainedAt, expiresAt: expiresAt, phase: phase), now + shortestWait)
         let excess = quickRefreshes - quickRefreshesAllowed
         guard excess > 0 else { return due }
-        let slowed = now + BackOff().cap(failures: excess)
+        let slowed = now + slowedWait.cap(failures: excess)
         let latest = obtainedAt + longestWait(lifetime: expiresAt - obtainedAt)
         // Even a slowed grant is refreshed before its live token expires: one refresh per period cannot become a loop.
         return max(due, latest >= due ? min(slowed, latest) : slowed)

@@ -24,7 +24,7 @@ package struct RefreshRules: Sendable {
     /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
     package static let maximumUnansweredWork: Duration = .seconds(30)
 
-    let backOff = BackOff()
+    let backOff = BackOff(first: .seconds(10), longest: .seconds(600))
     /// The highest number of requests per second of one client.
     let maxRate: Double
 

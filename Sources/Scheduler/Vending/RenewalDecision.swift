@@ -15,6 +15,9 @@ package enum RenewalDecision: Hashable, Sendable {
 
     /// The shortest interval between attempts that callers can cause for one grant.
     package static let pause: Duration = .seconds(10)
+    /// The interval after each quick refresh beyond those that are allowed: a caller that rejects every token must not
+    /// cause six calls a minute.
+    private static let slowedPause = BackOff(first: .seconds(20), longest: .seconds(600))
 
     /// Decides; `storesRejectedToken` is `true` if the stored access token is the one that Google refused.
     package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> RenewalDecision {
@@ -42,14 +45,11 @@ package enum RenewalDecision: Hashable, Sendable {
             && VendDecision.remainingLife(of: grant, at: now) != nil
     }
 
-    /// Returns the pause, which grows with the number of quick refreshes: a caller that rejects every token must not
-    /// cause six calls a minute.
-    ///
-    /// After a request with an unknown outcome it lasts as long as the lease.
+    /// Returns the pause, which lasts as long as the lease after a request with an unknown outcome.
     private static func pause(of grant: Grant) -> Duration {
         if grant.lease?.isOfEndedRequest ?? false { return RefreshRules.maximumUnansweredWork }
         let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
-        return excess > 0 ? max(BackOff().cap(failures: excess + 1), pause) : pause
+        return excess > 0 ? slowedPause.cap(failures: excess) : pause
     }
 
     private static func pauseLeft(of grant: Grant, at now: Timestamp) -> Duration? {

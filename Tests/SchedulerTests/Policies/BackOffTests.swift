@@ -1,9 +1,10 @@
 import Base
-import Scheduler
 import Testing
 
+@testable import Scheduler
+
 struct BackOffTests {
-    private let backOff = BackOff()
+    private let backOff = RefreshRules(maxRate: 200).backOff
 
     @Test(
         "The cap doubles from 10 s to 10 min and stays there",
@@ -86,6 +87,6 @@ struct BackOffTests {
         arguments: [(0, 1), (9, 1), (10, 2), (19, 2), (20, 3), (40, 4), (320, 7), (1_000_000_000_000, 31)]
     )
     func failuresWithin(seconds: Int, failures: Int) {
-        #expect(BackOff().failures(within: .seconds(seconds)) == failures)
+        #expect(backOff.failures(within: .seconds(seconds)) == failures)
     }
 }

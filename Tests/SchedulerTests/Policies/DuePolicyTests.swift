@@ -178,4 +178,19 @@ struct DueAfterRefreshTests {
         #expect(DuePolicy.isQuick(after: .seconds(374), lifetime: .seconds(3600)))
         #expect(!DuePolicy.isQuick(after: .seconds(375), lifetime: .seconds(3600)))
     }
+
+    @Test("doubles from ten seconds to ten minutes with each further quick refresh, whatever a retry waits")
+    func slowed() {
+        let now = Timestamp(secondsSince1970: 1_795_000_000)
+        let waits = (1...8).map { excess in
+            DuePolicy.due(
+                obtainedAt: now,
+                expiresAt: now,
+                phase: 0,
+                quickRefreshes: DuePolicy.quickRefreshesAllowed + excess,
+                afterRefreshAt: now
+            ) - now
+        }
+        #expect(waits == [10, 20, 40, 80, 160, 320, 600, 600].map { .seconds($0) })
+    }
 }

@@ -23,6 +23,19 @@ struct RenewalDecisionTests {
         #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == expected)
     }
 
+    @Test("The pause doubles from 20 s to ten minutes after too many quick refreshes, whatever a retry waits")
+    func slowedPause() throws {
+        var grant = try Sample.grant(lastAttemptAt: nil)
+        var waits: [RenewalDecision] = []
+        for count in 1...DuePolicy.quickRefreshesAllowed + 7 {
+            let tokens = RefreshedTokens(accessToken: try Sample.accessToken())
+            _ = grant.refreshed(tokens, isQuick: true, at: start) { _ in start }
+            guard count >= DuePolicy.quickRefreshesAllowed else { continue }
+            waits.append(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start))
+        }
+        #expect(waits == [10, 20, 40, 80, 160, 320, 600, 600].map { .wait(.seconds($0)) })
+    }
+
     @Test("Another live token is served at once, an expired one is refreshed, independent of the last attempt")
     func otherToken() throws {
         let living = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: start)
