@@ -39,6 +39,8 @@ struct MetricsDocument {
     /// Formats fields as the rows of their table.
     static func table(_ fields: [MetricsField]) -> [String] {
         ["| field | type | given | meaning |", "|---|---|---|---|"]
-            + fields.map { "| `\($0.name)` | \($0.kind.rawValue) | \($0.presence.rawValue) | \($0.meaning) |" }
+            + fields.map {
+                "| `\($0.name)` | \($0.kind.rawValue) | \($0.isAlwaysGiven ? "always" : "sometimes") | \($0.meaning) |"
+            }
     }
 }

@@ -21,8 +21,8 @@ enum MetricsSamples {
         answer: "Service\nUnavailable"
     )
 
-    static let all: [any MetricsEvent] = [
-        full,
+    static let all: [MetricsEvent] = [
+        full.event,
         RefreshEvent(
             grant: "00000000000000ab",
             outcome: .lostLease,
@@ -30,38 +30,38 @@ enum MetricsSamples {
             reason: "",
             attempt: 1,
             lateness: .milliseconds(-5)
-        ),
-        VendEvent(
+        ).event,
+        .vend(
             service: "mailer",
             outcome: "served",
             scopes: "https://mail.google.com/ openid",
             forced: true,
             grant: "00000000000000ab"
         ),
-        VendEvent(service: "mailer", outcome: "forbidden", scopes: "", forced: false, grant: nil),
-        LookupEvent(service: "jane", outcome: "found", grant: "00000000000000ab"),
-        LookupEvent(service: "jane", outcome: "not_found", grant: nil),
-        StateEvent(
+        .vend(service: "mailer", outcome: "forbidden", scopes: "", forced: false, grant: nil),
+        .lookup(service: "jane", outcome: "found", grant: "00000000000000ab"),
+        .lookup(service: "jane", outcome: "not_found", grant: nil),
+        .state(
             grant: "00000000000000ab",
             from: "active",
             to: "disconnected",
             reason: "invalid_grant",
             generation: 4
         ),
-        BreakerEvent(client: "an-id", change: .opened, reason: "invalid_client"),
-        PacerEvent(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),
-        AlarmEvent(kind: "client_error", text: "The client is unknown to Google.", count: 7, client: "an-id"),
-        AlarmEvent(kind: "disk_full", text: "Nothing can be stored.", count: 1),
-        SecurityEventEvent(
+        .breaker(client: "an-id", .opened, reason: "invalid_client"),
+        .pacer(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),
+        .alarm(kind: "client_error", text: "The client is unknown to Google.", count: 7, client: "an-id"),
+        .alarm(kind: "disk_full", text: "Nothing can be stored.", count: 1),
+        .securityEvent(
             token: "00112233aabbccdd",
             kind: "tokens_revoked",
             outcome: .applied,
             grants: 1,
             sessions: 2
         ),
-        summary(counts, .init(active: 5, retrying: 4, suspended: 3, reauthRequired: 2, disconnected: 1)),
+        summary(counts, (active: 5, retrying: 4, suspended: 3, reauthRequired: 2, disconnected: 1)),
         summary(noCounts, nil),
-        PassEvent(
+        .runOnce(
             due: 28,
             refreshed: 1,
             retrying: 2,
@@ -70,22 +70,24 @@ enum MetricsSamples {
             reauthRequired: 5,
             disconnected: 6,
             skipped: 7,
+            spilled: 0,
+            lost: 0,
             duration: .seconds(8)
         ),
-        StartedEvent(version: "1.0", mode: "daemon"),
-        StoppingEvent(reason: "SIGTERM", inFlight: 3),
-        StoppedEvent(uptime: .seconds(60)),
-        ClockStepEvent(step: .seconds(-3_600)),
-        NoticeEvent(
-            notice: "ntc_00000000_1",
+        .started(version: "1.0", mode: "daemon"),
+        .stopping(reason: "SIGTERM", inFlight: 3),
+        .stopped(uptime: .seconds(60)),
+        .clockStep(.seconds(-3_600)),
+        .notice(
+            "ntc_00000000_1",
             type: "grant.disconnected",
             grant: "0000000000000001",
             outcome: "accepted",
             attempt: 1,
             status: 204
         ),
-        NoticeEvent(
-            notice: "ntc_00000000_2",
+        .notice(
+            "ntc_00000000_2",
             type: "user.deleted",
             grant: nil,
             outcome: "postponed",
@@ -94,10 +96,9 @@ enum MetricsSamples {
         ),
     ]
 
-    static func summary(_ counts: IntervalCounts, _ grants: SummaryEvent.GrantCounts?, overdue: Int = 2) -> SummaryEvent
-    {
-        SummaryEvent(
-            counts: counts,
+    static func summary(_ counts: IntervalCounts, _ grants: GrantCounts?, overdue: Int = 2) -> MetricsEvent {
+        .summary(
+            counts,
             inFlight: 1,
             due: 10,
             overdue: overdue,

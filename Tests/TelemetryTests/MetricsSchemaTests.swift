@@ -1,16 +1,22 @@
 import Base
 import Foundation
-import Telemetry
 import Testing
+
+@testable import Telemetry
 
 @Suite("The schema of the metrics log")
 struct MetricsSchemaTests {
+    /// One sample of each event, in the order of the document.
+    private static let events = MetricsSamples.all.reduce(into: [MetricsEvent]()) { events, sample in
+        if events.last?.name != sample.name { events.append(sample) }
+    }
+
     @Test("matches the document, table by table")
     func document() throws {
         let document = try MetricsDocument()
-        #expect(document.headings == ["Every line"] + MetricsSchema.events.map { "`\($0.name)`" })
-        #expect(document.tables["Every line"] == MetricsDocument.table(MetricsSchema.common))
-        for event in MetricsSchema.events {
+        #expect(document.headings == ["Every line"] + Self.events.map { "`\($0.name)`" })
+        #expect(document.tables["Every line"] == MetricsDocument.table(MetricsField.common))
+        for event in Self.events {
             let expected = MetricsDocument.table(event.fields)
             #expect(document.tables["`\(event.name)`"] == expected, "\(expected.joined(separator: "\n"))")
         }
@@ -18,29 +24,39 @@ struct MetricsSchemaTests {
 
     @Test("matches each event's output: fields, types, and presence")
     func samples() throws {
-        var given: [String: [Set<String>]] = [:]
-        for sample in MetricsSamples.all {
-            let name = type(of: sample).name
-            let text = sample.line(at: Timestamp(milliseconds: 0), worker: "w").text
-            let line = try #require(try parseLines(text + "\n").first)
-            let schema = MetricsSchema.common + type(of: sample).fields
-            let kinds = Dictionary(uniqueKeysWithValues: schema.map { ($0.name, $0.kind) })
-            for (field, value) in line {
-                #expect(kinds[field].map { Self.matches(value, of: field, in: text, $0) } == true, "\(name).\(field)")
+        for event in Self.events {
+            let lines = try MetricsSamples.all.filter { $0.name == event.name }.map { sample in
+                let text = sample.line(at: Timestamp(milliseconds: 0), worker: "w").text
+                let line = try #require(try parseLines(text + "\n").first)
+                for field in MetricsField.common + event.fields where line[field.name] != nil {
+                    let isOfKind = Self.matches(line[field.name] as Any, of: field.name, in: text, field.kind)
+                    #expect(isOfKind, "\(event.name).\(field.name)")
+                }
+                return Set(line.keys)
             }
-            given[name, default: []].append(Set(line.keys))
-        }
-        #expect(Set(given.keys) == Set(MetricsSchema.events.map { $0.name }))
-        for event in MetricsSchema.events {
-            let lines = given[event.name] ?? []
-            for field in MetricsSchema.common + event.fields {
+            let known = Set((MetricsField.common + event.fields).map(\.name))
+            #expect(lines.allSatisfy { $0.isSubset(of: known) }, "\(event.name)")
+            for field in MetricsField.common + event.fields {
                 let occurrences = lines.count { $0.contains(field.name) }
-                switch field.presence {
-                case .always: #expect(occurrences == lines.count, "\(event.name).\(field.name)")
-                case .sometimes: #expect(0 < occurrences && occurrences < lines.count, "\(event.name).\(field.name)")
+                if field.isAlwaysGiven {
+                    #expect(occurrences == lines.count, "\(event.name).\(field.name)")
+                } else {
+                    #expect(0 < occurrences && occurrences < lines.count, "\(event.name).\(field.name)")
                 }
             }
         }
+    }
+
+    @Test("has a sample of each event that the program can make")
+    func completeness() throws {
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources/Telemetry/Metrics")
+        var made: Set<String> = [RefreshEvent.name]
+        for file in try FileManager.default.contentsOfDirectory(at: sources, includingPropertiesForKeys: nil) {
+            let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+            for match in text.matches(of: /\n +MetricsEvent\("([a-z_]+)"\)/) { made.insert(String(match.1)) }
+        }
+        #expect(made == Set(Self.events.map(\.name)))
     }
 
     /// Returns `true` if a value in a line's text has the type; the parsed value alone cannot distinguish `1` from

@@ -66,33 +66,33 @@ struct RecipeTests {
 
     private func sampleLog() -> String {
         let sink = MemorySink()
-        func record(_ seconds: Int, _ event: any MetricsEvent) {
+        func record(_ seconds: Int, _ event: MetricsEvent) {
             sink.write(event.line(at: start + .seconds(seconds), worker: "w"))
         }
         var good = MetricsSamples.full
         (good.grant, good.outcome, good.reason, good.answer) = ("00000000000000cd", .refreshed, "", nil)
-        record(0, StartedEvent(version: "1.0", mode: "daemon"))
+        record(0, .started(version: "1.0", mode: "daemon"))
         var old = MetricsSamples.full
         (old.grant, old.reason, old.latency) = ("00000000000000ef", "long_ago", nil)
-        record(-7_200, old)
+        record(-7_200, old.event)
         for number in 1...100 {
             good.latency = .milliseconds(number)
-            record(number / 2, good)
+            record(number / 2, good.event)
         }
-        record(65, MetricsSamples.full)
-        record(66, MetricsSamples.full)
+        record(65, MetricsSamples.full.event)
+        record(66, MetricsSamples.full.event)
         var dead = MetricsSamples.full
         (dead.outcome, dead.verdict, dead.reason) = (.disconnected, "invalid_grant", "invalid_grant")
-        record(67, dead)
+        record(67, dead.event)
         record(
             70,
-            StateEvent(grant: dead.grant, from: "active", to: "disconnected", reason: "invalid_grant", generation: 2)
+            .state(grant: dead.grant, from: "active", to: "disconnected", reason: "invalid_grant", generation: 2)
         )
         record(80, MetricsSamples.summary(MetricsSamples.counts, nil, overdue: 0))
         record(81, MetricsSamples.summary(MetricsSamples.noCounts, nil, overdue: 4))
-        record(90, BreakerEvent(client: "an-id", change: .opened, reason: "invalid_client"))
-        record(91, PacerEvent(client: "an-id", ceiling: 12.5, paused: .zero, reason: "throttled"))
-        record(95, AlarmEvent(kind: "disk_full", text: "Nothing can be stored.", count: 1))
+        record(90, .breaker(client: "an-id", .opened, reason: "invalid_client"))
+        record(91, .pacer(client: "an-id", ceiling: 12.5, paused: .zero, reason: "throttled"))
+        record(95, .alarm(kind: "disk_full", text: "Nothing can be stored.", count: 1))
         return sink.lines.map { $0.text + "\n" }.joined()
     }
 

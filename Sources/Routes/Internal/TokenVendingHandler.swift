@@ -192,7 +192,7 @@ package struct TokenVendingHandler: Sendable {
     /// Writes the audit's line; returns `false` if the line may be lost.
     private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
         metrics.record(
-            VendEvent(
+            .vend(
                 service: service.name,
                 outcome: outcome,
                 scopes: audit.scopes.map(\.text).joined(separator: " "),

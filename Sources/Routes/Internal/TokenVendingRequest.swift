@@ -47,8 +47,8 @@ struct TokenVendingRequest: Sendable {
                 }
                 if !scopes.contains(scope) { scopes.append(scope) }
             }
-            guard length <= VendEvent.longestScopes else {
-                throw .invalidRequest("scope must not be longer than \(VendEvent.longestScopes) bytes")
+            guard length <= MetricsEvent.maximumScopes else {
+                throw .invalidRequest("scope must not be longer than \(MetricsEvent.maximumScopes) bytes")
             }
         }
         return scopes

@@ -95,7 +95,7 @@ extension SecurityEvent {
 /// The result of one event.
 struct AppliedSecurityEvent: Sendable {
     let kind: String
-    var outcome: SecurityEventEvent.Outcome
+    var outcome: SecurityEventOutcome
     var grants = 0
     var sessions = 0
     /// State changes of grants, for the logs.

@@ -92,13 +92,13 @@ package struct SecurityEventReceiver: Sendable {
         // The logs must not contain the id itself.
         let name = Hexadecimal.encode(Digest.sha256(Array(token.id.utf8)).prefix(8))
         guard let applied else {
-            metrics.record(SecurityEventEvent(token: name, kind: "token", outcome: .repeated))
+            metrics.record(.securityEvent(token: name, kind: "token", outcome: .repeated))
             return
         }
         for event in applied {
             counters.recordSecurityEvent(kind: event.kind)
             metrics.record(
-                SecurityEventEvent(
+                .securityEvent(
                     token: name,
                     kind: event.kind,
                     outcome: event.outcome,

@@ -115,7 +115,7 @@ package final class EngineLog: Sendable {
         let grant = event.grant.description
         let reason = event.reason == .none ? "" : event.reason.rawValue
         metrics.record(
-            StateEvent(
+            .state(
                 grant: grant,
                 from: from.rawValue,
                 to: event.to.rawValue,
@@ -143,7 +143,7 @@ package final class EngineLog: Sendable {
     func breaker(_ change: Breaker.Change, client: String) {
         switch change {
         case .opened(.clientFault(let code)):
-            metrics.record(BreakerEvent(client: client, change: .opened, reason: code))
+            metrics.record(.breaker(client: client, .opened, reason: code))
             raise(
                 Alarm(
                     kind: .clientFault,
@@ -156,7 +156,7 @@ package final class EngineLog: Sendable {
                 repeats: true
             )
         case .opened(.endpointFailing):
-            metrics.record(BreakerEvent(client: client, change: .opened, reason: "endpoint_failing"))
+            metrics.record(.breaker(client: client, .opened, reason: "endpoint_failing"))
             raise(
                 Alarm(
                     kind: .endpointFailing,
@@ -166,18 +166,18 @@ package final class EngineLog: Sendable {
                 repeats: true
             )
         case .closed:
-            metrics.record(BreakerEvent(client: client, change: .closed, reason: ""))
+            metrics.record(.breaker(client: client, .closed))
             end([.clientFault, .endpointFailing], client: client)
             diagnostics.notice("the token endpoint works again for this client", ["client": client])
         }
     }
 
     func breakerProbe(client: String) {
-        metrics.record(BreakerEvent(client: client, change: .probe, reason: ""))
+        metrics.record(.breaker(client: client, .probe))
     }
 
     func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {
-        metrics.record(PacerEvent(client: client, ceiling: ceiling, paused: paused, reason: reason))
+        metrics.record(.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason))
         diagnostics.notice(
             "throttled by Google: slowing down",
             ["client": client, "per_second": "\(ceiling)", "paused_seconds": "\(paused.inSeconds)"]
@@ -185,7 +185,7 @@ package final class EngineLog: Sendable {
     }
 
     func clockStep(_ step: Duration) {
-        metrics.record(ClockStepEvent(step: step))
+        metrics.record(.clockStep(step))
         diagnostics.warning("the machine's clock was stepped", ["seconds": "\(step.inSeconds)"])
     }
 
@@ -286,7 +286,7 @@ package final class EngineLog: Sendable {
         guard let count else { return }
         counters.lifetime.recordAlarm(alarm.kind)
         let client = alarm.clientID.isEmpty ? nil : alarm.clientID
-        metrics.record(AlarmEvent(kind: alarm.kind.rawValue, text: alarm.text, count: count, client: client))
+        metrics.record(.alarm(kind: alarm.kind.rawValue, text: alarm.text, count: count, client: client))
         diagnostics.error("alarm", ["kind": alarm.kind.rawValue, "client": alarm.clientID, "text": alarm.text])
     }
 }

@@ -96,8 +96,8 @@ package struct NoticeDispatcher: Sendable {
         }
         counters.recordNotice(outcome: outcome.name)
         metrics.record(
-            NoticeEvent(
-                notice: notice.id,
+            .notice(
+                notice.id,
                 type: notice.content.type,
                 grant: notice.content.grant?.description,
                 outcome: outcome.name,

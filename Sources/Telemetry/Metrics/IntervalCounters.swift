@@ -157,10 +157,4 @@ package struct Percentiles: Sendable {
         self.p95 = p95
         self.p99 = p99
     }
-
-    func write(_ quantity: String, into line: inout JSONLine) {
-        line.field("\(quantity)_p50_ms", p50)
-        line.field("\(quantity)_p95_ms", p95)
-        line.field("\(quantity)_p99_ms", p99)
-    }
 }

@@ -1,77 +1,22 @@
-package import Base
+private import Base
 
-/// One try at refreshing one grant.
-package struct RefreshEvent: MetricsEvent {
-    package static let name = "refresh"
+/// One try at refreshing one grant; ``write(into:)`` says what the fields mean.
+package struct RefreshEvent: Sendable {
+    static let name = "refresh"
+    /// The maximum length of Google's text, in bytes.
+    private static let maximumAnswer = 256
 
-    package static let fields: [MetricsField] = [
-        .always("grant", .string, "the grant's id, 16 hexadecimal digits"),
-        .always(
-            "outcome",
-            .string,
-            """
-            the outcome for the grant: `refreshed`, `retrying`, `held` (waits for confirmation), `suspended`, \
-            `reauth_required`, `disconnected`, `unchanged` (the fault is not the grant's, which stays as it is), `void` (a late \
-            answer to a refresh token that is no longer the stored one), `lost_lease` (another claim had replaced this one \
-            when the answer came: another worker tries the grant)
-            """
-        ),
-        .always(
-            "verdict",
-            .string,
-            """
-            the verdict as a code: `granted`, the code of Google's error, as in `invalid_grant`, or the kind of fault, \
-            as in `http_503` or `timeout`
-            """
-        ),
-        .always(
-            "reason",
-            .string,
-            """
-            the reason for the grant's state after the try, as in `grants show`; empty where there is none. \
-            `answer_lost` is an `invalid_grant` after a request whose answer was never stored, because the worker that sent it \
-            died: a rotated token may have been lost with it
-            """
-        ),
-        .always("attempt", .integer, "1 for the first try since the last success, and so on"),
-        .always("lateness_ms", .integer, "milliseconds from the grant's due time to this try; never below 0"),
-        .always("rotated", .boolean, "`true` if the answer contained another refresh token"),
-        .always("forced", .boolean, "`true` if a caller asked for this refresh before it was due"),
-        .sometimes(
-            "lost_scopes",
-            .string,
-            "the scopes, separated by spaces, that the grant had before and the answer no longer grants; only if "
-                + "there are any"
-        ),
-        .sometimes(
-            "latency_ms",
-            .integer,
-            "milliseconds from the request to the end of its answer; only if one was sent"
-        ),
-        .sometimes("status", .integer, "the HTTP status; only if there was an answer"),
-        .sometimes("answer", .string, "Google's text about an error: at most its first 256 bytes, escaped"),
-    ]
-
-    /// The grant's id, 16 hexadecimal digits.
     package var grant: String
     package var outcome: RefreshOutcome
-    /// The verdict on the answer, as a code.
     package var verdict: String
-    /// The reason for the state of the grant after the try, or an empty text.
     package var reason: String
-    /// 1 for the first try since the last success.
     package var attempt: Int
     /// The time from the grant's due time to this try; a negative value is shown as zero.
     package var lateness: Duration
-    /// `true` if the answer contained another refresh token.
     package var rotated: Bool
-    /// `true` if a caller requested this refresh.
     package var forced: Bool
-    /// The scopes that the grant had before and that the answer no longer grants.
     package var lostScopes: [String]
-    /// The time from sending the request to the end of its answer, if it was sent.
     package var latency: Duration?
-    /// The HTTP status, if there was an answer.
     package var status: Int?
     /// Google's text about an error.
     ///
@@ -106,21 +51,66 @@ package struct RefreshEvent: MetricsEvent {
         self.answer = answer
     }
 
-    package func write(into line: inout JSONLine) {
-        line.text("grant", grant, limit: TextLimit.name)
-        line.field("outcome", outcome.rawValue)
-        line.text("verdict", verdict, limit: TextLimit.name)
-        line.text("reason", reason, limit: TextLimit.name)
-        line.field("attempt", attempt)
-        line.milliseconds("lateness_ms", max(.zero, lateness))
-        line.field("rotated", rotated)
-        line.field("forced", forced)
-        if !lostScopes.isEmpty {
-            line.text("lost_scopes", lostScopes.joined(separator: " "), limit: VendEvent.longestScopes)
-        }
-        if let latency { line.milliseconds("latency_ms", latency) }
-        if let status { line.field("status", status) }
-        if let answer { line.text("answer", answer, limit: TextLimit.answer) }
+    package var event: MetricsEvent { MetricsEvent(Self.name) { write(into: &$0) } }
+
+    func write(into line: inout MetricsLine) {
+        line.text("grant", grant, "the grant's id, 16 hexadecimal digits")
+        line.text(
+            "outcome",
+            outcome.rawValue,
+            """
+            the outcome for the grant: `refreshed`, `retrying`, `held` (waits for confirmation), `suspended`, \
+            `reauth_required`, `disconnected`, `unchanged` (the fault is not the grant's, which stays as it is), `void` (a late \
+            answer to a refresh token that is no longer the stored one), `lost_lease` (another claim had replaced this one \
+            when the answer came: another worker tries the grant)
+            """
+        )
+        line.text(
+            "verdict",
+            verdict,
+            """
+            the verdict as a code: `granted`, the code of Google's error, as in `invalid_grant`, or the kind of fault, \
+            as in `http_503` or `timeout`
+            """
+        )
+        line.text(
+            "reason",
+            reason,
+            """
+            the reason for the grant's state after the try, as in `grants show`; empty where there is none. \
+            `answer_lost` is an `invalid_grant` after a request whose answer was never stored, because the worker that sent it \
+            died: a rotated token may have been lost with it
+            """
+        )
+        line.number("attempt", attempt, "1 for the first try since the last success, and so on")
+        line.milliseconds(
+            "lateness_ms",
+            max(.zero, lateness),
+            "milliseconds from the grant's due time to this try; never below 0"
+        )
+        line.flag("rotated", rotated, "`true` if the answer contained another refresh token")
+        line.flag("forced", forced, "`true` if a caller asked for this refresh before it was due")
+        line.text(
+            "lost_scopes",
+            ifAny: lostScopes.isEmpty ? nil : lostScopes.joined(separator: " "),
+            maximum: MetricsEvent.maximumScopes,
+            """
+            the scopes, separated by spaces, that the grant had before and the answer no longer grants; only if there \
+            are any
+            """
+        )
+        line.milliseconds(
+            "latency_ms",
+            ifAny: latency,
+            "milliseconds from the request to the end of its answer; only if one was sent"
+        )
+        line.number("status", ifAny: status, "the HTTP status; only if there was an answer")
+        line.text(
+            "answer",
+            ifAny: answer,
+            maximum: Self.maximumAnswer,
+            "Google's text about an error: at most its first 256 bytes, escaped"
+        )
     }
 }
 

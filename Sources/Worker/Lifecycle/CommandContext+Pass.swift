@@ -24,7 +24,7 @@ extension CommandContext {
         let worker = try RunningWorker(self, store: store, vault: vault)
         let (engine, heartbeat, metrics) = (worker.engine, worker.heartbeat, worker.metrics)
         let signals = await SignalStream.start()
-        metrics.record(StartedEvent(version: Version.current, mode: "run_once"))
+        metrics.record(.started(version: Version.current, mode: "run_once"))
         try await heartbeat.report()
         try await LastPass.record(in: store, at: time.now)
         await keepReserve(of: worker.spill)
@@ -79,11 +79,11 @@ extension CommandContext {
         report(unstored, in: worker.spill)
         if let error = await moved.value { throw error }
         let summary = try outcome.get()
-        let event = PassEvent(summary, unstored, took: time.sinceBoot - started)
+        let event = MetricsEvent.runOnce(summary, unstored, took: time.sinceBoot - started)
         if case .file = configuration.metricsLog { metrics.record(event) }
         _ = await worker.writer.flush()
         // The last line of standard output, even if the metrics log is elsewhere.
-        Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
+        Output.standard.line(event.resultLine(at: time.now, worker: workerName).bytes)
         guard unstored == UnstoredResults() else { return .inputOutput }
         return summary.leavesGrantsDue ? .leftForLater : .success
     }
@@ -116,9 +116,13 @@ extension CommandContext {
     }
 }
 
-extension PassEvent {
-    fileprivate init(_ summary: PassSummary, _ unstored: UnstoredResults, took duration: Duration) {
-        self.init(
+extension MetricsEvent {
+    fileprivate static func runOnce(
+        _ summary: PassSummary,
+        _ unstored: UnstoredResults,
+        took duration: Duration
+    ) -> MetricsEvent {
+        .runOnce(
             due: summary.due,
             refreshed: summary.refreshed,
             retrying: summary.retrying,

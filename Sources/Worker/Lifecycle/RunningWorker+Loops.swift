@@ -131,22 +131,22 @@ extension RunningWorker {
             let current = http.counters
             let now = context.time.now
             do {
-                let counts = try await store.grantStatistics(at: now)
+                let statistics = try await store.grantStatistics(at: now)
                 metrics.record(
-                    SummaryEvent(
-                        counts: counters.drain(),
+                    .summary(
+                        counters.drain(),
                         inFlight: await engine.inFlight,
-                        due: await engine.waiting + counts.due,
-                        overdue: counts.due,
-                        oldestOverdue: counts.oldestDueAt.map { now - $0 } ?? .zero,
-                        expiring: counts.refreshTokensEnding + counts.idle,
+                        due: await engine.waiting + statistics.due,
+                        overdue: statistics.due,
+                        oldestOverdue: statistics.oldestDueAt.map { now - $0 } ?? .zero,
+                        expiring: statistics.refreshTokensEnding + statistics.idle,
                         droppedLines: metrics.droppedLines,
                         newConnections: current.newConnections - previous.newConnections,
                         reusedConnections: current.reusedConnections - previous.reusedConnections,
-                        grants: SummaryEvent.GrantCounts(counts)
+                        grants: statistics.counts
                     )
                 )
-                notify(.status(counts.sentence(at: now)))
+                notify(.status(statistics.sentence(at: now)))
             } catch {
                 context.diagnostics.debug("summary", ["error": "\(error)"])
             }
@@ -155,19 +155,14 @@ extension RunningWorker {
     }
 }
 
-extension SummaryEvent.GrantCounts {
-    fileprivate init(_ counts: GrantStatistics) {
-        self.init(
-            active: counts.byState[.active] ?? 0,
-            retrying: counts.byState[.retrying] ?? 0,
-            suspended: counts.byState[.suspended] ?? 0,
-            reauthRequired: counts.byState[.reauthRequired] ?? 0,
-            disconnected: counts.byState[.disconnected] ?? 0
+extension GrantStatistics {
+    fileprivate var counts: GrantCounts {
+        (
+            active: byState[.active] ?? 0, retrying: byState[.retrying] ?? 0, suspended: byState[.suspended] ?? 0,
+            reauthRequired: byState[.reauthRequired] ?? 0, disconnected: byState[.disconnected] ?? 0
         )
     }
-}
 
-extension GrantStatistics {
     /// Returns one line for `systemctl status`.
     fileprivate func sentence(at now: Timestamp) -> String {
         let connected = (byState[.active] ?? 0) + (byState[.retrying] ?? 0)

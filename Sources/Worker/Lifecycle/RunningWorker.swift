@@ -84,7 +84,7 @@ struct RunningWorker: Sendable {
         let reason = await handle(signals)
 
         notify(.stopping, .status("finishing what is in flight"))
-        metrics.record(StoppingEvent(reason: reason.name, inFlight: await engine.inFlight))
+        metrics.record(.stopping(reason: reason.name, inFlight: await engine.inFlight))
         let deadline = context.configuration.stopDeadline
         // Routes may wait for a refresh, so they drain while the engine completes its requests in flight.
         async let drained: Void? = listeners?.drain(within: deadline)
@@ -92,7 +92,7 @@ struct RunningWorker: Sendable {
         _ = await drained
         await TimeLimit.wait(atMost: Self.timeToClose, by: context.time) { await close(loops) }
         http.shutDown()
-        metrics.record(StoppedEvent(uptime: context.time.sinceBoot - started))
+        metrics.record(.stopped(uptime: context.time.sinceBoot - started))
         _ = await writer.flush()
         context.report(unstored, in: spill)
         if case .unusable(let error) = reason {

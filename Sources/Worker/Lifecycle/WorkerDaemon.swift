@@ -30,7 +30,7 @@ package struct WorkerDaemon: Sendable {
         await worker.engine.daemonBegins(waitingSince: began)
         await worker.database.check()
         let signals = await SignalStream.start()
-        worker.metrics.record(StartedEvent(version: Version.current, mode: "daemon"))
+        worker.metrics.record(.started(version: Version.current, mode: "daemon"))
         context.diagnostics.notice(
             "started",
             ["version": Version.current, "database": "\(context.configuration.database)"]

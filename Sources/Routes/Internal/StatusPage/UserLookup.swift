@@ -74,7 +74,7 @@ package struct UserLookup: Sendable {
     /// Writes the audit's line; returns `false` if the line may be lost.
     @discardableResult
     private func record(_ outcome: String, _ service: Service, _ grant: GrantID?) -> Bool {
-        metrics.record(LookupEvent(service: service.name, outcome: outcome, grant: grant?.description))
+        metrics.record(.lookup(service: service.name, outcome: outcome, grant: grant?.description))
     }
 
     private static func user(in query: [ServerRequest.Field]) throws(StatusPageRefusal) -> String {
