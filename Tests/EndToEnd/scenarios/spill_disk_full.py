@@ -60,8 +60,8 @@ def fill_disk(fixture, disk):
         content = spills[0].read_bytes()
         for grant in sandbox.stats(grants=True)["grants"]:
             assert grant["current_refresh_token"].encode() not in content, "each token in the spill file is sealed"
-        # The first process that opens the database makes SQLite's indexes anew, in the space of the former ones. The
-        # disk stays full, but nobody else takes that space in between.
+        # The first process that opens the database makes SQLite's indexes again, in the space of the former ones. The
+        # disk stays full, but no other writer takes that space in between.
         filler.stop()
         reads(fixture)
     damaged(fixture, disk)
