@@ -47,14 +47,14 @@ package final class EngineLog: Sendable {
         var events: [RefreshEvent] = []
         events.reserveCapacity(refreshes.count)
         for refresh in refreshes {
-            guard let committed = refresh.committed else { continue }
-            events.append(Self.event(of: refresh, committed, at: now))
-            let changes = committed.decision.events + committed.recalled
-            guard !changes.isEmpty || committed.decision.alarm != nil else { continue }
+            guard let result = refresh.result, let decision = refresh.decision else { continue }
+            events.append(Self.event(of: refresh.refresh, result, decision, at: now))
+            let changes = decision.events + refresh.recalled
+            guard !changes.isEmpty || decision.alarm != nil else { continue }
             record(events)
             events.removeAll()
             for change in changes { state(change) }
-            if let alarm = committed.decision.alarm { raise(alarm) }
+            if let alarm = decision.alarm { raise(alarm) }
         }
         record(events)
         endAlarms(of: refreshes)
@@ -66,31 +66,31 @@ package final class EngineLog: Sendable {
         let doubted = state.withLock { $0.current.keys.filter { doubts.contains($0.kind) }.map(\.client) }
         guard !doubted.isEmpty else { return }
         let working = Set(
-            refreshes.filter { $0.committed?.decision.outcome == .refreshed }.map(\.refresh.grant.clientID)
+            refreshes.filter { $0.decision?.outcome == .refreshed }.map(\.refresh.grant.clientID)
         )
         for client in doubted where working.contains(client) { end(doubts, client: client) }
     }
 
     private static func event(
-        of refresh: FinishedRefresh,
-        _ committed: CommittedResult,
+        of refresh: InFlightRefresh,
+        _ result: RefreshResult,
+        _ decision: RefreshDecision,
         at now: Timestamp
     ) -> RefreshEvent {
-        let latency = refresh.report?.latency
-        let reason = committed.decision.grant?.reason ?? .none
+        let reason = decision.grant?.reason ?? .none
         return RefreshEvent(
-            grant: refresh.refresh.grant.id.description,
-            outcome: committed.decision.outcome,
-            verdict: committed.result.code,
+            grant: refresh.grant.id.description,
+            outcome: decision.outcome,
+            verdict: result.code,
             reason: reason == .none ? "" : reason.rawValue,
-            attempt: refresh.refresh.grant.attempts + 1,
-            lateness: refresh.refresh.dueAt.map { now - $0 - (latency ?? .zero) } ?? .zero,
-            rotated: committed.decision.events.contains { $0.kind == .rotated },
-            forced: refresh.refresh.isForced,
-            lostScopes: committed.decision.lostScopes,
-            latency: latency,
-            status: refresh.report?.status,
-            answer: refresh.report?.text
+            attempt: refresh.grant.attempts + 1,
+            lateness: refresh.grant.dueAt.map { now - $0 - (result.latency ?? .zero) } ?? .zero,
+            rotated: decision.events.contains { $0.kind == .rotated },
+            forced: refresh.isForced,
+            lostScopes: decision.lostScopes,
+            latency: result.latency,
+            status: result.status,
+            answer: result.text
         )
     }
 

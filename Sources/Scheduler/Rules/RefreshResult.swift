@@ -3,18 +3,34 @@ package import Crypto
 package import GoogleOAuth
 package import Storage
 
-/// One attempt at a refresh and its answer: part of the rules' input, `DecisionContext`.
-package struct RefreshResult: Sendable {
+/// One attempt at a refresh and the response to it, as read: part of the rules' input, `DecisionContext`.
+///
+/// It is shared on its way from the committer to the log, because copies of it are costly.
+package final class RefreshResult: Sendable {
     /// The claim under which the attempt was made.
-    package var attempt: RefreshAttempt
-    package var answer: Answer
+    package let attempt: RefreshAttempt
+    package let answer: Answer
     /// The client secret that the request contained.
-    package var clientSecret: ClientSecretFingerprint
+    package let clientSecret: ClientSecretFingerprint
+    /// The HTTP status, the error text and the latency, for the log.
+    let status: Int?
+    let text: String?
+    let latency: Duration?
 
-    package init(attempt: RefreshAttempt, answer: Answer, clientSecret: ClientSecretFingerprint = .none) {
+    package init(
+        attempt: RefreshAttempt,
+        answer: Answer,
+        clientSecret: ClientSecretFingerprint = .none,
+        status: Int? = nil,
+        text: String? = nil,
+        latency: Duration? = nil
+    ) {
         self.attempt = attempt
         self.answer = answer
         self.clientSecret = clientSecret
+        self.status = status
+        self.text = text
+        self.latency = latency
     }
 
     /// The answer, with its tokens sealed for the grant.

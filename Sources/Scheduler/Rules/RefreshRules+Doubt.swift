@@ -19,11 +19,7 @@ extension RefreshRules {
         let (grant, now) = (context.grant, context.now)
         let isInDoubt =
             grant.reason == .invalidGrantUnconfirmed || grant.state == .suspended && grant.suspectedSince != nil
-        let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
         let first = isInDoubt ? min(grant.suspectedSince ?? now, now) : now
-
-        // Another worker can hold the answer that spent the token, and not reach the database for a while.
-        let isAnswerElsewhere = grant.answerLostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
 
         // Only first refusals count: the retry of a grant in doubt must not prolong the wave that it waits for.
         var health = isInDoubt ? context.health : context.healthRecordingAnswer(isInvalidGrant: true)
@@ -32,17 +28,25 @@ extension RefreshRules {
         let level = health.level(at: now, uncounted: isUncounted ? 1 : 0)
         let recalls = level == .wave ? health.takeUnconfirmedEnds(at: now) : []
 
-        let isBelieved =
-            isInDoubt
-            ? !isEarly && (level == .usual || now - first >= Self.longestDoubt)
-            : level == .usual && !isAnswerElsewhere
-        if isBelieved, grant.isProven { health.recordEnd(of: grant.id, isConfirmed: isInDoubt, at: now) }
-        var decision =
-            isBelieved
-            ? end(grant, health, at: now)
-            : doubt(grant, health, since: first, isEarly: isEarly, at: now)
+        let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
+        let isBelieved: Bool
+        if isInDoubt {
+            isBelieved = !isEarly && (level == .usual || now - first >= Self.longestDoubt)
+        } else {
+            // Another worker can hold the answer that spent the token, and not reach the database for a while.
+            let isAnswerElsewhere = grant.answerLostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
+            isBelieved = level == .usual && !isAnswerElsewhere
+        }
+
+        var decision: RefreshDecision
+        if isBelieved {
+            if grant.isProven { health.recordEnd(of: grant.id, isConfirmed: isInDoubt, at: now) }
+            decision = end(grant, health, at: now)
+        } else {
+            decision = doubt(grant, health, since: first, isEarly: isEarly, at: now)
+            if level == .wave { decision.alarm = waveAlarm(of: grant.clientID) }
+        }
         decision.recalls = recalls
-        if level == .wave, !isBelieved { decision.alarm = waveAlarm(of: grant.clientID) }
         return decision
     }
 

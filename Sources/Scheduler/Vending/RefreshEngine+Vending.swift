@@ -32,34 +32,31 @@ extension RefreshEngine {
         var isAfterRefresh = false
         var reason = VendReason.timeout.rawValue
         while time.sinceBoot < end {
-            guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
+            let grant = try await storedGrant(of: userID)
             // After a refresh any live token is the best available, even if more life was asked for than Google gives.
             switch try decide(isAfterRefresh ? .life(.zero) : requirement, grant) {
             case .serve:
-                if case .otherThan(let rejected) = requirement, try stores(rejected, grant) {
-                    // The token endpoint returned the rejected token again.
-                    throw VendingFailure.unavailable(reason: VendReason.tokenNotReplaced.rawValue)
-                }
+                // The token endpoint can return the rejected token again.
+                try refuseRejected(grant, requirement, reason: VendReason.tokenNotReplaced.rawValue)
                 return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
             case .refuse:
                 throw VendingFailure.refused(grant)
             case .refresh:
-                // Joining a refresh in flight costs nothing, so the pause after a failure does not apply to it.
-                if state.slots[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
-                    return try serveOldToken(of: grant, requirement, reason: grant.reason.rawValue)
-                }
-                if state.slots[grant.id] == nil, RenewalDecision.isRefreshedTooOften(grant, at: time.now) {
-                    return try serveOldToken(of: grant, requirement, reason: VendReason.refreshedTooOften.rawValue)
-                }
+                break
+            }
+            if let reason = reasonNotToRefresh(grant) {
+                return try serveOldToken(of: grant, requirement, reason: reason)
             }
             switch await refreshForCaller(grant, until: end).value {
-            case .committed(let finished) where finished.outcome == .refreshed:
-                isAfterRefresh = true
             case .committed(let finished):
-                guard let committed = finished.committed else { continue }
-                if case .unreadable(let error) = committed.result.answer { throw VendingFailure.unreadable(error) }
-                guard finished.outcome != .void, let grant = committed.grant, grant.state.isConnected else { continue }
-                return try serveOldToken(of: grant, requirement, reason: committed.result.code)
+                guard let result = finished.result, let decision = finished.decision else { continue }
+                if case .unreadable(let error) = result.answer { throw VendingFailure.unreadable(error) }
+                isAfterRefresh = isAfterRefresh || decision.outcome == .refreshed
+                // A grant that was refreshed, has changed or has ended is decided about again.
+                guard decision.outcome != .refreshed, decision.outcome != .void,
+                    let grant = decision.grant, grant.state.isConnected
+                else { continue }
+                return try serveOldToken(of: grant, requirement, reason: result.code)
             case .handledElsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOtherWorker(grant, until: end) else { continue }
@@ -73,8 +70,21 @@ extension RefreshEngine {
                 return try serveOldToken(of: grant, requirement, reason: VendReason.notSent.rawValue)
             }
         }
+        return try serveOldToken(of: try await storedGrant(of: userID), requirement, reason: reason)
+    }
+
+    private func storedGrant(of userID: String) async throws -> Grant {
         guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
-        return try serveOldToken(of: grant, requirement, reason: reason)
+        return grant
+    }
+
+    /// Returns why a grant is not refreshed again so soon; `nil` if it may be.
+    private func reasonNotToRefresh(_ grant: Grant) -> String? {
+        // Joining a refresh in flight costs nothing, so no pause applies to it.
+        guard state.slots[grant.id] == nil else { return nil }
+        if RenewalDecision.hasJustFailed(grant, at: time.now) { return grant.reason.rawValue }
+        if RenewalDecision.isRefreshedTooOften(grant, at: time.now) { return VendReason.refreshedTooOften.rawValue }
+        return nil
     }
 
     private func decide(_ requirement: TokenRequirement, _ grant: Grant) throws(VendingFailure) -> VendDecision {
@@ -101,14 +111,18 @@ extension RefreshEngine {
         }
     }
 
+    /// Throws if the stored token is the one that the caller rejected.
+    private func refuseRejected(_ grant: Grant, _ requirement: TokenRequirement, reason: String) throws {
+        guard case .otherThan(let rejected) = requirement, try stores(rejected, grant) else { return }
+        throw VendingFailure.unavailable(reason: reason)
+    }
+
     /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
     private func serveOldToken(of grant: Grant, _ requirement: TokenRequirement, reason: String) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
             throw VendingFailure.unavailable(reason: reason)
         }
-        if case .otherThan(let rejected) = requirement, try stores(rejected, grant) {
-            throw VendingFailure.unavailable(reason: reason)
-        }
+        try refuseRejected(grant, requirement, reason: reason)
         return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)
     }
 
@@ -122,13 +136,13 @@ extension RefreshEngine {
         Task {
             do {
                 if let reason = try await reasonNotToSend(toRefreshing: grant, until: end) {
-                    execute(state.refuse(request, reason))
+                    execute(state.ended(request.ids, as: .refused(reason)))
                 } else {
                     await claim(request)
                 }
             } catch {
                 reportStoreFailure(error, waiting: 1)
-                execute(state.abandon(request))
+                execute(state.ended(request.ids, as: .abandoned))
             }
         }
         return completion
@@ -173,5 +187,37 @@ extension RefreshEngine {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
         _ = await claimAndSend([grant.id], dueBy: nil).completions.first?.value
         return try await store.grant(grant.id)?.revocationAskedAt == nil
+    }
+}
+
+/// The permission for the refresh of a caller, which waits for the pace in a task of its own.
+extension RefreshEngineState {
+    /// The answer to a caller whose refresh is due now.
+    enum CallerPermission: Equatable {
+        case send
+        /// The caller may send if the store grants it the client's probe.
+        case askForProbe
+        /// The caller asks again after this time.
+        case wait(Duration)
+        case refuse(VendReason)
+    }
+
+    /// Decides on one refresh for a caller that waits until `end`.
+    mutating func permitCaller(of client: String, until end: BootInstant, under conditions: Conditions)
+        -> CallerPermission
+    {
+        guard !isStopping else { return .refuse(.stopping) }
+        // The new token could not be stored either.
+        guard !conditions.isCommitFailing else { return .refuse(.storeFailing) }
+        addGate(of: client)
+        let instant = sharedInstant(at: conditions.instant)
+        switch gates[client]?.health.breaker.permits(at: instant) {
+        case .wait: return .refuse(.breakerOpen)
+        case .probeDue: return .askForProbe
+        case .all, nil: break
+        }
+        if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return .send }
+        let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
+        return conditions.instant + wait < end ? .wait(wait) : .refuse(.throttled)
     }
 }

@@ -48,16 +48,16 @@ struct PlainBatchTests {
     func successes() throws {
         let batch = try (1...3).map { (try refresh($0), try Sample.granted(at: now)) }
         let entries = try #require(decide(batch))
-        #expect(entries.map(\.refresh.claimed.id.rawValue) == [1, 2, 3])
+        #expect(entries.map(\.toStore.claimed.id.rawValue) == [1, 2, 3])
         for entry in entries {
-            let grant = entry.refresh.refreshed
+            let grant = entry.toStore.refreshed
             #expect(grant.lease == nil)
             #expect(grant.lastSuccessAt == now)
             #expect(grant.state == .active)
-            #expect(grant == entry.committed.grant)
-            #expect(entry.committed.decision.outcome == .refreshed)
-            #expect(entry.committed.health == nil)
-            #expect(entry.refresh.clientSecret == 5)
+            #expect(grant == entry.finished.decision?.grant)
+            #expect(entry.finished.decision?.outcome == .refreshed)
+            #expect(entry.finished.isPlain)
+            #expect(entry.toStore.clientSecret == 5)
         }
     }
 

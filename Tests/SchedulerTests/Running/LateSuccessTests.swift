@@ -129,9 +129,10 @@ struct LateSuccessTests {
         #expect(decide(result, &grant).outcome == .refreshed)
         switch replacement {
         case 0:
-            var next = try success(rotated: try sealed("newer"), sent: grant.refreshToken)
-            next.attempt.claim = 8
-            next.attempt.generation = grant.generation
+            let next = try success(rotated: try sealed("newer"), sent: grant.refreshToken).changingAttempt {
+                $0.claim = 8
+                $0.generation = grant.generation
+            }
             #expect(decide(next, &grant).outcome == .refreshed)
         case 1:
             _ = grant.reconnect(
@@ -159,8 +160,9 @@ struct LateSuccessTests {
     func repeatedClaimNumber() throws {
         var grant = try grant()
         #expect(decide(try success(rotated: try sealed("new"), sent: grant.refreshToken), &grant).outcome == .refreshed)
-        var next = try success(rotated: try sealed("newer"), sent: grant.refreshToken)
-        next.attempt.generation = grant.generation
+        let next = try success(rotated: try sealed("newer"), sent: grant.refreshToken).changingAttempt {
+            $0.generation = grant.generation
+        }
         #expect(decide(next, &grant).outcome == .refreshed)
         #expect(grant.refreshToken?.sealed == next.rotated?.sealed)
     }

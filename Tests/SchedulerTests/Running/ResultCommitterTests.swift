@@ -26,7 +26,7 @@ struct ResultCommitterTests {
             leaseEnd: time.sinceBoot
         )
         let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .failed(verdict, retryAfter: nil))
-        return PendingResult(refresh, with: RefreshDispatcher.Report(result: result))
+        return .read(refresh, result)
     }
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")
@@ -36,10 +36,10 @@ struct ResultCommitterTests {
         await fixture.waitForFailure()
         fixture.committer.add(try pending(2))
         let stored = await fixture.nextFinished()
-        #expect(stored.refresh.grant.id == GrantID(rawValue: 2) && stored.committed != nil)
+        #expect(stored.refresh.grant.id == GrantID(rawValue: 2) && stored.decision != nil)
         await fixture.committer.giveUp()
         let refused = await fixture.nextFinished()
-        #expect(refused.refresh.grant.id == GrantID(rawValue: 1) && refused.committed == nil)
+        #expect(refused.refresh.grant.id == GrantID(rawValue: 1) && refused.decision == nil)
     }
 
     @Test("results that are being written when the worker gives up are lost, and so are later ones")
@@ -48,10 +48,10 @@ struct ResultCommitterTests {
         fixture.committer.add(try pending(1))
         await time.sleepers(atLeast: 1)
         await fixture.committer.giveUp()
-        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.nextFinished().decision == nil)
         fixture.committer.add(try pending(2))
         time.advance(by: .seconds(5))
-        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.nextFinished().decision == nil)
     }
 
     @Test("requests that were not sent are delivered without the store, also while it fails")
@@ -59,7 +59,7 @@ struct ResultCommitterTests {
         let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
         fixture.committer.add(try pending(1, verdict: .notSent(code: "withheld")))
         let finished = await fixture.nextFinished()
-        #expect(finished.committed == nil && finished.isNotSent)
+        #expect(finished.decision == nil && finished.isNotSent)
 
         fixture.committer.add(try pending(2))
         await time.sleepers(atLeast: 1)
@@ -72,22 +72,18 @@ struct ResultCommitterTests {
 
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
     func readsWhatWaits() async throws {
-        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        let read = Stream<Void>()
+        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time) { pending in
+            if pending.refresh.grant.id == GrantID(rawValue: 2) { read.add(()) }
+        }
         fixture.committer.add(try pending(1))
         await time.sleepers(atLeast: 1)
-        let read = Stream<Void>()
-        let waiting = try pending(2)
-        fixture.committer.add(
-            PendingResult(waiting.refresh) { () throws(SealError) in
-                read.add(())
-                return try waiting.report()
-            }
-        )
+        fixture.committer.add(try pending(2))
         time.advance(by: .seconds(5))
         await read.next()
         await fixture.committer.giveUp()
         let finished = [await fixture.nextFinished(), await fixture.nextFinished()]
-        #expect(finished.map(\.refresh.grant.id.rawValue) == [1, 2] && finished.allSatisfy { $0.committed == nil })
+        #expect(finished.map(\.refresh.grant.id.rawValue) == [1, 2] && finished.allSatisfy { $0.decision == nil })
     }
 
     @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
@@ -118,7 +114,7 @@ struct ResultCommitterTests {
             let finished = await fixture.nextFinished()
             let number = finished.refresh.grant.id.rawValue
             let wasSent = number % 7 != 0
-            #expect((finished.committed != nil) == wasSent)
+            #expect((finished.decision != nil) == wasSent)
             // Requests that were not sent do not wait for the store, so each kind is in order on its own.
             #expect(number > last[Int(number % 4)][wasSent ? 1 : 0])
             last[Int(number % 4)][wasSent ? 1 : 0] = number
@@ -129,19 +125,15 @@ struct ResultCommitterTests {
 
     @Test("An answer that cannot be sealed is kept and stored when it can")
     func unsealed() async throws {
-        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
-        let good = try pending(1, answer: try Sample.granted())
         let failures = Mutex(1)
-        fixture.committer.add(
-            PendingResult(good.refresh) { () throws(SealError) in
-                let fails = failures.withLock { left in
-                    defer { left -= 1 }
-                    return left > 0
-                }
-                if fails { throw SealError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
-                return try good.report()
+        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time) { _ throws(SealError) in
+            let fails = failures.withLock { left in
+                defer { left -= 1 }
+                return left > 0
             }
-        )
+            if fails { throw SealError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
+        }
+        fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await fixture.waitForFailure()
         // Others do not wait for it.
         fixture.committer.add(try pending(2))
@@ -149,7 +141,7 @@ struct ResultCommitterTests {
         await time.sleepers(atLeast: 1)
         time.advance(by: .seconds(5))
         let finished = await fixture.nextFinished()
-        #expect(finished.refresh.grant.id == GrantID(rawValue: 1) && finished.committed != nil)
+        #expect(finished.refresh.grant.id == GrantID(rawValue: 1) && finished.decision != nil)
     }
 
     @Test(
@@ -166,11 +158,11 @@ struct ResultCommitterTests {
             try pending(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken()))
         )
         await fixture.committer.giveUp()
-        for _ in 0..<3 { #expect(await fixture.nextFinished().committed == nil) }
+        for _ in 0..<3 { #expect(await fixture.nextFinished().decision == nil) }
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 2))
         fixture.committer.add(try pending(4, answer: try Sample.granted()))
         time.advance(by: .seconds(5))
-        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.nextFinished().decision == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
     }
@@ -184,7 +176,7 @@ struct ResultCommitterTests {
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await gate.waitForCaller()
         await fixture.committer.giveUp()
-        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.nextFinished().decision == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
         gate.open()
         fixture.committer.add(try pending(2))
@@ -198,7 +190,7 @@ struct ResultCommitterTests {
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await fixture.waitForFailure()
         await fixture.committer.giveUp()
-        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.nextFinished().decision == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(lost: 1))
         await fixture.waitForFailure()
     }
@@ -226,7 +218,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill(reserves: 1)
         let fixture = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
-        #expect(await fixture.nextFinished().committed != nil)
+        #expect(await fixture.nextFinished().decision != nil)
         #expect(spill.reserves == 0)
         #expect(!fixture.committer.isCommitFailing)
     }
@@ -236,7 +228,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill()
         let fixture = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
-        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.nextFinished().decision == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
     }
@@ -246,9 +238,9 @@ struct ResultCommitterTests {
         let spill = MemorySpill()
         let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time, spill: spill)
         fixture.committer.add(try pending(1))
-        #expect(await fixture.nextFinished().committed?.decision.alarm == nil)
+        #expect(await fixture.nextFinished().decision?.alarm == nil)
         fixture.committer.add(try pending(2, answer: try Sample.granted()))
-        #expect(await fixture.nextFinished().committed?.decision.alarm?.kind == .rotatedTokensDropped)
+        #expect(await fixture.nextFinished().decision?.alarm?.kind == .rotatedTokensDropped)
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [2])
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
     }
@@ -270,7 +262,7 @@ struct ResultCommitterTests {
         let fixture = ResultCommitterFixture(memory, time: time)
         // The claimed grant has version 3.
         fixture.committer.add(try pending(1, answer: try Sample.granted(rotated: Sample.refreshToken("rotated"))))
-        #expect(await fixture.nextFinished().committed?.decision.outcome == .refreshed)
+        #expect(await fixture.nextFinished().decision?.outcome == .refreshed)
         let stored = try #require(try await memory.grant(GrantID(rawValue: 1)))
         let rotated = try Sample.refreshToken("rotated")
         #expect(stored.generation == 4 && stored.refreshToken == rotated)
@@ -289,7 +281,13 @@ private struct ResultCommitterFixture {
     private let finished: Stream<FinishedRefresh>
     private let failures: Stream<Void>
 
-    init(_ store: any GrantStore, time: ManualTime, spill: (any ResultSpill)? = nil) {
+    /// Makes a committer; `beforeReading` is called with each result before it is read.
+    init(
+        _ store: any GrantStore,
+        time: ManualTime,
+        spill: (any ResultSpill)? = nil,
+        beforeReading: @escaping @Sendable (PendingResult) throws(SealError) -> Void = { _ in }
+    ) {
         let finished = Stream<FinishedRefresh>()
         let failures = Stream<Void>()
         self.finished = finished
@@ -300,6 +298,11 @@ private struct ResultCommitterFixture {
             time: time,
             random: SeededRandom(seed: 1),
             spill: spill,
+            read: { (pending) throws(SealError) in
+                try beforeReading(pending)
+                guard case .read(_, let result) = pending else { preconditionFailure("a response that was not read") }
+                return result
+            },
             onFailure: { _, _ in failures.add(()) },
             deliver: { batch in
                 for one in batch {

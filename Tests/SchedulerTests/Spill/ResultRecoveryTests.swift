@@ -116,15 +116,17 @@ struct ResultRecoveryTests {
             try await fixture.change(0) { $0.disconnectByRequest(revokes: true, at: start) }
         }
         fixture.time.advance(by: .seconds(60))
-        var late = try await result(0)
-        let id = late.attempt.grant
-        late.attempt.generation = event == .signInToSameVersion ? 2 : 6
-        late.attempt.refreshToken = try fixture.refreshToken(0, version: 7, for: id)
-        if case .granted(var tokens) = late.answer {
+        let original = try await result(0)
+        var (attempt, answer) = (original.attempt, original.answer)
+        let id = attempt.grant
+        attempt.generation = event == .signInToSameVersion ? 2 : 6
+        attempt.refreshToken = try fixture.refreshToken(0, version: 7, for: id)
+        if case .granted(var tokens) = answer {
             tokens.rotated =
                 event == .answerWithoutRotation ? nil : try fixture.refreshToken(0, version: 8, for: id)
-            late.answer = .granted(tokens)
+            answer = .granted(tokens)
         }
+        let late = RefreshResult(attempt: attempt, answer: answer)
         let fresh = try fixture.refreshToken(0, version: 9, for: id)
         fixture.time.advance(by: .seconds(60))
         let now = fixture.time.now
@@ -167,8 +169,7 @@ struct ResultRecoveryTests {
     @Test("of grants that are not stored are counted")
     func unknown() async throws {
         try await fixture.add(0..<1)
-        var stray = try await result(0)
-        stray.attempt.grant = GrantID(rawValue: 1)
+        let stray = try await result(0).changingAttempt { $0.grant = GrantID(rawValue: 1) }
         let summary = try await recovery.recover([stray])
         #expect(summary.unknown == 1 && summary.stored == 0)
     }

@@ -13,9 +13,9 @@ struct ClaimStateTests {
         let request = fixture.state.reserve([1, 2, 3].map { GrantID(rawValue: $0) }, dueBy: fixture.conditions.now)
             .claim
         let grants = try [1, 3].map { try fixture.leased(GrantID(rawValue: $0)) }
-        let (outcome, actions) = fixture.state.claimed(grants, for: request, leasesEnd: fixture.conditions.instant)
+        let (lost, actions) = fixture.state.claimed(grants, for: request, leasesEnd: fixture.conditions.instant)
         #expect(actions.sent.map(\.grant.id.rawValue) == [1, 3])
-        #expect(outcome == RefreshEngineState.ClaimOutcome(lost: 1))
+        #expect(lost == 1)
         #expect(actions.completions.count == 1 && actions.completions.allSatisfy(\.isElsewhere))
         #expect(fixture.state.slots.count == 2)
     }
@@ -85,7 +85,7 @@ struct ClaimStateTests {
         #expect(!fixture.state.beginStop().reportsIdle)
         let actions = try fixture.claimed(request)
         #expect(actions.sent.isEmpty && actions.released == [1, 2, 3])
-        let last = fixture.state.released(request.ids, as: .abandoned)
+        let last = fixture.state.ended(request.ids, as: .abandoned)
         #expect(last.completions.allSatisfy(\.isAbandoned) && last.reportsIdle)
     }
 
@@ -98,7 +98,7 @@ struct ClaimStateTests {
         #expect(fixture.state.abandonRefreshes().reportsIdle)
         let late = try fixture.claimed(request)
         #expect(late.released == [1, 2, 3])
-        #expect(fixture.state.released(request.ids, as: .abandoned).isEmpty)
+        #expect(fixture.state.ended(request.ids, as: .abandoned).isEmpty)
     }
 
     @Test("A grant that ended between its selection and its lease is not sent")
@@ -145,7 +145,7 @@ struct ClaimStateTests {
             pauses.append(pause)
             fixture.pass(max(pause, RefreshEngineState.gatheringTime))
             let retry = try fixture.beginClaim()
-            _ = fixture.state.abandon(retry)
+            _ = fixture.state.ended(retry.ids, as: .abandoned)
             fixture.passGathering()
         }
         #expect(pauses[0] < pauses[1])

@@ -25,7 +25,7 @@ struct ScanStateTests {
         #expect(fixture.state.clientsToReadOn.isEmpty)
         for _ in 0..<21 {
             let request = try fixture.beginClaim()
-            _ = fixture.state.abandon(request)
+            _ = fixture.state.ended(request.ids, as: .abandoned)
         }
         #expect(fixture.state.clientsToReadOn == ["client"])
     }

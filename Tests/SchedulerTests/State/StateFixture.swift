@@ -98,17 +98,16 @@ struct StateFixture {
         dueIn span: Duration = .seconds(3000)
     ) throws -> [EngineAction] {
         let batch = try refreshes.enumerated().map { index, refresh in
-            let result = RefreshResult(attempt: refresh.attempt, answer: try Sample.granted())
+            let result = RefreshResult(
+                attempt: refresh.attempt,
+                answer: try Sample.granted(),
+                latency: .milliseconds(100)
+            )
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
             var decision = RefreshDecision(.refreshed, grant: grant, health: health)
             decision.endsOutage = endsOutage
             decision.breakerChange = endsOutage ? .closed : nil
-            let committed = CommittedResult(result: result, decision: decision, isPlain: index < plain)
-            return FinishedRefresh(
-                refresh: refresh,
-                report: RefreshDispatcher.Report(result: result, latency: .milliseconds(100)),
-                committed: committed
-            )
+            return FinishedRefresh(refresh, result, decision: decision, isPlain: index < plain)
         }
         return state.finished(batch, at: conditions)
     }
@@ -117,8 +116,7 @@ struct StateFixture {
     mutating func withhold(_ refreshes: [InFlightRefresh]) -> [EngineAction] {
         let batch = refreshes.map { refresh in
             let answer = RefreshResult.Answer.failed(.notSent(code: "cancelled"), retryAfter: nil)
-            let report = RefreshDispatcher.Report(result: RefreshResult(attempt: refresh.attempt, answer: answer))
-            return FinishedRefresh(refresh: refresh, report: report, committed: nil)
+            return FinishedRefresh(refresh, RefreshResult(attempt: refresh.attempt, answer: answer))
         }
         return state.finished(batch, at: conditions)
     }

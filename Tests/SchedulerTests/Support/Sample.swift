@@ -135,3 +135,12 @@ struct RulesFixture {
         for number in 0..<(valid + invalid) { health.recentAnswers.append(isInvalidGrant: number >= valid) }
     }
 }
+
+extension RefreshResult {
+    /// Returns the result with another attempt.
+    func changingAttempt(_ change: (inout RefreshAttempt) -> Void) -> RefreshResult {
+        var attempt = attempt
+        change(&attempt)
+        return RefreshResult(attempt: attempt, answer: answer)
+    }
+}

@@ -14,11 +14,8 @@ struct PlainBatches: Sendable {
     /// With each reading the worker adds what is uncounted, and learns what others have found out about the client.
     static let longestWithoutHealth: Duration = .seconds(2)
 
-    /// One refresh of a plain batch with the decision about it.
-    struct Entry {
-        let refresh: PlainRefresh
-        let committed: CommittedResult
-    }
+    /// One refresh of a plain batch as it is to be stored, and as it has ended once it is.
+    typealias Entry = (toStore: PlainRefresh, finished: FinishedRefresh)
 
     private var healthReadAt: [String: BootInstant] = [:]
 
@@ -29,7 +26,7 @@ struct PlainBatches: Sendable {
 
     /// Returns the decisions about a batch; `nil` if it must be stored with the health of its clients.
     func decide(
-        _ batch: [(refresh: InFlightRefresh, result: RefreshResult)],
+        _ batch: [ResultCommitter.ReadResult],
         by rules: RefreshRules,
         at now: Timestamp,
         _ instant: BootInstant
@@ -69,9 +66,9 @@ struct PlainBatches: Sendable {
             let grant = decision.grant, grant.lease == nil, grant.state == claimed.state,
             grant.clientID == claimed.clientID, grant.owner == claimed.owner
         else { return nil }
-        return Entry(
-            refresh: PlainRefresh(claimed: claimed, refreshed: grant, clientSecret: result.clientSecret.rawValue),
-            committed: CommittedResult(result: result, decision: decision, isPlain: true)
+        return (
+            PlainRefresh(claimed: claimed, refreshed: grant, clientSecret: result.clientSecret.rawValue),
+            FinishedRefresh(refresh, result, decision: decision, isPlain: true)
         )
     }
 }

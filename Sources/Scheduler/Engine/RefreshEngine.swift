@@ -40,6 +40,7 @@ package actor RefreshEngine {
         time: time,
         random: random,
         spill: spill,
+        read: { [vault = dispatcher.vault] (pending) throws(SealError) in try pending.read(sealingWith: vault) },
         onFailure: { [weak self] error, waiting in self?.reportStoreFailure(error, waiting: waiting) },
         deliver: { [weak self] batch in await self?.finish(batch) }
     )

@@ -1,5 +1,5 @@
 import Base
-import Storage
+package import Storage
 
 /// The decisions of the engine, as a value: events come in as calls, and the actions to execute are returned.
 ///
@@ -125,9 +125,36 @@ extension RefreshEngineState {
     }
 
     /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
-    mutating func abandonRefreshes() -> [EngineAction] {
-        var actions: [EngineAction] = []
-        end(Array(slots.keys), as: .abandoned, &actions)
-        return actions
+    mutating func abandonRefreshes() -> [EngineAction] { ended(Array(slots.keys), as: .abandoned) }
+}
+
+/// This worker's share when several workers refresh the grants of one database.
+///
+/// Shares are not assigned: each worker derives its own from the reports of all. While their views differ, as after one
+/// has started or stopped, a grant may belong to none or to two, and the claim decides. Grants that a worker leaves
+/// overdue are taken by any other.
+package struct WorkPartition: Hashable, Sendable {
+    package static let whole = WorkPartition(rank: 0, count: 1)
+
+    /// The worker's position among all that refresh, sorted by name.
+    let rank: Int
+    package let count: Int
+
+    private init(rank: Int, count: Int) {
+        self.rank = rank
+        self.count = count
+    }
+
+    /// The share of a worker among those that have reported.
+    package init(of worker: String, among reports: [WorkerReport]) {
+        let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
+        self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
+    }
+
+    /// `true` if this worker is the first to try a grant.
+    func owns(_ id: GrantID) -> Bool {
+        // The low bits of an id are random and do not affect its home instant, so each worker's share is spread over
+        // the whole period.
+        id.rawValue % Int64(count) == Int64(rank)
     }
 }

@@ -2,21 +2,57 @@ import Base
 import Storage
 import Telemetry
 
-/// The decision about one result, inside the store's transaction.
+/// The decisions about a batch, and their storing.
 extension ResultCommitter {
-    /// Decides about a result, and stores the decision.
+    /// Decides about results and stores the decisions.
+    ///
+    /// Plain refreshes are stored without the health of their clients, if the store can do that. Those whose grants
+    /// have changed since their claim are stored with all others, in one transaction.
+    func commit(_ batch: [ReadResult]) async throws -> [FinishedRefresh] {
+        let (rules, now) = (rules, time.now)
+        var finished: [FinishedRefresh] = []
+        var rest = batch
+        if store.storesPlainRefreshes,
+            let plain = plainBatches.decide(batch, by: rules, at: now, time.sinceBoot)
+        {
+            let stored = try await store.storePlain(plain.map(\.toStore), at: now)
+            finished = plain.map(\.finished).filter { stored.contains($0.refresh.grant.id) }
+            rest.removeAll { stored.contains($0.refresh.grant.id) }
+        }
+        guard !rest.isEmpty else { return finished }
+        let remaining = rest
+        let units = remaining.map { _ in random.nextUnit() }
+        let clients = Set(remaining.map(\.refresh.grant.clientID))
+        finished += try await store.storeResults { transaction in
+            try transaction.willRead(grants: remaining.map(\.refresh.grant.id), healthOf: Array(clients))
+            var cache = ClientHealthCache(transaction: transaction, at: now)
+            var finished: [FinishedRefresh] = []
+            finished.reserveCapacity(remaining.count)
+            for ((refresh, result), unit) in zip(remaining, units) {
+                finished.append(
+                    try Self.store(result, of: refresh, at: now, unit: unit, by: rules, in: transaction, &cache)
+                )
+            }
+            try cache.save()
+            return finished
+        }
+        plainBatches.healthWasRead(of: clients, at: time.sinceBoot)
+        return finished
+    }
+
+    /// Decides about a result inside the store's transaction, and stores the decision.
     ///
     /// The grant has seldom changed since its claim. So the rules first decide about the claimed grant, and the store
     /// takes the decision only if the stored grant is the same. Otherwise they decide about the stored one.
-    static func apply(
-        _ entry: ReadResult,
+    private static func store(
+        _ result: RefreshResult,
+        of refresh: InFlightRefresh,
         at now: Timestamp,
         unit: Double,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
-        cache: inout ClientHealthCache
-    ) throws -> CommittedResult {
-        let result = entry.report.result
+        _ cache: inout ClientHealthCache
+    ) throws -> FinishedRefresh {
         let client = result.attempt.clientID
         let health = try cache.health(of: client)
         let instant = transaction.leaseTime.instant
@@ -25,17 +61,13 @@ extension ResultCommitter {
                 DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, unit: unit)
             )
         }
-        let claimed = entry.refresh.grant
+        let claimed = refresh.grant
         var decision = decide(claimed)
         if try !transaction.store(decision, replacing: claimed, at: now) {
             guard let grant = try transaction.grant(for: result) else {
-                let decision = RefreshDecision(
-                    .void,
-                    grant: nil,
-                    health: health,
-                    alarm: result.answer.containsTokens ? Self.missingGrantAlarm(result.attempt) : nil
-                )
-                return CommittedResult(result: result, decision: decision)
+                let alarm = result.answer.containsTokens ? missingGrantAlarm(result.attempt) : nil
+                let decision = RefreshDecision(.void, grant: nil, health: health, alarm: alarm)
+                return FinishedRefresh(refresh, result, decision: decision)
             }
             decision = decide(grant)
             try transaction.store(decision, at: now)
@@ -46,7 +78,7 @@ extension ResultCommitter {
             decision.recalls.isEmpty
             ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
         if let effect = cache.takeEffect(of: client) { decision.add(effect) }
-        return CommittedResult(result: result, decision: consume decision, recalled: recalled)
+        return FinishedRefresh(refresh, result, decision: consume decision, recalled: recalled)
     }
 
     private static func missingGrantAlarm(_ attempt: RefreshAttempt) -> Alarm {

@@ -1,6 +1,71 @@
 import Base
 import Storage
 
+/// The claim: grants are leased in the store before they are sent.
+extension RefreshEngine {
+    typealias ClaimRequest = RefreshEngineState.ClaimRequest
+    typealias ClaimOutcome = RefreshEngineState.ClaimOutcome
+
+    /// Claims grants and sends those that were claimed; returns the completions to await, and the outcome of the claim.
+    ///
+    /// A grant that is in flight already is joined.
+    @discardableResult
+    func claimAndSend(
+        _ ids: [GrantID],
+        dueBy: Timestamp?
+    ) async -> (completions: [CompletionSignal], outcome: ClaimOutcome) {
+        let (request, completions) = state.reserve(ids, dueBy: dueBy)
+        return (completions, await claim(request))
+    }
+
+    /// Claims the grants of a request and sends those that were claimed.
+    @discardableResult
+    func claim(_ request: ClaimRequest) async -> ClaimOutcome {
+        var outcome = ClaimOutcome()
+        // One claim, or after a failure that may concern one row a claim for each grant.
+        var requests = [request][...]
+        while let request = requests.popFirst() {
+            guard !request.ids.isEmpty else { continue }
+            guard !outcome.hasFailed, state.mayClaim(under: conditions) else {
+                execute(state.ended(request.ids, as: .abandoned))
+                outcome.lost += request.ids.count
+                continue
+            }
+            let leasesEnd = time.sinceBoot + Lease.span
+            do {
+                let grants = try await store.claim(
+                    request.ids,
+                    dueBy: request.dueBy,
+                    owner: configuration.workerName,
+                    for: Lease.span,
+                    takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
+                )
+                state.takeoverPause.reached(at: time.sinceBoot)
+                let (lost, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
+                execute(actions)
+                outcome.lost += lost
+            } catch {
+                let failure = state.claimFailed(
+                    request,
+                    concernsOneRow: (error as? StoreError)?.mayConcernOneRow ?? false,
+                    at: time.sinceBoot,
+                    unit: random.nextUnit()
+                )
+                switch failure {
+                case .claimEach(let each):
+                    requests = each[...]
+                case .abandon(let failed, let actions):
+                    reportStoreFailure(error, waiting: request.ids.count)
+                    execute(actions)
+                    outcome = ClaimOutcome(lost: outcome.lost + failed.lost, hasFailed: failed.hasFailed)
+                }
+            }
+            reportProgress()
+        }
+        return outcome
+    }
+}
+
 /// Claims: grants get a slot before the store is asked for their leases, and are sent if it returns them.
 extension RefreshEngineState {
     /// A claim on its way to the store; each of its grants has a slot.
@@ -28,6 +93,29 @@ extension RefreshEngineState {
         case abandon(ClaimOutcome, [EngineAction])
     }
 
+    /// Gives grants a slot; returns their claim, and the completion of each.
+    ///
+    /// A grant that has a slot already is joined: it never has a second refresh in flight.
+    mutating func reserve(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        seen: Grant? = nil
+    ) -> (claim: ClaimRequest, completions: [CompletionSignal]) {
+        var free: [GrantID] = []
+        var completions: [CompletionSignal] = []
+        free.reserveCapacity(ids.count)
+        completions.reserveCapacity(ids.count)
+        for id in ids {
+            let existing = slots[id]
+            let slot = existing ?? InFlightSlot()
+            completions.append(slot.completion)
+            guard existing == nil else { continue }
+            slots[id] = slot
+            free.append(id)
+        }
+        return (ClaimRequest(ids: free, dueBy: dueBy, seen: seen), completions)
+    }
+
     /// `true` if the store may be asked for leases.
     func mayClaim(under conditions: Conditions) -> Bool { !isStopping && conditions.isKeyRingComplete }
 
@@ -38,7 +126,7 @@ extension RefreshEngineState {
         _ grants: [Grant],
         for claim: ClaimRequest,
         leasesEnd: BootInstant
-    ) -> (outcome: ClaimOutcome, actions: [EngineAction]) {
+    ) -> (lost: Int, actions: [EngineAction]) {
         claimBackOff.succeed()
         var sent: [InFlightRefresh] = []
         var abandoned: [GrantID: Int64] = [:]
@@ -70,7 +158,7 @@ extension RefreshEngineState {
         if !done.isEmpty { actions.append(.release(done, end: .handledElsewhere)) }
         actions.append(.expectResults(inFlight: slots.count))
         end(lost, as: isStopping ? .abandoned : .handledElsewhere, &actions)
-        return (ClaimOutcome(lost: lost.count), actions)
+        return (lost.count, actions)
     }
 
     /// The store has failed to claim; `unit` is a random number between 0 and 1.
@@ -84,67 +172,15 @@ extension RefreshEngineState {
             return .claimEach(claim.ids.map { ClaimRequest(ids: [$0], dueBy: claim.dueBy, seen: claim.seen) })
         }
         if !concernsOneRow { claimBackOff.fail(at: instant, unit: unit) }
-        return .abandon(ClaimOutcome(lost: claim.ids.count, hasFailed: !concernsOneRow), abandon(claim))
+        let outcome = ClaimOutcome(lost: claim.ids.count, hasFailed: !concernsOneRow)
+        return .abandon(outcome, ended(claim.ids, as: .abandoned))
     }
 
-    /// Ends a claim that is not sent to the store.
-    mutating func abandon(_ claim: ClaimRequest) -> [EngineAction] {
-        var actions: [EngineAction] = []
-        end(claim.ids, as: .abandoned, &actions)
-        return actions
-    }
-
-    /// `true` if leases should be released: while the store fails, a stop does not wait for it, and the leases expire.
-    func mayRelease(under conditions: Conditions) -> Bool {
-        !isStopping || !conditions.isCommitFailing && claimBackOff.failures == 0
-    }
 }
 
 extension Grant {
     /// `true` if the grant was tried, or got another token, between this reading and a later one.
     fileprivate func wasTried(before later: Grant) -> Bool {
         lastAttemptAt != later.lastAttemptAt || accessToken != later.accessToken
-    }
-}
-
-/// The pause between claims while the store fails: a call may wait for seconds before it fails.
-struct ClaimBackOff: Sendable {
-    private static let backOff = BackOff(first: .seconds(1), longest: .seconds(5))
-
-    /// Longer than the longest claim with its pause.
-    private static let memory: Duration = .seconds(30)
-
-    /// The number of claims that failed in a row.
-    private(set) var failures = 0
-    private var failingSince: BootInstant?
-    private var resumesAt: BootInstant
-
-    init(at instant: BootInstant) {
-        resumesAt = instant
-    }
-
-    mutating func succeed() {
-        failures = 0
-        failingSince = nil
-    }
-
-    /// Records a failure; `unit` is a random number between 0 and 1.
-    mutating func fail(at instant: BootInstant, unit: Double) {
-        failures += 1
-        failingSince = failingSince ?? instant
-        resumesAt = instant + Self.backOff.delay(failures: failures, remainingLife: nil, unit: unit)
-    }
-
-    /// Returns the time for which claims have failed; `nil` if the last one succeeded, or was long ago: without another
-    /// grant to claim, nothing is known.
-    func failingFor(at instant: BootInstant) -> Duration? {
-        guard let failingSince, instant - resumesAt < Self.memory else { return nil }
-        return instant - failingSince
-    }
-
-    /// Returns the time until the next claim; `nil` if one may go now.
-    func pause(at instant: BootInstant) -> Duration? {
-        guard failures > 0, resumesAt > instant else { return nil }
-        return resumesAt - instant
     }
 }

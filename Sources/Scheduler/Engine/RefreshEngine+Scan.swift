@@ -1,5 +1,88 @@
-import Base
-package import Storage
+package import Base
+import Storage
+
+/// The loop: each iteration scans the due index if it is time, and claims and sends what may go.
+extension RefreshEngine {
+    /// Runs the loop until the task is cancelled or the engine is stopped.
+    ///
+    /// - Parameter onProgress: called after each iteration, and after each call of the store within it, to show that
+    ///   the loop is alive.
+    package func run(onProgress: @escaping @Sendable () -> Void) async {
+        let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        wakeLoop = { wake.yield() }
+        reportProgress = onProgress
+        let timer = WakeTimer(timeSource: time) { wake.yield() }
+        defer { timer.cancel() }
+        wake.yield()
+        for await _ in wakes {
+            if state.isStopping || Task.isCancelled { break }
+            let next = await runLoopIteration()
+            onProgress()
+            timer.arm(for: next)
+        }
+    }
+
+    /// Does all that is due now; returns the time of the next iteration.
+    package func runLoopIteration() async -> Timestamp {
+        await checkClock()
+        reportProgress()
+        if state.isScanDue(at: time.sinceBoot) { await scan() } else { await readOn() }
+        state.queueDueGrants(at: conditions)
+        let wait = await dispatchQueues()
+        return state.nextIteration(after: wait, at: conditions)
+    }
+
+    // MARK: Scanning
+
+    private func scan() async {
+        state.beginScan(at: time.sinceBoot)
+        await reportingFailure {
+            try await readHealth()
+            let clients = try await store.clientsWithDueTimes()
+            state.clientsInUse = Set(clients)
+            for client in clients {
+                guard let first = state.firstPage(of: client, at: time.now) else { return }
+                try await read(first)
+                try await readOn(client)
+            }
+        }
+    }
+
+    /// Reads on for clients whose queue runs short while the index has more.
+    private func readOn() async {
+        for client in state.clientsToReadOn {
+            guard await reportingFailure({ try await readOn(client) }) else { return }
+        }
+    }
+
+    private func readOn(_ client: String) async throws {
+        while let next = state.nextPage(of: client, at: time.now) { try await read(next) }
+    }
+
+    private func read(_ request: RefreshEngineState.PageRequest) async throws {
+        let page = try await store.due(
+            ofClient: request.client,
+            by: request.horizon,
+            after: request.cursor,
+            atMost: RefreshEngineState.pageSize
+        )
+        reportProgress()
+        state.pageArrived(page, for: request, at: conditions)
+    }
+
+    /// Runs calls of the store and reports their failure; returns `false` if one failed.
+    @discardableResult
+    private func reportingFailure(_ body: () async throws -> Void) async -> Bool {
+        do {
+            try await body()
+            return true
+        } catch {
+            reportStoreFailure(error, waiting: inFlight)
+            reportProgress()
+            return false
+        }
+    }
+}
 
 /// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.
 extension RefreshEngineState {
@@ -143,36 +226,5 @@ struct DueWindow: Sendable {
 
     mutating func removeAll() {
         self = DueWindow()
-    }
-}
-
-/// This worker's share when several workers refresh the grants of one database.
-///
-/// Shares are not assigned: each worker derives its own from the reports of all. While their views differ, as after one
-/// has started or stopped, a grant may belong to none or to two, and the claim decides. Grants that a worker leaves
-/// overdue are taken by any other.
-package struct WorkPartition: Hashable, Sendable {
-    package static let whole = WorkPartition(rank: 0, count: 1)
-
-    /// The worker's position among all that refresh, sorted by name.
-    let rank: Int
-    package let count: Int
-
-    private init(rank: Int, count: Int) {
-        self.rank = rank
-        self.count = count
-    }
-
-    /// The share of a worker among those that have reported.
-    package init(of worker: String, among reports: [WorkerReport]) {
-        let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
-        self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
-    }
-
-    /// `true` if this worker is the first to try a grant.
-    func owns(_ id: GrantID) -> Bool {
-        // The low bits of an id are random and do not affect its home instant, so each worker's share is spread over
-        // the whole period.
-        id.rawValue % Int64(count) == Int64(rank)
     }
 }

@@ -31,28 +31,29 @@ extension RefreshEngine {
     /// awaited.
     private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws -> PassSummary {
         var summary = PassSummary()
+        var page: ArraySlice<DueEntry> = []
         var cursor: DueEntry?
         try await withThrowingTaskGroup(of: PassSummary.self) { group in
             while true {
-                let page = try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: Self.passPageSize)
-                guard !page.isEmpty else { break }
-                cursor = page.last
-                var remaining = page[...]
-                while !remaining.isEmpty {
-                    let allowance = await waitForAllowance(of: client, wanting: remaining.count, until: end)
-                    guard allowance.count > 0 else {
-                        for _ in remaining { summary.count(.abandoned) }
-                        break
-                    }
-                    let ids = remaining.prefix(allowance.count).map(\.id)
-                    remaining = remaining.dropFirst(allowance.count)
-                    let (request, completions) = state.reserve(ids, dueBy: dueBy)
-                    if allowance.isProbe {
-                        // Its answer decides about the others.
-                        summary.add(await send(request, of: client, awaiting: completions))
-                    } else {
-                        group.addTask { await self.send(request, of: client, awaiting: completions) }
-                    }
+                if page.isEmpty {
+                    let size = Self.passPageSize
+                    page = try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: size)[...]
+                }
+                guard let last = page.last else { break }
+                cursor = last
+                let (count, isProbe) = await waitForAllowance(of: client, wanting: page.count, until: end)
+                guard count > 0 else {
+                    for _ in page { summary.count(.abandoned) }
+                    page = []
+                    continue
+                }
+                let (request, completions) = state.reserve(page.prefix(count).map(\.id), dueBy: dueBy)
+                page.removeFirst(count)
+                if isProbe {
+                    // Its answer decides about the others.
+                    summary.add(await send(request, of: client, awaiting: completions))
+                } else {
+                    group.addTask { await self.send(request, of: client, awaiting: completions) }
                 }
             }
             for try await part in group { summary.add(part) }
@@ -110,6 +111,48 @@ extension RefreshEngine {
     }
 }
 
+/// The permissions of a pass.
+extension RefreshEngineState {
+    /// The answer to a pass.
+    enum PassPermission: Equatable {
+        case send(Int)
+        /// One grant may be sent if the store grants the client's probe.
+        case askForProbe
+        /// The pass asks again after this time.
+        case wait(Duration)
+        /// The pass asks again when a refresh has ended.
+        case waitForSlot
+        /// The breaker is open, the engine is stopping or the time is up.
+        case stop
+    }
+
+    /// Decides on up to `count` grants for a pass that ends by `end`.
+    mutating func permitPass(
+        _ count: Int,
+        of client: String,
+        until end: BootInstant,
+        under conditions: Conditions
+    ) -> PassPermission {
+        guard !isStopping, conditions.instant < end else { return .stop }
+        if let pause = claimPause(under: conditions) { return .wait(pause) }
+        // The next report of the workers shows if another worker has the missing key.
+        guard conditions.isKeyRingComplete else { return .wait(.milliseconds(50)) }
+        addGate(of: client)
+        let instant = sharedInstant(at: conditions.instant)
+        switch gates[client]?.health.breaker.permits(at: instant) {
+        case .wait: return .stop
+        case .probeDue: return .askForProbe
+        case .all, nil: break
+        }
+        let free = min(count, maximumInFlight - slots.count)
+        guard free >= min(count, minimumFreeSlots) else { return .waitForSlot }
+        let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
+        guard allowed == 0 else { return .send(allowed) }
+        let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, Self.gatheringTime)
+        return conditions.instant + wait < end ? .wait(wait) : .stop
+    }
+}
+
 /// The result of one pass over the due grants.
 package struct PassSummary: Sendable, Hashable {
     package var due = 0
@@ -141,7 +184,7 @@ package struct PassSummary: Sendable, Hashable {
         case .handledElsewhere: skipped += 1
         case .abandoned, .refused: retrying += 1
         case .committed(let finished):
-            switch finished.outcome {
+            switch finished.decision?.outcome {
             case .refreshed: refreshed += 1
             case .held: held += 1
             case .suspended: suspended += 1

@@ -1,6 +1,59 @@
 import Base
 import Storage
 
+/// The dispatch: queued grants are claimed and sent as the limits of their client allow.
+extension RefreshEngine {
+    /// Claims and sends the grants that may go now; returns the wait until more may go.
+    func dispatchQueues() async -> Duration? {
+        var round = state.beginRound()
+        while true {
+            switch state.nextStep(of: &round, under: conditions) {
+            case .claim(let ids, let client, let takenAt):
+                let outcome = await claimAndSend(ids, dueBy: time.now).outcome
+                state.refund(outcome.lost, of: client, takenAt: takenAt)
+            case .askForProbe(let client):
+                await probe(client)
+            case .end(let wait):
+                return wait
+            }
+        }
+    }
+
+    /// Sends one grant through an open breaker, unless another worker is doing so.
+    private func probe(_ client: String) async {
+        guard await beginProbe(client) else { return }
+        while let id = state.nextToProbe(of: client, at: time.sinceBoot) {
+            guard await !claimAndSend([id], dueBy: time.now).outcome.hasFailed else { return }
+            guard state.isProbe(id) else { continue }
+            log.breakerProbe(client: client)
+            return
+        }
+    }
+
+    /// Asks the store, which all workers share, if this worker may probe.
+    func beginProbe(_ client: String) async -> Bool {
+        let (deadline, now) = (configuration.leaseNeededToSend, time.now)
+        do {
+            let (mayProbe, health, effect) = try await store.transact { transaction in
+                var cache = ClientHealthCache(transaction: transaction, at: now)
+                var health = try cache.health(of: client)
+                let mayProbe = health.breaker.beginProbe(at: transaction.leaseTime.instant, deadline: deadline)
+                cache.set(health, of: client)
+                try cache.save()
+                return (mayProbe, health, cache.takeEffect(of: client) ?? ClientEffect())
+            }
+            state.updateHealth(health, of: client)
+            if let change = effect.breakerChange { log.breaker(change, client: client) }
+            if effect.endsOutage { expediteRetries(of: client) }
+            return mayProbe
+        } catch {
+            reportStoreFailure(error, waiting: 1)
+            reportProgress()
+            return false
+        }
+    }
+}
+
 /// The dispatch of queued grants, as the clients' breakers and paces and the in-flight limit allow.
 extension RefreshEngineState {
     /// The number of grants in one claim.
