@@ -43,14 +43,14 @@ struct PrometheusTests {
         counters.lifetime.recordAlarm(.clientFault)
         return report(
             counters.lifetime,
-            grants: PrometheusReport.Grants(
+            grants: (
                 byState: [(state: "active", count: 5), (state: "disconnected", count: 0)],
                 due: 7,
                 overdue: 1,
                 oldestOverdue: .milliseconds(1_500),
-                expired: [PrometheusReport.Expired(client: "1-a.apps", count: 4, oldest: .seconds(90))]
+                expired: [(client: "1-a.apps", count: 4, oldest: .seconds(90))]
             ),
-            clients: [PrometheusReport.Client(id: "1-a.apps", breaker: .open, ceiling: 12.5)],
+            clients: [(id: "1-a.apps", breaker: .open, ceiling: 12.5)],
             alarms: [
                 CurrentAlarm(
                     kind: .clientFault,
@@ -61,7 +61,7 @@ struct PrometheusTests {
                     count: 1
                 )
             ],
-            verdict: PrometheusReport.Verdict(isWell: false, concerns: [(kind: "breaker_open", count: 1)]),
+            verdict: (isWell: false, concerns: [(kind: "breaker_open", count: 1)]),
             certificateExpiresAt: Timestamp(secondsSince1970: 1_801_000_000)
         )
     }
@@ -76,20 +76,21 @@ struct PrometheusTests {
             .deletingLastPathComponent()
         let text = String(decoding: try Data(contentsOf: root.appending(path: "docs/prometheus.md")), as: UTF8.self)
         let rows = text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("| `") }
-        let expected = PrometheusSchema.families.map { family in
-            let labels = family.labels.map { "`\($0)`" }.joined(separator: ", ")
-            return "| `\(family.name)` | \(family.kind.rawValue) | \(labels) | \(family.help) |"
+        let expected = Self.full.text.metrics.map { metric in
+            let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
+            return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) |"
         }
         #expect(rows == expected, "\(expected.joined(separator: "\n"))")
     }
 
-    @Test("are all present, in the order of the document, each with help and type before its samples")
+    @Test("have help and type before their samples")
     func order() {
-        let lines = Self.lines(Self.full)
+        let text = Self.full.text
+        let lines = text.text.split(separator: "\n").map(String.init)
         let types = lines.filter { $0.hasPrefix("# TYPE ") }
-        #expect(types == PrometheusSchema.families.map { "# TYPE \($0.name) \($0.kind.rawValue)" })
+        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind.rawValue)" })
         let helps = lines.filter { $0.hasPrefix("# HELP ") }
-        #expect(helps == PrometheusSchema.families.map { "# HELP \($0.name) \($0.help)" })
+        #expect(helps == text.metrics.map { "# HELP \($0.name) \($0.help)" })
         var current = ""
         for line in lines {
             if line.hasPrefix("# HELP ") { current = String(line.split(separator: " ")[2]) }
@@ -138,10 +139,8 @@ struct PrometheusTests {
 
     @Test("combine the client ids after the fifty with the most expired grants")
     func bounded() {
-        let expired = (1...60).map {
-            PrometheusReport.Expired(client: "c\($0)", count: $0, oldest: .seconds(Int64($0)))
-        }
-        let grants = PrometheusReport.Grants(byState: [], due: 0, overdue: 0, oldestOverdue: .zero, expired: expired)
+        let expired = (1...60).map { (client: "c\($0)", count: $0, oldest: Duration.seconds(Int64($0))) }
+        let grants: PrometheusReport.Grants = ([], due: 0, overdue: 0, oldestOverdue: .zero, expired: expired)
         let lines = Self.lines(Self.report(grants: grants))
         #expect(lines.count { $0.hasPrefix("refresh_worker_grants_expired{") } == 51)
         #expect(lines.contains(#"refresh_worker_grants_expired{client="c60"} 60"#))
@@ -166,7 +165,7 @@ struct PrometheusTests {
         arguments: [(#"a"b"#, #"a\"b"#), (#"a\b"#, #"a\\b"#), ("a\nb", #"a\nb"#), ("é{}", "é{}")]
     )
     func escapes(value: String, written: String) {
-        let client = PrometheusReport.Client(id: value, breaker: .closed, ceiling: 1)
+        let client = (id: value, breaker: PrometheusReport.Breaker.closed, ceiling: 1.0)
         let lines = Self.lines(Self.report(clients: [client]))
         #expect(lines.contains("refresh_worker_pacer_ceiling_per_second{client=\"\(written)\"} 1"))
     }
@@ -176,7 +175,7 @@ struct PrometheusTests {
         arguments: [(Double.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN")]
     )
     func numbers(value: Double, written: String) {
-        let client = PrometheusReport.Client(id: "c", breaker: .closed, ceiling: value)
+        let client = (id: "c", breaker: PrometheusReport.Breaker.closed, ceiling: value)
         let lines = Self.lines(Self.report(clients: [client]))
         #expect(lines.contains("refresh_worker_pacer_ceiling_per_second{client=\"c\"} \(written)"))
     }

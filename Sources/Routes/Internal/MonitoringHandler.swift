@@ -164,11 +164,8 @@ package struct MonitoringHandler: Sendable {
     /// Returns the metrics in Prometheus' text format.
     package func prometheus() async -> ServerResponse {
         let clients = await engine.clientStatuses.map { status in
-            PrometheusReport.Client(
-                id: status.clientID,
-                breaker: PrometheusReport.Client.Breaker(rawValue: status.breaker.rawValue) ?? .closed,
-                ceiling: status.ceiling
-            )
+            let breaker = PrometheusReport.Breaker(rawValue: status.breaker.rawValue) ?? .closed
+            return (id: status.clientID, breaker: breaker, ceiling: status.ceiling)
         }
         let grants = await countedGrants(clients.map(\.id))
         let process = await observations()
@@ -182,10 +179,7 @@ package struct MonitoringHandler: Sendable {
             clients: clients,
             alarms: process.alarms.filter { observed?.hasEnded($0) != true },
             verdict: judgement(of: process, observed).map { judgement in
-                PrometheusReport.Verdict(
-                    isWell: judgement.isWell,
-                    concerns: Condition.allCases.map { (kind: $0.rawValue, count: judgement.count(of: $0)) }
-                )
+                (judgement.isWell, Condition.allCases.map { ($0.rawValue, judgement.count(of: $0)) })
             },
             certificateExpiresAt: certificateExpiry(),
             usage: .current
@@ -242,7 +236,7 @@ package struct MonitoringHandler: Sendable {
             // The response shows it: without grants, `refresh_worker_store_up` is 0.
             return nil
         }
-        return PrometheusReport.Grants(
+        return (
             byState: GrantState.allCases.map { (state: $0.rawValue, count: statistics.byState[$0, default: 0]) },
             due: await engine.waiting + statistics.due,
             overdue: statistics.due,
@@ -250,7 +244,7 @@ package struct MonitoringHandler: Sendable {
             expired: Set(clients).union(statistics.expired.clients.keys).sorted().map { id in
                 let expired = statistics.expired.clients[id]
                 let oldest = expired.map { max(.zero, time.now - $0.oldest) } ?? .zero
-                return PrometheusReport.Expired(client: id, count: expired?.count ?? 0, oldest: oldest)
+                return (client: id, count: expired?.count ?? 0, oldest: oldest)
             }
         )
     }

@@ -1,89 +1,28 @@
 package import Base
 
 /// The content of one answer to Prometheus.
+///
+/// Each metric is named once, with its help text; docs/prometheus.md has the same.
 package struct PrometheusReport: Sendable {
     /// The numbers of grants, from the database.
-    package struct Grants: Sendable {
-        /// The name of each state with its number of grants.
-        package var byState: [(state: String, count: Int)]
-        package var due: Int
-        package var overdue: Int
-        package var oldestOverdue: Duration
-        /// The connected grants without a valid access token, of each client id that has a health or such grants.
-        package var expired: [Expired]
-
-        package init(
-            byState: [(state: String, count: Int)],
-            due: Int,
-            overdue: Int,
-            oldestOverdue: Duration,
-            expired: [Expired] = []
-        ) {
-            self.byState = byState
-            self.due = due
-            self.overdue = overdue
-            self.oldestOverdue = oldestOverdue
-            self.expired = expired
-        }
-    }
-
-    /// The expired grants of one client id.
-    package struct Expired: Sendable {
-        package var client: String
-        package var count: Int
-        package var oldest: Duration
-
-        package init(client: String, count: Int, oldest: Duration) {
-            self.client = client
-            self.count = count
-            self.oldest = oldest
-        }
-
-        /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
-        package static let maximumClients = 50
-
-        /// Combines all but the first clients into one, with the label `other`.
-        static func bounded(_ entries: [Expired]) -> [Expired] {
-            guard entries.count > maximumClients else { return entries }
-            let largest = entries.sorted { ($1.count, $0.client) < ($0.count, $1.client) }
-            let rest = largest.dropFirst(maximumClients)
-            let other = Expired(
-                client: "other",
-                count: rest.reduce(0) { $0 + $1.count },
-                oldest: rest.map(\.oldest).max() ?? .zero
-            )
-            return largest.prefix(maximumClients).sorted { $0.client < $1.client } + [other]
-        }
-    }
-
+    ///
+    /// `byState` has the name of each state. `expired` are the connected grants without a valid access token, of each
+    /// client id that has a health or such grants.
+    package typealias Grants = (
+        byState: [(state: String, count: Int)], due: Int, overdue: Int, oldestOverdue: Duration, expired: [Expired]
+    )
+    package typealias Expired = (client: String, count: Int, oldest: Duration)
     /// The verdict, and the number of concerns of each kind that is not an alarm.
-    package struct Verdict: Sendable {
-        package var isWell: Bool
-        package var concerns: [(kind: String, count: Int)]
+    package typealias Verdict = (isWell: Bool, concerns: [(kind: String, count: Int)])
+    /// The status of one client id, with the refreshes a second that are allowed for it.
+    package typealias Client = (id: String, breaker: Breaker, ceiling: Double)
 
-        package init(isWell: Bool, concerns: [(kind: String, count: Int)]) {
-            self.isWell = isWell
-            self.concerns = concerns
-        }
+    package enum Breaker: String, CaseIterable, Sendable {
+        case closed, open, probing
     }
 
-    /// The status of one client id.
-    package struct Client: Sendable {
-        package enum Breaker: String, CaseIterable, Sendable {
-            case closed, open, probing
-        }
-
-        package var id: String
-        package var breaker: Breaker
-        /// Refreshes a second.
-        package var ceiling: Double
-
-        package init(id: String, breaker: Breaker, ceiling: Double) {
-            self.id = id
-            self.breaker = breaker
-            self.ceiling = ceiling
-        }
-    }
+    /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
+    private static let maximumClients = 50
 
     package var counts: LifetimeCounters.Counts
     package var startedAt: Timestamp
@@ -128,76 +67,180 @@ package struct PrometheusReport: Sendable {
         writeCounters(into: &text)
         writeVerdict(into: &text)
         if let grants { Self.write(grants, into: &text) }
-        text.family(PrometheusSchema.inFlight, Double(inFlight))
+        text.gauge(
+            "refresh_worker_refreshes_in_flight",
+            Double(inFlight),
+            "Refreshes that have begun and whose result is not stored yet."
+        )
         writeClients(into: &text)
-        text.family(PrometheusSchema.storeUp, grants == nil ? 0 : 1)
-        if let end = certificateExpiresAt {
-            text.family(PrometheusSchema.certificateEnd, Double(end.milliseconds) / 1000)
-        }
-        text.family(PrometheusSchema.startTime, Double(startedAt.milliseconds) / 1000)
-        if let bytes = usage.residentBytes { text.family(PrometheusSchema.residentMemory, Double(bytes)) }
-        if let count = usage.openDescriptors { text.family(PrometheusSchema.openDescriptors, Double(count)) }
+        text.gauge(
+            "refresh_worker_store_up",
+            grants == nil ? 0 : 1,
+            "1 if the database could be read for this answer; if 0, the metrics that need it are left out."
+        )
+        text.gauge(
+            "refresh_worker_internal_certificate_expiry_timestamp_seconds",
+            certificateExpiresAt.map { Double($0.milliseconds) / 1000 },
+            "Time at which the internal listener's certificate expires, in seconds since 1970; left out without TLS."
+        )
+        text.gauge(
+            "process_start_time_seconds",
+            Double(startedAt.milliseconds) / 1000,
+            "Time at which the worker started, in seconds since 1970."
+        )
+        text.gauge(
+            "process_resident_memory_bytes",
+            usage.residentBytes.map { Double($0) },
+            "Resident memory of the process."
+        )
+        text.gauge(
+            "process_open_fds",
+            usage.openDescriptors.map { Double($0) },
+            "File descriptors that are open."
+        )
         return text
     }
 
     private func writeCounters(into text: inout PrometheusText) {
         // Every outcome is present from the start, so that a rate can be computed from its first occurrence.
-        let refreshes = RefreshOutcome.allCases.map { outcome in
-            (labels: [outcome.rawValue], value: Double(counts.refreshes[outcome, default: 0]))
-        }
-        text.family(PrometheusSchema.refreshes, refreshes)
-        text.family(PrometheusSchema.refreshDuration, counts.refreshDuration)
-        text.family(PrometheusSchema.vends, Self.samples(counts.vends))
-        text.family(PrometheusSchema.vendDuration, counts.vendDuration)
-        let requests = counts.requests.sorted { $0.key < $1.key }
-        text.family(
-            PrometheusSchema.requests,
-            requests.map { (labels: [$0.key.route, $0.key.statusClass], value: Double($0.value)) }
+        text.counter(
+            "refresh_worker_refreshes_total",
+            by: "outcome",
+            samples: RefreshOutcome.allCases.map { ([$0.rawValue], Double(counts.refreshes[$0, default: 0])) },
+            help: "Tries to refresh a grant, by outcome."
         )
-        text.family(PrometheusSchema.notices, Self.samples(counts.notices))
-        text.family(PrometheusSchema.securityEvents, Self.samples(counts.securityEvents))
-        text.family(PrometheusSchema.droppedLines, Double(droppedLines))
+        text.histogram(
+            "refresh_worker_refresh_duration_seconds",
+            counts.refreshDuration,
+            "Time from sending a refresh to the end of its answer."
+        )
+        text.counter(
+            "refresh_worker_vends_total",
+            by: "outcome",
+            samples: Self.samples(counts.vends),
+            help: "Requests for an access token by services, by outcome as in the audit."
+        )
+        text.histogram(
+            "refresh_worker_vend_duration_seconds",
+            counts.vendDuration,
+            "Time from a request for an access token to its answer, including its wait for a refresh."
+        )
+        text.counter(
+            "refresh_worker_http_requests_total",
+            by: "route",
+            "status",
+            samples: counts.requests.sorted { $0.key < $1.key }.map {
+                ([$0.key.route, $0.key.statusClass], Double($0.value))
+            },
+            help: "Requests answered, by route and class of the status."
+        )
+        text.counter(
+            "refresh_worker_notices_total",
+            by: "outcome",
+            samples: Self.samples(counts.notices),
+            help: "Tries to deliver a notice to the backend, by outcome."
+        )
+        text.counter(
+            "refresh_worker_security_events_total",
+            by: "type",
+            samples: Self.samples(counts.securityEvents),
+            help: "Security events received from Google, by type."
+        )
+        text.counter(
+            "refresh_worker_dropped_lines_total",
+            samples: [([], Double(droppedLines))],
+            help: "Lines of the metrics log that were lost."
+        )
         // Every kind is present from the start, so that an alerting rule finds a series.
-        text.family(
-            PrometheusSchema.alarmsRaised,
-            AlarmKind.allCases.map { (labels: [$0.rawValue], value: Double(counts.alarms[$0, default: 0])) }
+        text.counter(
+            "refresh_worker_alarms_total",
+            by: "kind",
+            samples: AlarmKind.allCases.map { ([$0.rawValue], Double(counts.alarms[$0, default: 0])) },
+            help: "Alarms raised, as the metrics log has them, by kind."
         )
     }
 
     private func writeVerdict(into text: inout PrometheusText) {
-        let current = AlarmKind.allCases.map { kind in
-            (labels: [kind.rawValue], value: Double(alarms.count { $0.kind == kind }))
-        }
-        text.family(PrometheusSchema.alarms, current)
-        guard let verdict else { return }
-        text.family(
-            PrometheusSchema.concerns,
-            verdict.concerns.map { (labels: [$0.kind], value: Double($0.count)) }
+        text.gauge(
+            "refresh_worker_alarms",
+            by: "kind",
+            samples: AlarmKind.allCases.map { kind in ([kind.rawValue], Double(alarms.count { $0.kind == kind })) },
+            help: "Alarms whose cause was seen in the last hour and has not ended, by kind."
         )
-        text.family(PrometheusSchema.verdict, verdict.isWell ? 1 : 0)
+        text.gauge(
+            "refresh_worker_concerns",
+            by: "kind",
+            samples: verdict?.concerns.map { ([$0.kind], Double($0.count)) } ?? [],
+            help: "Concerns of the verdict, by kind; alarms are not among them."
+        )
+        text.gauge(
+            "refresh_worker_well",
+            verdict.map { $0.isWell ? 1 : 0 },
+            "1 if the verdict is ok, 0 if something needs attention; left out until it was judged once."
+        )
     }
 
     private func writeClients(into text: inout PrometheusText) {
-        let breakers = clients.flatMap { client in
-            Client.Breaker.allCases.map { state in
-                (labels: [client.id, state.rawValue], value: state == client.breaker ? 1.0 : 0.0)
-            }
-        }
-        text.family(PrometheusSchema.breaker, breakers)
-        text.family(PrometheusSchema.ceiling, clients.map { (labels: [$0.id], value: $0.ceiling) })
+        text.gauge(
+            "refresh_worker_breaker_state",
+            by: "client",
+            "state",
+            samples: clients.flatMap { client in
+                Breaker.allCases.map { ([client.id, $0.rawValue], $0 == client.breaker ? 1 : 0) }
+            },
+            help: "1 for the state that the client's breaker is in, 0 for the other two."
+        )
+        text.gauge(
+            "refresh_worker_pacer_ceiling_per_second",
+            by: "client",
+            samples: clients.map { ([$0.id], $0.ceiling) },
+            help: "Refreshes a second that are allowed for the client now."
+        )
     }
 
     private static func write(_ grants: Grants, into text: inout PrometheusText) {
-        text.family(PrometheusSchema.grants, grants.byState.map { (labels: [$0.state], value: Double($0.count)) })
-        text.family(PrometheusSchema.due, Double(grants.due))
-        text.family(PrometheusSchema.overdue, Double(grants.overdue))
-        text.family(PrometheusSchema.oldestOverdue, grants.oldestOverdue.inSeconds)
-        let expired = Expired.bounded(grants.expired)
-        text.family(PrometheusSchema.expired, expired.map { (labels: [$0.client], value: Double($0.count)) })
-        text.family(PrometheusSchema.oldestExpired, expired.map { (labels: [$0.client], value: $0.oldest.inSeconds) })
+        text.gauge(
+            "refresh_worker_grants",
+            by: "state",
+            samples: grants.byState.map { ([$0.state], Double($0.count)) },
+            help: "Grants stored, by state."
+        )
+        text.gauge(
+            "refresh_worker_grants_due",
+            Double(grants.due),
+            "Grants that are due or soon will be, as far as the worker looks ahead."
+        )
+        text.gauge("refresh_worker_grants_overdue", Double(grants.overdue), "Grants whose due time has passed.")
+        text.gauge(
+            "refresh_worker_oldest_overdue_seconds",
+            grants.oldestOverdue.inSeconds,
+            "Time by which the most overdue grant is overdue, 0 if none is."
+        )
+        let expired = bounded(grants.expired)
+        text.gauge(
+            "refresh_worker_grants_expired",
+            by: "client",
+            samples: expired.map { ([$0.client], Double($0.count)) },
+            help: "Connected grants without a valid access token, by client id; above 4096 an estimate."
+        )
+        text.gauge(
+            "refresh_worker_oldest_expired_seconds",
+            by: "client",
+            samples: expired.map { ([$0.client], $0.oldest.inSeconds) },
+            help: "Time for which the longest of them has no valid access token, by client id."
+        )
     }
 
-    private static func samples(_ counts: [String: Int]) -> [(labels: [String], value: Double)] {
-        counts.sorted { $0.key < $1.key }.map { (labels: [$0.key], value: Double($0.value)) }
+    /// Combines all but the first clients into one, with the label `other`.
+    private static func bounded(_ entries: [Expired]) -> [Expired] {
+        guard entries.count > maximumClients else { return entries }
+        let largest = entries.sorted { ($1.count, $0.client) < ($0.count, $1.client) }
+        let rest = largest.dropFirst(maximumClients)
+        let other = ("other", rest.reduce(0) { $0 + $1.count }, rest.map(\.oldest).max() ?? .zero)
+        return largest.prefix(maximumClients).sorted { $0.client < $1.client } + [other]
+    }
+
+    private static func samples(_ counts: [String: Int]) -> [PrometheusText.Sample] {
+        counts.sorted { $0.key < $1.key }.map { ([$0.key], Double($0.value)) }
     }
 }

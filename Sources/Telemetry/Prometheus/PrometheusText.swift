@@ -6,43 +6,67 @@ package struct PrometheusText: Sendable {
     /// The `Content-Type` of the answer.
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    package private(set) var bytes: [UInt8] = []
+    /// The values of a sample's labels, and its value.
+    typealias Sample = (labels: [String], value: Double)
 
-    package init() {}
+    package enum Kind: String, Sendable {
+        /// It only grows, and starts at 0 with the worker.
+        case counter
+        case gauge
+        case histogram
+    }
+
+    /// A metric that was written.
+    package struct Metric: Sendable {
+        package let name: String
+        package let kind: Kind
+        package let labels: [String]
+        package let help: String
+    }
+
+    package private(set) var bytes: [UInt8] = []
+    package private(set) var metrics: [Metric] = []
 
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Writes a family with one sample per set of label values; omits a family without samples.
-    package mutating func family(_ family: PrometheusFamily, _ samples: [(labels: [String], value: Double)]) {
-        guard !samples.isEmpty else { return }
-        writeHead(family)
-        for sample in samples {
-            writeLine(family.name, zip(family.labels, sample.labels), sample.value)
-        }
+    mutating func counter(_ name: String, by labels: String..., samples: [Sample], help: String) {
+        write(Metric(name: name, kind: .counter, labels: labels, help: help), samples)
     }
 
-    /// Writes a family with one sample without labels.
-    package mutating func family(_ family: PrometheusFamily, _ value: Double) {
-        self.family(family, [(labels: [], value: value)])
+    mutating func gauge(_ name: String, by labels: String..., samples: [Sample], help: String) {
+        write(Metric(name: name, kind: .gauge, labels: labels, help: help), samples)
+    }
+
+    /// Writes a gauge without labels; omits it without a value.
+    mutating func gauge(_ name: String, _ value: Double?, _ help: String) {
+        gauge(name, samples: value.map { [([], $0)] } ?? [], help: help)
     }
 
     /// Writes a histogram: the number of values up to each bound, their sum and their count.
-    package mutating func family(_ family: PrometheusFamily, _ histogram: DurationBuckets) {
-        writeHead(family)
+    mutating func histogram(_ name: String, _ histogram: DurationBuckets, _ help: String) {
+        writeHead(Metric(name: name, kind: .histogram, labels: [], help: help))
         var total = 0
         for (bound, count) in zip(DurationBuckets.bounds, histogram.counts) {
             total += count
-            writeLine("\(family.name)_bucket", [("le", Self.format(bound.inSeconds))], Double(total))
+            writeLine("\(name)_bucket", [("le", Self.format(bound.inSeconds))], Double(total))
         }
-        writeLine("\(family.name)_bucket", [("le", "+Inf")], Double(histogram.count))
-        writeLine("\(family.name)_sum", [], histogram.sum.inSeconds)
-        writeLine("\(family.name)_count", [], Double(histogram.count))
+        writeLine("\(name)_bucket", [("le", "+Inf")], Double(histogram.count))
+        writeLine("\(name)_sum", [], histogram.sum.inSeconds)
+        writeLine("\(name)_count", [], Double(histogram.count))
     }
 
-    private mutating func writeHead(_ family: PrometheusFamily) {
-        append("# HELP \(family.name) ")
-        append(family.help, escapingQuotes: false)
-        append("\n# TYPE \(family.name) \(family.kind.rawValue)\n")
+    /// Writes one sample per set of label values; omits a metric without samples.
+    private mutating func write(_ metric: Metric, _ samples: [Sample]) {
+        guard !samples.isEmpty else { return }
+        writeHead(metric)
+        for sample in samples { writeLine(metric.name, zip(metric.labels, sample.labels), sample.value) }
+    }
+
+    private mutating func writeHead(_ metric: Metric) {
+        metrics.append(metric)
+        append("# HELP \(metric.name) ")
+        append(metric.help, escapingQuotes: false)
+        append("\n# TYPE \(metric.name) \(metric.kind.rawValue)\n")
     }
 
     private mutating func writeLine(_ name: String, _ labels: some Sequence<(String, String)>, _ value: Double) {
