@@ -16,6 +16,8 @@ actor ResultCommitter {
         /// `true` if a caller waits for one of them.
         var isAwaited = false
         var isWriting = false
+        /// The number of refreshes in flight, including those whose results wait here.
+        var inFlight = 0
         /// The instant of the first failure since a result was last stored.
         var failingSince: BootInstant?
         var hasGivenUp = false
@@ -51,10 +53,6 @@ actor ResultCommitter {
     private let deliver: @Sendable ([FinishedRefresh]) async -> Void
 
     private nonisolated let shared = Mutex(SharedState())
-    /// The number of refreshes in flight, including those whose results wait here.
-    private nonisolated let inFlight = Atomic(0)
-    /// `true` if the last attempt to store failed for a reason that may pass.
-    private nonisolated let hasFailed = Atomic(false)
     /// The rest of the batch that is being stored: the results whose outcome is not reported yet.
     private var currentBatch: [ReadResult] = []
     /// The results that the store refused for a lasting reason, and answers that could not be sealed; they are retried
@@ -97,7 +95,7 @@ actor ResultCommitter {
 
     /// Updates the number of refreshes in flight, from any thread.
     nonisolated func expect(inFlight count: Int) {
-        inFlight.store(count, ordering: .relaxed)
+        shared.withLock { $0.inFlight = count }
     }
 
     /// The time for which results could not be stored; `nil` while they can.
@@ -115,7 +113,7 @@ actor ResultCommitter {
     }
 
     /// `true` while results wait because the store fails: until it works again, no requests should be sent.
-    nonisolated var isCommitFailing: Bool { hasFailed.load(ordering: .relaxed) }
+    nonisolated var isCommitFailing: Bool { shared.withLock { $0.failingSince != nil } }
 
     /// Stops trying: the stop deadline has passed and the store still fails, or the database was moved.
     ///
@@ -159,7 +157,6 @@ actor ResultCommitter {
                     let finished = try await commit(part)
                     failures = 0
                     shared.withLock { $0.failingSince = nil }
-                    if hasFailed.load(ordering: .relaxed) { hasFailed.store(false, ordering: .relaxed) }
                     guard !hasGivenUp else { break }
                     currentBatch.removeFirst(part.count)
                     // The database is a restored backup that lacks these grants, and a later one might have them.
@@ -170,7 +167,6 @@ actor ResultCommitter {
                     let now = time.sinceBoot
                     shared.withLock { $0.failingSince = $0.failingSince ?? now }
                     onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
-                    hasFailed.store(true, ordering: .relaxed)
                     readWaitingResults()
                     if error.code == .diskFull, await spill?.freeReserve() ?? false { continue }
                     await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
@@ -205,10 +201,7 @@ actor ResultCommitter {
         let gatheringTime = shared.withLock { shared in
             shared.waiting.isEmpty || shared.isAwaited
                 ? nil
-                : Self.gatheringTime(
-                    waiting: shared.waiting.count,
-                    inFlight: inFlight.load(ordering: .relaxed)
-                )
+                : Self.gatheringTime(waiting: shared.waiting.count, inFlight: shared.inFlight)
         }
         if let gatheringTime { await pause(gatheringTime) }
         return shared.withLock { shared in

@@ -41,6 +41,8 @@ extension RefreshEngine {
                 return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
             case .refuse:
                 throw VendingFailure.refused(grant)
+            case .wait(let span):
+                throw VendingFailure.tooSoon(wait: span)
             case .refresh:
                 break
             }
@@ -82,8 +84,8 @@ extension RefreshEngine {
     private func reasonNotToRefresh(_ grant: Grant) -> String? {
         // Joining a refresh in flight costs nothing, so no pause applies to it.
         guard state.slots[grant.id] == nil else { return nil }
-        if RenewalDecision.hasJustFailed(grant, at: time.now) { return grant.reason.rawValue }
-        if RenewalDecision.isRefreshedTooOften(grant, at: time.now) { return VendReason.refreshedTooOften.rawValue }
+        if VendDecision.hasJustFailed(grant, at: time.now) { return grant.reason.rawValue }
+        if VendDecision.isRefreshedTooOften(grant, at: time.now) { return VendReason.refreshedTooOften.rawValue }
         return nil
     }
 
@@ -92,13 +94,7 @@ extension RefreshEngine {
         case .life(let minimum):
             return VendDecision.make(for: grant, minimumLife: minimum, at: time.now)
         case .otherThan(let rejected):
-            let isStored = try stores(rejected, grant)
-            switch RenewalDecision.make(for: grant, storesRejectedToken: isStored, at: time.now) {
-            case .serve: return .serve
-            case .refresh: return .refresh
-            case .refuse: return .refuse
-            case .wait(let span): throw .tooSoon(wait: span)
-            }
+            return VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, grant), at: time.now)
         }
     }
 

@@ -60,7 +60,7 @@ package struct TokenProvider: Sendable {
         switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
         case .serve: return try VendedToken(of: grant, vault: vault)
         case .refuse: throw VendingFailure.refused(grant)
-        case .refresh: return try await engine.freshToken(of: grant.userID, minimumLife: wanted)
+        case .refresh, .wait: return try await engine.freshToken(of: grant.userID, minimumLife: wanted)
         }
     }
 
@@ -77,7 +77,7 @@ package struct TokenProvider: Sendable {
 
     /// Returns another access token to replace one that Google refused.
     ///
-    /// Simultaneous calls share one refresh; one grant gets at most one per ``RenewalDecision/pause``.
+    /// Simultaneous calls share one refresh; one grant gets at most one per ``VendDecision/pause``.
     package func renewedToken(of grant: Grant, insteadOf rejected: Secret) async throws -> VendedToken {
         try await engine.renewedToken(of: grant.userID, insteadOf: rejected)
     }

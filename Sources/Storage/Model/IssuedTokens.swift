@@ -7,7 +7,7 @@ package import Crypto
 /// as the user with one: a sign-in compares the presented token with these digests.
 package struct IssuedTokens: Hashable, Sendable {
     /// More than can be valid at once: a caller that rejects every token gets about fifty in the life of one
-    /// (`DuePolicy` and `RenewalDecision` slow it down), and must not push the first one off the list.
+    /// (`DuePolicy` and `VendDecision` slow it down), and must not push the first one off the list.
     package static let capacity = 128
     package static let digestLength = 16
     /// A digest, and the time at which its token expires in eight bytes, the highest byte first.

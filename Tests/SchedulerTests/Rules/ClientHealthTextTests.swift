@@ -85,19 +85,6 @@ struct ClientHealthTextTests {
         }
     }
 
-    @Test("of the first version, with ids in its window and a list of suspects, is read")
-    func firstVersion() {
-        let text = """
-            {"epoch":"boot","breaker":{"state":"closed","failures":3,"grants":[]},"limits":{},\
-            "window":"+0000000000000001-00000000000000ff+7fffffffffffffff","proven_success_at":5,"suspects":[]}
-            """
-        let health = ClientHealth(stored: Array(text.utf8), epoch: "boot")
-        #expect(health.recentAnswers.answers == [false, true, false])
-        #expect(health.provenSuccessAt == Timestamp(milliseconds: 5))
-        #expect(health.breaker.hasEndpointFailures)
-        #expect(health.rate == InvalidGrantRate() && health.unconfirmedEnds.isEmpty)
-    }
-
     @Test("is short, however many answers there were")
     func size() {
         var health = ClientHealth(epoch: "boot")

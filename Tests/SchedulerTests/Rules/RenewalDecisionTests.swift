@@ -15,23 +15,23 @@ struct RenewalDecisionTests {
         arguments: [
             (nil, .refresh), (10, .refresh), (11, .refresh), (9, .wait(.seconds(1))), (0, .wait(.seconds(10))),
             (-3, .refresh),
-        ] as [(Int?, RenewalDecision)]
+        ] as [(Int?, VendDecision)]
     )
-    func pause(secondsSince: Int?, expected: RenewalDecision) throws {
+    func pause(secondsSince: Int?, expected: VendDecision) throws {
         let last = secondsSince.map { start - .seconds($0) }
         let grant = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: last)
-        #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == expected)
+        #expect(VendDecision.make(for: grant, storesRejectedToken: true, at: start) == expected)
     }
 
     @Test("The pause doubles from 20 s to ten minutes after too many quick refreshes, whatever a retry waits")
     func slowedPause() throws {
         var grant = try Sample.grant(lastAttemptAt: nil)
-        var waits: [RenewalDecision] = []
+        var waits: [VendDecision] = []
         for count in 1...DuePolicy.quickRefreshesAllowed + 7 {
             let tokens = RefreshedTokens(accessToken: try Sample.accessToken())
             _ = grant.refreshed(tokens, isQuick: true, at: start) { _ in start }
             guard count >= DuePolicy.quickRefreshesAllowed else { continue }
-            waits.append(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start))
+            waits.append(VendDecision.make(for: grant, storesRejectedToken: true, at: start))
         }
         #expect(waits == [10, 20, 40, 80, 160, 320, 600, 600].map { .wait(.seconds($0)) })
     }
@@ -39,16 +39,16 @@ struct RenewalDecisionTests {
     @Test("Another live token is served at once, an expired one is refreshed, independent of the last attempt")
     func otherToken() throws {
         let living = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: start)
-        #expect(RenewalDecision.make(for: living, storesRejectedToken: false, at: start) == .serve)
+        #expect(VendDecision.make(for: living, storesRejectedToken: false, at: start) == .serve)
         let token = try Sample.accessToken(obtainedAt: start - .seconds(3600))
         let dead = try Sample.grant(accessToken: token, lastAttemptAt: start)
-        #expect(RenewalDecision.make(for: dead, storesRejectedToken: false, at: start) == .refresh)
+        #expect(VendDecision.make(for: dead, storesRejectedToken: false, at: start) == .refresh)
     }
 
     @Test("Without a refresh token only another stored token is served", arguments: [true, false])
     func noRefreshToken(storesRejectedToken: Bool) throws {
         let grant = try Sample.grant(hasRefreshToken: false, accessToken: Sample.accessToken())
-        let decision = RenewalDecision.make(for: grant, storesRejectedToken: storesRejectedToken, at: start)
+        let decision = VendDecision.make(for: grant, storesRejectedToken: storesRejectedToken, at: start)
         #expect(decision == (storesRejectedToken ? .refuse : .serve))
     }
 
@@ -58,8 +58,8 @@ struct RenewalDecisionTests {
     )
     func refused(state: GrantState) throws {
         let grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
-        #expect(RenewalDecision.make(for: grant, storesRejectedToken: false, at: start) == .refuse)
-        #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == .refuse)
+        #expect(VendDecision.make(for: grant, storesRejectedToken: false, at: start) == .refuse)
+        #expect(VendDecision.make(for: grant, storesRejectedToken: true, at: start) == .refuse)
     }
 
     @Test("However a caller rejects tokens, each is recognised as the worker's own until it expires")
@@ -72,7 +72,7 @@ struct RenewalDecisionTests {
             let isQuick = DueTimes.isQuick(token, afterSuccessAt: last, at: now)
             // The caller waits if one more rejection would slow the grant down.
             guard !isQuick || grant.quickRefreshes < DuePolicy.quickRefreshesAllowed,
-                RenewalDecision.make(for: grant, storesRejectedToken: true, at: now) == .refresh
+                VendDecision.make(for: grant, storesRejectedToken: true, at: now) == .refresh
             else { continue }
             let tokens = RefreshedTokens(accessToken: token, digest: IssuedTokens.digest(of: Secret("\(second)")))
             _ = grant.refreshed(tokens, isQuick: isQuick, at: now) { _ in now }

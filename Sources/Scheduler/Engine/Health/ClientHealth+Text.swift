@@ -3,8 +3,7 @@ import Storage
 
 /// The stored form: JSON, so that an operator can read it with the database's own shell.
 ///
-/// A field that is missing or cannot be read counts as unknown: the next answers fill it again. In version 1 there was
-/// no field `version`, and the ids of grants stood between the signs of its `window`.
+/// A field that is missing or cannot be read counts as unknown: the next answers fill it again.
 extension ClientHealth {
     package init(stored: [UInt8]?, epoch: String) {
         guard let stored, let body = JSONValue.object(in: stored), let storedEpoch = body["epoch"]?.string else {

@@ -1,71 +1,15 @@
 package import Base
 package import Storage
 
-/// The decision for a caller whose token Google refused: pure, from the grant as stored.
-package enum RenewalDecision: Hashable, Sendable {
-    /// The stored token is already another one, and is live.
-    case serve
-    /// A refresh is necessary.
-    case refresh
-    /// The last attempt has only just ended: a caller that gets a 401 each time must not cause a call to Google each
-    /// time.
-    case wait(Duration)
-    /// A refresh is not possible: the user, or an administrator, must act.
-    case refuse
-
-    /// The shortest interval between attempts that callers can cause for one grant.
-    package static let pause: Duration = .seconds(10)
-    /// The interval after each quick refresh beyond those that are allowed: a caller that rejects every token must not
-    /// cause six calls a minute.
-    private static let slowedPause = BackOff(first: .seconds(20), longest: .seconds(600))
-
-    /// Decides; `storesRejectedToken` is `true` if the stored access token is the one that Google refused.
-    package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> RenewalDecision {
-        guard grant.state.isConnected else { return .refuse }
-        guard storesRejectedToken else {
-            switch VendDecision.make(for: grant, minimumLife: .zero, at: now) {
-            case .serve: return .serve
-            case .refresh: return .refresh
-            case .refuse: return .refuse
-            }
-        }
-        guard grant.refreshToken != nil else { return .refuse }
-        return pauseLeft(of: grant, at: now).map { .wait($0) } ?? .refresh
-    }
-
-    /// `true` if an attempt at the grant has only just failed: repeated calls must not cause a call to Google each
-    /// time, which would give the same answer.
-    package static func hasJustFailed(_ grant: Grant, at now: Timestamp) -> Bool {
-        grant.state == .retrying && pauseLeft(of: grant, at: now) != nil
-    }
-
-    /// `true` if the grant was refreshed so often that a live token is served instead of another refresh.
-    package static func isRefreshedTooOften(_ grant: Grant, at now: Timestamp) -> Bool {
-        grant.quickRefreshes > DuePolicy.quickRefreshesAllowed && pauseLeft(of: grant, at: now) != nil
-            && VendDecision.remainingLife(of: grant, at: now) != nil
-    }
-
-    /// Returns the pause, which lasts as long as the lease after a request with an unknown outcome.
-    private static func pause(of grant: Grant) -> Duration {
-        if grant.lease?.isOfEndedRequest ?? false { return RefreshRules.maximumUnansweredWork }
-        let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
-        return excess > 0 ? slowedPause.cap(failures: excess) : pause
-    }
-
-    private static func pauseLeft(of grant: Grant, at now: Timestamp) -> Duration? {
-        let pause = pause(of: grant)
-        // An attempt in the future was recorded before the clock was set back.
-        guard let last = grant.lastAttemptAt, last <= now, now < last + pause else { return nil }
-        return last + pause - now
-    }
-}
-
 /// The decision for a caller that wants a grant's access token: pure, from the grant as stored.
 package enum VendDecision: Hashable, Sendable {
     /// The stored token has enough life left.
     case serve
     /// A refresh is necessary.
     case refresh
+    /// The last attempt has only just ended: a caller that gets a 401 each time must not cause a call to Google each
+    /// time.
+    case wait(Duration)
     /// A refresh is not possible: the user, or an administrator, must act.
     case refuse
 
@@ -89,5 +33,47 @@ package enum VendDecision: Hashable, Sendable {
             return nil
         }
         return token.expiresAt - now
+    }
+
+    // MARK: Tokens that Google refused
+
+    /// The shortest interval between attempts that callers can cause for one grant.
+    package static let pause: Duration = .seconds(10)
+    /// The interval after each quick refresh beyond those that are allowed: a caller that rejects every token must not
+    /// cause six calls a minute.
+    private static let slowedPause = BackOff(first: .seconds(20), longest: .seconds(600))
+
+    /// Decides for a caller whose token Google refused; `storesRejectedToken` is `true` if that token is the stored one.
+    package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> VendDecision {
+        guard grant.state.isConnected else { return .refuse }
+        guard storesRejectedToken else { return make(for: grant, minimumLife: .zero, at: now) }
+        guard grant.refreshToken != nil else { return .refuse }
+        return pauseLeft(of: grant, at: now).map { .wait($0) } ?? .refresh
+    }
+
+    /// `true` if an attempt at the grant has only just failed: repeated calls must not cause a call to Google each
+    /// time, which would give the same answer.
+    package static func hasJustFailed(_ grant: Grant, at now: Timestamp) -> Bool {
+        grant.state == .retrying && pauseLeft(of: grant, at: now) != nil
+    }
+
+    /// `true` if the grant was refreshed so often that a live token is served instead of another refresh.
+    package static func isRefreshedTooOften(_ grant: Grant, at now: Timestamp) -> Bool {
+        grant.quickRefreshes > DuePolicy.quickRefreshesAllowed && pauseLeft(of: grant, at: now) != nil
+            && remainingLife(of: grant, at: now) != nil
+    }
+
+    /// Returns the pause, which lasts as long as the lease after a request with an unknown outcome.
+    private static func pause(of grant: Grant) -> Duration {
+        if grant.lease?.isOfEndedRequest ?? false { return RefreshRules.maximumUnansweredWork }
+        let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
+        return excess > 0 ? slowedPause.cap(failures: excess) : pause
+    }
+
+    private static func pauseLeft(of grant: Grant, at now: Timestamp) -> Duration? {
+        let pause = pause(of: grant)
+        // An attempt in the future was recorded before the clock was set back.
+        guard let last = grant.lastAttemptAt, last <= now, now < last + pause else { return nil }
+        return last + pause - now
     }
 }
