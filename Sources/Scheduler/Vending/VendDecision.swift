@@ -43,7 +43,7 @@ package enum VendDecision: Hashable, Sendable {
     /// cause six calls a minute.
     private static let slowedPause = BackOff(first: .seconds(20), longest: .seconds(600))
 
-    /// Decides for a caller whose token Google refused; `storesRejectedToken` is `true` if that token is the stored one.
+    /// Decides for a caller whose token Google refused; `storesRejectedToken` is `true` if it is the stored one.
     package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> VendDecision {
         guard grant.state.isConnected else { return .refuse }
         guard storesRejectedToken else { return make(for: grant, minimumLife: .zero, at: now) }
