@@ -151,18 +151,16 @@ extension Transfer {
         }
     }
 
-    func setHeaders(of pattern: RequestPattern, isSigned: Bool) throws(HTTPFailure) {
+    func setHeaders(of pattern: RequestPattern) throws(HTTPFailure) {
         for (name, value) in pattern.headers {
             // With a name and colon alone, libcurl would leave the header out.
             try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
         }
-        // Without this line libcurl may ask for permission before it sends a body, which costs a round trip. libcurl
-        // 7.88 signs the line although it does not send it, and then no server accepts the signature.
-        if !isSigned { try unsafe appendHeader("Expect:") }
+        // Without this line libcurl may ask for permission before it sends a body, which costs a round trip.
+        try unsafe appendHeader("Expect:")
         // Only takes effect over HTTP/1.1: libcurl leaves it out of HTTP/2. The server then closes the connection first
-        // and keeps the port in TIME_WAIT; this side would run out of ports. A proxy may drop the line, so it must not
-        // be signed.
-        if !isSigned { try unsafe appendHeader("Connection: close") }
+        // and keeps the port in TIME_WAIT; this side would run out of ports.
+        try unsafe appendHeader("Connection: close")
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
     }
 
@@ -171,43 +169,5 @@ extension Transfer {
             throw HTTPFailure(kind: .other, message: "libcurl has no memory for a header")
         }
         unsafe headerList = unsafe longer
-    }
-
-    /// Makes libcurl sign the request: the body, and every header that it gets here.
-    ///
-    /// libcurl and its header list keep copies until the transfer is reset, and free them without wiping. A signed
-    /// request never uses a lasting pattern.
-    /// https://curl.se/libcurl/c/CURLOPT_AWS_SIGV4.html
-    func sign(by signature: AWSSignature) throws(HTTPFailure) {
-        try set(CURLOPT_AWS_SIGV4, "aws:amz:\(signature.region):\(signature.service)")
-        let credentials = signature.credentials
-        try unsafe Self.withText("", credentials.keyID) { (text) throws(HTTPFailure) in
-            try unsafe check(ccurl_easy_set_string(easy, CURLOPT_USERNAME, text))
-        }
-        try unsafe Self.withText("", credentials.secretKey) { (text) throws(HTTPFailure) in
-            try unsafe check(ccurl_easy_set_string(easy, CURLOPT_PASSWORD, text))
-        }
-        guard let sessionToken = credentials.sessionToken else { return }
-        try unsafe Self.withText("X-Amz-Security-Token: ", sessionToken) { (line) throws(HTTPFailure) in
-            try unsafe appendHeader(line)
-        }
-    }
-
-    /// Calls the closure with the prefix and the secret as one C string.
-    private static func withText(
-        _ prefix: String,
-        _ secret: Secret,
-        _ body: (UnsafePointer<CChar>) throws(HTTPFailure) -> Void
-    ) throws(HTTPFailure) {
-        var text = ErasedBytes(capacity: prefix.utf8.count + secret.count + 1)
-        text.append(Array(prefix.utf8))
-        secret.withBytes { text.append($0) }
-        text.append(0)
-        try text.withBytes { (span) throws(HTTPFailure) in
-            try unsafe span.withUnsafeBytes { (bytes) throws(HTTPFailure) in
-                guard let start = bytes.baseAddress else { return }
-                try unsafe body(start.assumingMemoryBound(to: CChar.self))
-            }
-        }
     }
 }

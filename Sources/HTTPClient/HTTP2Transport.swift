@@ -56,12 +56,12 @@ final class HTTP2Transport {
 extension HTTP2Transport {
     /// Takes a request over; returns `false` if libcurl must carry it.
     ///
-    /// libcurl carries what only it can: HTTP/1.1, http URLs, AWS signatures, and what may go through a proxy that
+    /// libcurl carries what only it can: HTTP/1.1, http URLs, and what may go through a proxy that
     /// speaks TLS.
     func accept(_ request: SubmittedRequest) -> Bool {
         let pattern = request.content.pattern
         guard configuration.http2, configuration.http2Framing == .nghttp2, pattern.endpoint.scheme == .https,
-            request.content.signature == nil, !mayUseTLSProxy || pattern.endpoint.isLoopback
+            !mayUseTLSProxy || pattern.endpoint.isLoopback
         else { return false }
         let (pool, head) = prepare(pattern)
         let now = time.sinceBoot

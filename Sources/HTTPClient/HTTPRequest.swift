@@ -4,14 +4,11 @@ internal import Crypto
 package struct HTTPRequest: Sendable {
     package let pattern: RequestPattern
     package let body: HTTPBody?
-    /// Set for requests to AWS services only.
-    package let signature: AWSSignature?
 
     /// Makes one of many requests that differ only in their bodies.
     package init(_ pattern: RequestPattern, body: HTTPBody) {
         self.pattern = pattern
         self.body = body
-        signature = nil
     }
 
     /// Makes a single request with its own pattern.
@@ -19,16 +16,14 @@ package struct HTTPRequest: Sendable {
         method: RequestPattern.Method,
         endpoint: Endpoint,
         headers: [(String, String)] = [],
-        body: HTTPBody? = nil,
-        signature: AWSSignature? = nil
+        body: HTTPBody? = nil
     ) {
         pattern = RequestPattern(method: method, endpoint: endpoint, headers: headers, isLasting: false)
         self.body = body
-        self.signature = signature
     }
 
     /// `true` if each part can be sent as it is.
-    var isSendable: Bool { pattern.isSendable && signature?.isSendable ?? true }
+    var isSendable: Bool { pattern.isSendable }
 }
 
 extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -57,8 +57,7 @@ final class Transfer: EasyHandle {
         if prepared !== pattern {
             clearOptions()
             try setOptions(of: pattern)
-            if let signature = request.content.signature { try sign(by: signature) }
-            try setHeaders(of: pattern, isSigned: request.content.signature != nil)
+            try setHeaders(of: pattern)
             if pattern.isLasting { prepared = pattern }
         }
         try setDeadline(remaining: request.deadline - now)

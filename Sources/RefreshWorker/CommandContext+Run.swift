@@ -37,9 +37,7 @@ extension CommandContext {
         case .copyStore(let source, let target, let isJSON):
             try await copyStore(from: source, to: target, isJSON: isJSON)
         case .recoverResults(let file, let isJSON): try await recoverResults(from: file, isJSON: isJSON)
-        case .importGrants(let file, let replaces, let isDryRun, let isJSON):
-            try await importGrants(from: file, replacesExisting: replaces, isDryRun: isDryRun, isJSON: isJSON)
-        case .importSecrets(let order): try await importSecrets(order)
+        case .importGrants(let options): try await importGrants(options)
         case .importUsers(let order): try await importUsers(order)
         case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
         case .listUsers(let isJSON): try await listUsers(isJSON: isJSON)

@@ -101,12 +101,10 @@ class PayPulse:
     def secrets_manager(self, operation, fields):
         if operation == "ListSecrets":
             prefix = fields["Filters"][0]["Values"][0]
-            names = sorted(name for name in list(self.secrets) if name.startswith(prefix))
-            start = int(fields.get("NextToken") or 0)
-            page = {"SecretList": [{"Name": name} for name in names[start:start + 100]]}
-            if start + 100 < len(names):
-                page["NextToken"] = str(start + 100)
-            return 200, page
+            return 200, {"SecretList": [{"Name": name} for name in sorted(self.secrets) if name.startswith(prefix)]}
+        if operation == "BatchGetSecretValue":
+            answers = [self.secrets_manager("GetSecretValue", {"SecretId": name}) for name in fields["SecretIdList"]]
+            return 200, {"SecretValues": [answer for status, answer in answers if status == 200], "Errors": []}
         name = fields["SecretId"]
         if operation == "GetSecretValue" and name in self.secrets:
             return 200, {"Name": name, "SecretString": self.secrets[name], "CreatedDate": time.time()}

@@ -3,16 +3,15 @@ import Crypto
 private import Glibc
 import Storage
 private import Synchronization
+import Telemetry
 package import Worker
 
 /// `grants import FILE`: imports grants that were kept elsewhere.
 extension CommandContext {
-    package func importGrants(from path: String, replacesExisting: Bool, isDryRun: Bool, isJSON: Bool) async throws
-        -> ExitCode
-    {
+    package func importGrants(_ options: GrantImportOptions) async throws -> ExitCode {
         let vault = try openVault()
-        let file = try InputFile(path: path)
-        let store = try await openStore(forDryRun: isDryRun)
+        let file = try InputFile(path: options.file)
+        let store = try await openStore(forDryRun: options.isDryRun)
         let heartbeat = WorkerHeartbeat(
             store: store,
             ring: vault.ring,
@@ -21,58 +20,80 @@ extension CommandContext {
         )
         try await heartbeat.report()
         let reporting = Task { await heartbeat.run(by: time) {} }
-        let progress = ImportProgress(output: .error, time: time)
-        var grants = GrantImport(
-            reader: GrantReader(clientIDs: configuration.clientIDs),
-            writer: ImportedGrantWriter(
-                store: store,
-                vault: vault,
-                time: time,
-                random: random,
-                existing: replacesExisting ? .replace : .keep,
-                isDryRun: isDryRun
-            ),
+        var writer = ImportedGrantWriter(
+            store: store,
+            vault: vault,
             time: time,
-            report: { progress.writeLine("refresh-worker: \($0)") }
+            random: random,
+            existing: options.replacesExisting ? .replace : .keep,
+            isDryRun: options.isDryRun
         )
+        let run = ImportRun(
+            file: file,
+            progress: ImportProgress(of: options.prefix == nil ? "grants" : "secrets", output: .error, time: time),
+            isDryRun: options.isDryRun,
+            isJSON: options.isJSON
+        ) {
+            reporting.cancel()
+            await reporting.value
+            await heartbeat.leave()
+            await store.close()
+        }
+        guard let prefix = options.prefix else {
+            let reader = GrantReader(clientIDs: configuration.clientIDs)
+            return try await run.perform(GrantImport(reader: reader, writer: writer, time: time, report: run.report))
+        }
+        if options.replacesExisting { writer.existing = .replaceOlder }
+        let reportsDetails = configuration.logLevel >= .info
+        return try await run.perform(
+            SecretsManagerImport(
+                prefix: prefix,
+                clientIDs: configuration.clientIDs,
+                writer: writer,
+                time: time,
+                report: run.report,
+                detail: { if reportsDetails { run.report($0) } }
+            )
+        )
+    }
+}
+
+/// One run of any import, from its file to the exit code.
+struct ImportRun {
+    let file: InputFile
+    let progress: ImportProgress
+    let isDryRun: Bool
+    let isJSON: Bool
+    /// Ends what the import used, before the results are reported.
+    let close: () async -> Void
+
+    func report(_ line: String) { progress.writeLine("refresh-worker: \(line)") }
+
+    func perform(_ start: some RecordImport) async throws -> ExitCode {
+        var records = start
         var failure: CommandFailure?
         do {
-            try await Self.feed(&grants, from: file, progress: progress)
+            try await feed(&records)
         } catch {
             failure = CommandFailure(error)
         }
-        reporting.cancel()
-        await reporting.value
-        await heartbeat.leave()
-        await store.close()
-        for line in grants.tally.summaryOfReasons { progress.writeLine("refresh-worker: \(line)") }
-        progress.writeLine("refresh-worker: \(grants.tally.sentence(isDryRun: isDryRun))")
-        if isJSON { Output.standard.line(grants.tally.json.bytes) }
-        return try Self.exitCode(after: grants.tally, failure)
+        await close()
+        let tally = records.tally
+        (tally.summaryOfReasons + records.remarks + [records.sentence(isDryRun: isDryRun)]).forEach(report)
+        if isJSON { Output.standard.line(records.json.bytes) }
+        guard let failure else { return tally.bad == 0 ? .success : .badData }
+        guard tally.read > 0 else { throw failure }
+        throw CommandFailure(
+            failure.exitCode,
+            """
+            \(failure.message)
+            the import stopped there; the records counted above are stored; start the same import again to \
+            continue: it keeps stored records
+            """
+        )
     }
 
-    /// Returns the exit code of any import; a failure says that the records before it are stored.
-    static func exitCode(after tally: ImportTally, _ failure: CommandFailure?) throws -> ExitCode {
-        if let failure {
-            guard tally.read > 0 else { throw failure }
-            throw CommandFailure(
-                failure.exitCode,
-                """
-                \(failure.message)
-                the import stopped there; the records counted above are stored; start the same import again to \
-                continue: it keeps stored records
-                """
-            )
-        }
-        return tally.bad == 0 ? .success : .badData
-    }
-
-    /// Feeds a file to any import and shows the progress.
-    static func feed(
-        _ records: inout some RecordImport,
-        from file: InputFile,
-        progress: ImportProgress
-    ) async throws {
+    private func feed(_ records: inout some RecordImport) async throws {
         while true {
             let chunk: [UInt8]
             do {
@@ -93,7 +114,7 @@ extension CommandContext {
 /// The part of an import's input that is not stored yet.
 struct ImportInput<Imported> {
     var splitter = RecordSplitter()
-    var batch: [(line: Int, reading: Result<Imported, ImportProblem>)] = []
+    var batch: [ImportReading<Imported>] = []
 }
 
 /// A file, or standard input, read in pieces from beginning to end.

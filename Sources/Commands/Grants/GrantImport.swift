@@ -27,28 +27,39 @@ package struct GrantImport: RecordImport {
         self.report = report
     }
 
-    func read(_ record: RecordSplitter.Record) -> Result<ImportedGrant, ImportProblem> {
-        Result { () throws(ImportProblem) in try reader.grant(from: record, at: time.now) }
+    func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
+        [ImportReading(of: record) { () throws(ImportProblem) in try reader.grant(from: record, at: time.now) }]
     }
 
     func store(_ batch: [ImportedGrant]) async throws -> [ImportedGrantWriter.Outcome] {
         try await writer.store(batch)
     }
 
-    mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, line: Int) {
+    mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
         switch outcome {
         case .stored: tally.stored += 1
         case .replaced: tally.replaced += 1
         case .kept:
             tally.kept += 1
-            report("line \(line): user \(DisplayedText(grant.userID)) is stored already: kept")
+            report("\(place): user \(DisplayedText(grant.userID)) is stored already: kept")
         case .keptEnded:
             tally.kept += 1
-            report("line \(line): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
+            report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
         case .refused:
             tally.countBad("the user was deleted")
-            report("line \(line): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
+            report("\(place): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
         }
+    }
+
+    func sentence(isDryRun: Bool) -> String {
+        isDryRun
+            ? """
+            dry run, nothing was stored; \(tally.read) read: \(tally.stored) to store, \(tally.replaced) to replace, \
+            \(tally.kept) to keep, \(tally.bad) bad
+            """
+            : """
+            \(tally.read) read: \(tally.stored) stored, \(tally.replaced) replaced, \(tally.kept) kept, \(tally.bad) bad
+            """
     }
 }
 
@@ -111,29 +122,6 @@ package struct ImportTally: Equatable, Sendable {
         return line
     }
 
-    /// Returns a summary about grants in one line.
-    func sentence(isDryRun: Bool) -> String {
-        isDryRun
-            ? """
-            dry run, nothing was stored; \(read) read: \(stored) to store, \(replaced) to replace, \(kept) to keep, \
-            \(bad) bad
-            """
-            : "\(read) read: \(stored) stored, \(replaced) replaced, \(kept) kept, \(bad) bad"
-    }
-
-    /// Returns a summary about users in one line.
-    func userSentence(isDryRun: Bool) -> String {
-        isDryRun
-            ? """
-            dry run, nothing was stored; \(read) read: \(stored) to store, \(completed) to complete, \(replaced) to \
-            replace, \(kept) to keep, \(unchanged) unchanged, \(bad) bad
-            """
-            : """
-            \(read) read: \(stored) stored, \(completed) completed, \(replaced) replaced, \(kept) kept, \
-            \(unchanged) unchanged, \(bad) bad
-            """
-    }
-
     /// The reasons of bad records, if one of them is frequent: a line for each record was reported before.
     package var summaryOfReasons: [String] {
         otherReasons > 0 || reasons.values.contains { $0 > 1 } ? reasonLines : []
@@ -157,13 +145,35 @@ protocol RecordImport {
     /// Receives a line for each bad record and for each record that is kept.
     var report: (String) -> Void { get }
 
-    mutating func read(_ record: RecordSplitter.Record) -> Result<Imported, ImportProblem>
+    /// Returns what a record holds: one item, or as many as its form allows.
+    mutating func read(_ record: RecordSplitter.Record) -> [ImportReading<Imported>]
     /// Stores a batch in one transaction and returns the outcomes in order.
     func store(_ batch: [Imported]) async throws -> [Outcome]
-    mutating func count(_ outcome: Outcome, of imported: Imported, line: Int)
+    mutating func count(_ outcome: Outcome, of imported: Imported, at place: String)
+    /// Returns a summary in one line.
+    func sentence(isDryRun: Bool) -> String
+    /// Lines before the summary, about the input as a whole.
+    var remarks: [String] { get }
+    /// The numbers for programs.
+    var json: JSONLine { get }
+}
+
+/// An item of an import's input: its place, such as `line 5`, and its content.
+struct ImportReading<Imported> {
+    let place: String
+    let result: Result<Imported, ImportProblem>
+}
+
+extension ImportReading {
+    init(of record: RecordSplitter.Record, _ read: () throws(ImportProblem) -> Imported) {
+        self.init(place: "line \(record.line)", result: Result(catching: read))
+    }
 }
 
 extension RecordImport {
+    var remarks: [String] { [] }
+    var json: JSONLine { tally.json }
+
     /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
     static var batchSize: Int { 200 }
 
@@ -180,24 +190,24 @@ extension RecordImport {
 
     private mutating func take(_ records: [RecordSplitter.Record]) async throws {
         for record in records {
-            input.batch.append((record.line, read(record)))
-            if input.batch.count == Self.batchSize { try await storeBatch() }
+            input.batch += read(record)
+            if input.batch.count >= Self.batchSize { try await storeBatch() }
         }
     }
 
     private mutating func storeBatch() async throws {
         let good = input.batch.compactMap { item in
-            if case .success(let imported) = item.reading { imported } else { nil }
+            if case .success(let imported) = item.result { imported } else { nil }
         }
         var outcomes = (good.isEmpty ? [] : try await store(good))[...]
         for item in input.batch {
-            switch item.reading {
+            switch item.result {
             case .success(let imported):
                 guard let outcome = outcomes.popFirst() else { break }
-                count(outcome, of: imported, line: item.line)
+                count(outcome, of: imported, at: item.place)
             case .failure(let problem):
                 tally.countBad(problem.message)
-                report("line \(item.line): \(problem.report)")
+                report("\(item.place): \(problem.report)")
             }
         }
         input.batch = []

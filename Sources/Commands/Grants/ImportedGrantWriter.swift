@@ -38,7 +38,7 @@ package struct ImportedGrantWriter: Sendable {
     let vault: TokenVault
     let time: any TimeSource
     let random: any RandomSource
-    package let existing: Existing
+    package var existing: Existing
     var firstRefresh = FirstRefresh.byToken
     /// `true` for a dry run: everything is decided and nothing is written.
     package var isDryRun = false

@@ -36,17 +36,16 @@ struct UserImport: RecordImport {
         self.report = report
     }
 
-    mutating func read(_ record: RecordSplitter.Record) -> Result<ImportedUser, ImportProblem> {
-        do throws(ImportProblem) {
+    mutating func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedUser>] {
+        let reading = ImportReading(of: record) { () throws(ImportProblem) in
             let members = try record.members()
             let user = try ImportedUser(members: members, by: map, at: time.now)
             if ignored.count < Self.ignoredLimit {
                 ignored.formUnion(map.ignored(in: members).prefix(Self.ignoredLimit - ignored.count))
             }
-            return .success(user)
-        } catch {
-            return .failure(error)
+            return user
         }
+        return [reading]
     }
 
     func store(_ batch: [ImportedUser]) async throws -> [ImportedUserWriter.Outcome] {
@@ -61,7 +60,7 @@ struct UserImport: RecordImport {
         }
     }
 
-    mutating func count(_ outcome: ImportedUserWriter.Outcome, of user: ImportedUser, line: Int) {
+    mutating func count(_ outcome: ImportedUserWriter.Outcome, of user: ImportedUser, at place: String) {
         let name = "user \(DisplayedText(user.id))"
         switch outcome {
         case .stored: tally.stored += 1
@@ -70,18 +69,35 @@ struct UserImport: RecordImport {
         case .unchanged: tally.unchanged += 1
         case .kept:
             tally.kept += 1
-            report("line \(line): \(name) is stored with other content: kept")
+            report("\(place): \(name) is stored with other content: kept")
         case .deleted:
             tally.countBad("the user was deleted")
-            report("line \(line): \(name) was deleted: not stored while tokens may live")
+            report("\(place): \(name) was deleted: not stored while tokens may live")
         case .joined(let other):
             tally.completed += 1
-            report("line \(line): \(name) is also user \(DisplayedText(other)), who signed in here: joined")
+            report("\(place): \(name) is also user \(DisplayedText(other)), who signed in here: joined")
         case .conflict(let other):
             let label = RecordFields([:], names: map.names).label("google_user_id")
             tally.countBad("another user has the same \(label)")
-            report("line \(line): \(name) has the same \(label) as user \(DisplayedText(other)): not stored")
+            report("\(place): \(name) has the same \(label) as user \(DisplayedText(other)): not stored")
         }
+    }
+
+    func sentence(isDryRun: Bool) -> String {
+        isDryRun
+            ? """
+            dry run, nothing was stored; \(tally.read) read: \(tally.stored) to store, \(tally.completed) to complete, \
+            \(tally.replaced) to replace, \(tally.kept) to keep, \(tally.unchanged) unchanged, \(tally.bad) bad
+            """
+            : """
+            \(tally.read) read: \(tally.stored) stored, \(tally.completed) completed, \(tally.replaced) replaced, \
+            \(tally.kept) kept, \(tally.unchanged) unchanged, \(tally.bad) bad
+            """
+    }
+
+    var remarks: [String] {
+        let names = ignored.sorted().map { "\(DisplayedText($0))" }
+        return names.isEmpty ? [] : ["fields that were not imported: \(names.joined(separator: ", "))"]
     }
 }
 
@@ -90,31 +106,23 @@ extension CommandContext {
     package func importUsers(_ options: UserImportOptions) async throws -> ExitCode {
         let file = try InputFile(path: options.file)
         let store = try await openStore(forDryRun: options.isDryRun)
-        let progress = ImportProgress(of: "users", output: .error, time: time)
-        let report = { (line: String) in progress.writeLine("refresh-worker: \(line)") }
-        var users = UserImport(
-            store: store,
-            map: options.map,
-            replacesExisting: options.replacesExisting,
+        let run = ImportRun(
+            file: file,
+            progress: ImportProgress(of: "users", output: .error, time: time),
             isDryRun: options.isDryRun,
-            time: time,
-            report: report
+            isJSON: options.isJSON,
+            close: { await store.close() }
         )
-        var failure: CommandFailure?
-        do {
-            try await Self.feed(&users, from: file, progress: progress)
-        } catch {
-            failure = CommandFailure(error)
-        }
-        await store.close()
-        users.tally.summaryOfReasons.forEach(report)
-        if !users.ignored.isEmpty {
-            let names = users.ignored.sorted().map { "\(DisplayedText($0))" }.joined(separator: ", ")
-            report("fields that were not imported: \(names)")
-        }
-        report(users.tally.userSentence(isDryRun: options.isDryRun))
-        if options.isJSON { Output.standard.line(users.tally.json.bytes) }
-        return try Self.exitCode(after: users.tally, failure)
+        return try await run.perform(
+            UserImport(
+                store: store,
+                map: options.map,
+                replacesExisting: options.replacesExisting,
+                isDryRun: options.isDryRun,
+                time: time,
+                report: run.report
+            )
+        )
     }
 
     /// Opens the database; a dry run does not create one and uses an empty store instead.

@@ -9,9 +9,7 @@ package enum Command: Equatable, Sendable {
     case setClient(from: String, to: String, isJSON: Bool)
     /// If the token file is `nil`, the token is read from standard input.
     case addGrant(user: String, tokenFile: String?, clientID: String?, isJSON: Bool = false)
-    /// `-` is standard input.
-    case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool, isJSON: Bool = false)
-    case importSecrets(SecretsManagerOptions)
+    case importGrants(GrantImportOptions)
     case importUsers(UserImportOptions)
     case listUsers(isJSON: Bool)
     case showUser(user: String, isJSON: Bool)

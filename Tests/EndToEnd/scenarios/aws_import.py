@@ -1,10 +1,14 @@
-"""Grants are imported from AWS Secrets Manager: signed, paged, resumable, and newer grants are not overwritten.
+"""Grants are imported from AWS Secrets Manager with Amazon's own program; an import can be started again, and newer
+grants are not overwritten.
 
-The fake AWS is moto's server, which checks signatures, session tokens and permissions.
+The script is deploy/import-from-aws. The fake AWS is moto's server, which checks signatures, session tokens and
+permissions.
 """
 
 import json
+import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -13,6 +17,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 from expectations import wait_for
 from harness import CLIENT, ROOT, Skipped
@@ -22,7 +27,7 @@ from integrity import damage
 STORE = "sqlite"
 
 REGION = "eu-west-1"
-# More than two pages of a hundred.
+# More than one batch of the worker's two hundred records.
 COUNT = 230
 
 
@@ -109,11 +114,11 @@ class Moto:
         self.process.wait(timeout=30)
 
 
-def program():
-    own = ROOT / ".build" / "python" / "bin" / "moto_server"
-    path = str(own) if own.exists() else shutil.which("moto_server")
+def program(name):
+    own = ROOT / ".build" / "python" / "bin" / name
+    path = str(own) if own.exists() else shutil.which(name)
     if not path:
-        raise Skipped("moto's server is not installed: scripts/ensure-python-tools installs it")
+        raise Skipped(f"{name} is not installed: scripts/ensure-python-tools installs it")
     return path
 
 
@@ -135,7 +140,7 @@ def content(grant, **changes):
 
 
 def scenario(fixture):
-    moto = Moto(program(), fixture)
+    moto = Moto(program("moto_server"), fixture)
     try:
         return run_imports(fixture, moto)
     finally:
@@ -152,34 +157,27 @@ def run_imports(fixture, moto):
     moto.put("gmail/user-other/x", content(grants[0]))
     moto.put("gmail/user/going", content(grants[0]))
     moto.secrets("DeleteSecret", SecretId="gmail/user/going", RecoveryWindowInDays=7)
-    permissions = ("secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
+    permissions = [f"secretsmanager:{name}" for name in ("ListSecrets", "BatchGetSecretValue", "GetSecretValue")]
     importer, session = moto.user("importer", *permissions), moto.session(*permissions)
     unprivileged = moto.user("unprivileged")
     moto.checks_signatures(True)
 
-    source = [
-        "--from",
-        "aws-secrets-manager",
-        "--prefix",
-        "gmail/user/",
-        "--region",
-        REGION,
-        "--aws-endpoint",
-        moto.url,
-    ]
-    base_environment, base_arguments = dict(fixture.environment), fixture.arguments
+    words = fixture.arguments()
+    at = words.index("--client-id")
+    worker = [*words[:at], *words[at + 2:]]
+    aws = {
+        "PATH": f"{Path(program('aws')).parent}:{os.environ['PATH']}", "AWS_ENDPOINT_URL": moto.url,
+        "AWS_DEFAULT_REGION": REGION, "HOME": str(fixture.folder), "REFRESH_WORKER": shlex.join(worker),
+        "AWS_MAX_ATTEMPTS": "2",
+    }
+    script = [ROOT / "deploy" / "import-from-aws", "gmail/user/"]
     outputs = []
 
-    def import_secrets(credentials, *extra, expect=65, client_id=False):
-        fixture.environment = {**base_environment, **credentials}
-        words = base_arguments()
-        at = words.index("--client-id")
-        fixture.arguments = lambda *more: [*(words if client_id else words[:at] + words[at + 2:]), *map(str, more)]
-        try:
-            result = fixture.run("grants", "import", *source, *extra, expect=expect)
-        finally:
-            fixture.environment, fixture.arguments = base_environment, base_arguments
+    def import_secrets(credentials, *extra, expect=65):
+        environment = {**fixture.environment, **aws, **credentials}
+        result = subprocess.run([*script, *map(str, extra)], env=environment, capture_output=True, text=True)
         outputs.append(result.stdout + result.stderr)
+        assert result.returncode == expect, f"it exits with {expect}, not {result.returncode}: {result.stderr[-2000:]}"
         return result.stderr
 
     # A dry run stores nothing and does not create a database.
@@ -190,31 +188,32 @@ def run_imports(fixture, moto):
     assert "user 'u7': would be stored" in output, "the dry run names each user"
     assert not fixture.database.exists(), "the dry run makes no database"
 
-    # Each error is explained, and nothing is stored.
-    def refused(credentials, *names, expect=78, extra=()):
-        output = import_secrets(credentials, *extra, expect=expect)
-        assert all(name in output for name in names), "the refusal names each missing permission"
+    # The reason of each refusal is printed, and nothing is stored.
+    def refused(credentials, *names):
+        result = subprocess.run(
+            script, env={**fixture.environment, **aws, **credentials}, capture_output=True, text=True
+        )
+        outputs.append(result.stdout + result.stderr)
+        assert result.returncode != 0, "a refused import fails"
+        assert all(name in result.stderr for name in names), f"it says why; it wrote: {result.stderr[-1000:]}"
+        assert not fixture.database.exists(), "a refused import stores nothing"
 
-    refused({}, "AWS_ACCESS_KEY_ID", "--aws-credentials-file")
-    refused(unprivileged, "secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
-    refused({**importer, "AWS_SECRET_ACCESS_KEY": "not/the+key"}, "secret access key does not belong")
-    refused({**importer, "AWS_ACCESS_KEY_ID": "AKIANOBODYSKEYID0000"}, "does not know these credentials")
-    refused({**session, "AWS_SESSION_TOKEN": "of-another-session"}, "does not know these credentials")
-    refused(importer, "Google-OAuth-Client-ID", "--client-id", extra=("--region", "eu-west-2"))
+    refused({}, "credentials")
+    refused(unprivileged, "secretsmanager:ListSecrets")
+    refused({**importer, "AWS_SECRET_ACCESS_KEY": "not/the+key"}, "SignatureDoesNotMatch")
 
     # Killed halfway and started again: every grant is stored, none twice.
-    fixture.environment = {**base_environment, **session}
     process = subprocess.Popen(
-        fixture.arguments("grants", "import", *source), env=fixture.environment, stderr=subprocess.DEVNULL
+        script, env={**fixture.environment, **aws, **session}, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    fixture.environment = base_environment
     wait_for(lambda: fixture.database.exists() and stored(fixture), 60, "the first page is stored", pause=0.01)
-    process.send_signal(signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=30)
     partly = len(fixture.rows())
     assert 0 < partly < COUNT, "the kill interrupts the import"
     output = import_secrets(session)
-    assert f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in output, (
+    assert f"reading {COUNT - partly + 1} of {COUNT + 1} secrets" in output, "stored secrets are not read again"
+    assert f"{COUNT - partly} stored, 0 replaced, 0 kept, 1 bad" in output, (
         f"the second import continues the first; it wrote: {output[-300:]}"
     )
     assert "gmail/user/broken" in output and "BROKEN" not in output, (
@@ -229,18 +228,8 @@ def run_imports(fixture, moto):
     output = fixture.run("grants", "show", "u5").stdout
     assert "refresh token   none" in output, "a secret without a refresh token is imported"
 
-    # Credentials from a file, whose mode is checked.
-    file = fixture.folder / "credentials"
-    file.write_text(
-        "[other]\naws_access_key_id = x\naws_secret_access_key = y\n\n# mine\n[mine]\n"
-        + "".join(f"{name.lower()} = {value}\n" for name, value in session.items())
-    )
-    file.chmod(0o644)
-    refused({"AWS_PROFILE": "mine"}, "chmod 600", extra=("--aws-credentials-file", file))
-    file.chmod(0o600)
-    refused({}, "profile 'default'", extra=("--aws-credentials-file", file))
-    output = import_secrets({"AWS_PROFILE": "mine"}, "--aws-credentials-file", file)
-    assert f"0 stored, 0 replaced, {COUNT} kept" in output, (
+    output = import_secrets(session)
+    assert "0 stored, 0 replaced, 0 kept, 1 bad" in output, (
         f"a second import changes nothing; it wrote: {output[-300:]}"
     )
 
@@ -274,7 +263,7 @@ def run_imports(fixture, moto):
     secrets += [grant[name] for grant in grants for name in ("access_token", "refresh_token")]
     leaked = [number for number, secret in enumerate(secrets) if any(secret in text for text in outputs)]
     assert not leaked, "no secret is printed"
-    return f"{COUNT} grants in three pages; killed after {partly}"
+    return f"{COUNT} grants; killed after {partly}"
 
 
 def stored(fixture):

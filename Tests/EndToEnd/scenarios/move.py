@@ -24,10 +24,8 @@ WEB = 20
 
 PRELUDE = """
 set -euo pipefail
-rw() {
-    case " $* " in *" aws-secrets-manager "*) set -- "$@" --aws-endpoint "$FORMER" ;; esac
-    "$WORKER" "$@" "${SETTINGS[@]}"
-}
+rw() { eval '"$WORKER" "$@"' "$SETTINGS"; }
+export -f rw
 systemctl() {
     case "$*" in
     'enable --now refresh-worker') touch worker-was-started ;;
@@ -36,16 +34,25 @@ systemctl() {
     esac
 }
 nginx() { "$NGINX" -p "$FOLDER" -c "$FOLDER/nginx.conf" -e "$FOLDER/nginx.log" "$@"; }
-aws() {
-    case "$1 $2" in
-    'dynamodb scan')
-        curl -sS --fail "$FORMER/scan?name=UserID&name=Email&name=Name&name=CreatedOn&name=CreatedAt" ;;
-    'secretsmanager put-secret-value')
-        jq -n --arg id "$4" --rawfile text "${6#file://}" '{SecretId: $id, SecretString: $text}' |
-            curl -sS --fail -H 'X-Amz-Target: secretsmanager.PutSecretValue' --data-binary @- "$FORMER/" ;;
-    *) echo "no aws $*" >&2; return 1 ;;
-    esac
-}
+"""
+
+# The aws program, as far as the document and the script use it; it asks the fake PayPulse.
+AWS = r"""#!/bin/sh
+ask() { curl -sS --fail -H "X-Amz-Target: secretsmanager.$1" --data-binary @- "$FORMER/"; echo; }
+case "$1 $2" in
+'dynamodb scan')
+    curl -sS --fail "$FORMER/scan?name=UserID&name=Email&name=Name&name=CreatedOn&name=CreatedAt" ;;
+'secretsmanager list-secrets')
+    jq -n --arg prefix "${4#Key=name,Values=}" '{Filters: [{Key: "name", Values: [$prefix]}]}' |
+        ask ListSecrets | jq -r '.SecretList[].Name' ;;
+'secretsmanager get-secret-value') jq -n --arg id "$4" '{SecretId: $id}' | ask GetSecretValue ;;
+'secretsmanager batch-get-secret-value')
+    shift 5
+    jq -n '{SecretIdList: $ARGS.positional}' --args "$@" | ask BatchGetSecretValue ;;
+'secretsmanager put-secret-value')
+    jq -n --arg id "$4" --rawfile text "${6#file://}" '{SecretId: $id, SecretString: $text}' | ask PutSecretValue ;;
+*) echo "no aws $*" >&2; exit 1 ;;
+esac
 """
 
 
@@ -56,14 +63,19 @@ class Shell:
         self.name = name
         folder = fixture.folder / f"operator-{name}"
         folder.mkdir(mode=0o700)
+        programs = folder / "bin"
+        programs.mkdir()
+        (programs / "aws").write_text(AWS)
+        (programs / "aws").chmod(0o755)
         self.output = folder / "output"
         self.folder = folder
         self.process = subprocess.Popen(
             ["bash"], cwd=folder, stdin=subprocess.PIPE, stdout=open(self.output, "wb"), stderr=subprocess.STDOUT,
-            text=True, env={**os.environ, **environment},
+            text=True,
+            env={**os.environ, **environment, "PATH": f"{programs}:{os.environ['PATH']}"},
         )
         self.count = 0
-        self.type(PRELUDE + f"SETTINGS=({shlex.join(settings)})\n")
+        self.type(PRELUDE + f"export SETTINGS={shlex.quote(shlex.join(settings))}\n")
 
     def type(self, text):
         """Runs commands to their end, and returns their output."""
@@ -84,7 +96,8 @@ class Shell:
         text = (ROOT / "docs" / "moving.md").read_text()
         blocks = re.findall(rf"^```sh {self.name} {section}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
         assert len(blocks) == 1, f"docs/moving.md has one block '{self.name} {section}'"
-        return self.type(blocks[0])
+        script = ROOT / "deploy" / "import-from-aws"
+        return self.type(blocks[0].replace("/usr/share/doc/refresh-worker/import-from-aws", str(script)))
 
     def close(self):
         self.process.stdin.close()
@@ -156,7 +169,7 @@ def move(fixture, database, crowd, closing):
 
     environment = {
         "WORKER": str(WORKER), "NGINX": PROGRAM, "FOLDER": str(fixture.folder), "FORMER": former.url,
-        "FORMER_DATABASE_URL": database.url, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y",
+        "FORMER_DATABASE_URL": database.url,
     }
     settings = [*fixture.arguments()[1:], *map(str, accounts.extra)]
     shells = {name: Shell(name, fixture, environment, settings) for name in ["paypulse", "comprehension-engine"]}
@@ -265,9 +278,8 @@ def move(fixture, database, crowd, closing):
     output = amazon.follow("check")
     expected = f"{EACH + LATE} read: 0 to store, 0 to complete, 0 to replace, 0 to keep, {EACH + LATE} unchanged"
     assert expected in output, "a repeated import changes no user"
-    assert f"{EACH + LATE} secrets: 0 to store, 0 to replace, {EACH + LATE} to keep, 0 bad" in output, (
+    assert f"reading 0 of {EACH + LATE} secrets" in output and "0 secrets: 0 to store, 0 to replace" in output, \
         "a repeated import changes no secret"
-    )
     output = server.follow("check")
     assert f"{EACH + LATE + 3} read: 0 to store, 0 to complete, " in output and ", 0 bad" in output, (
         "a repeated import changes no user of PayPulse"

@@ -42,12 +42,11 @@ extension HTTPRequest {
         method: RequestPattern.Method,
         url: String,
         headers: [(String, String)] = [],
-        body: HTTPBody? = nil,
-        signature: AWSSignature? = nil
+        body: HTTPBody? = nil
     ) {
         do throws(EndpointError) {
             let endpoint = try Endpoint(url)
-            self.init(method: method, endpoint: endpoint, headers: headers, body: body, signature: signature)
+            self.init(method: method, endpoint: endpoint, headers: headers, body: body)
         } catch {
             preconditionFailure("\(url): \(error)")
         }

@@ -20,24 +20,25 @@ struct SecretsManagerImportTests {
         _ changes: [String: (any Sendable)?] = [:],
         storedAt: Double = 1_799_999_000
     ) throws {
-        fixture.service.put("gmail/user/\(user)", try secretText(user, changes), storedAt: storedAt)
+        fixture.put("gmail/user/\(user)", try secretText(user, changes), storedAt: storedAt)
     }
 
-    private var read: [String] {
-        fixture.service.calls.filter { $0.operation == "GetSecretValue" }.compactMap { $0.body["SecretId"]?.string }
-    }
-
-    @Test("reads every page, and each secret once")
+    @Test("reads every secret, from the output of either command")
     func pages() async throws {
         for number in 0..<250 { try put("u\(number)") }
-        let tally = try await fixture.runImport()
-        #expect(tally.grants == ImportTally(stored: 250, replaced: 0, kept: 0, bad: 0))
-        #expect(read.count == 250 && Set(read).count == 250)
-        let lists = fixture.service.calls.filter { $0.operation == "ListSecrets" }.map(\.body)
-        #expect(lists.map { $0["NextToken"]?.string } == [nil, "100", "200"])
-        let filter = JSONValue.object(["Key": .string("name"), "Values": .array([.string("gmail/user/")])])
-        #expect(lists.allSatisfy { $0["Filters"] == .array([filter]) })
-        #expect(fixture.server.peakRequests <= SecretsManagerReader.concurrency)
+        #expect(try await fixture.runImport().tally == ImportTally(stored: 250))
+        var one = JSONLine()
+        one.field("Name", "gmail/user/one")
+        one.field("SecretString", try secretText("one"))
+        one.field("CreatedDate", "2026-12-31T23:59:59.123000+01:00")
+        #expect(try await fixture.runImport(input: one.text).tally == ImportTally(stored: 1))
+        let other = try await fixture.runImport(input: #"{"user_id": "a", "refresh_token": "1//a"}"#)
+        #expect(other.tally.read == 1 && other.tally.bad == 1)
+        #expect(
+            fixture.reports == [
+                "line 1: not the output of aws secretsmanager batch-get-secret-value or get-secret-value"
+            ]
+        )
     }
 
     @Test("stores the secret's content")
@@ -53,74 +54,78 @@ struct SecretsManagerImportTests {
         #expect(try await fixture.imports.grant("no-refresh").refreshToken == nil)
     }
 
-    @Test("does not read secrets of users who are already stored")
+    @Test("keeps the grants of users who are already stored, and says so only in detail")
     func resumed() async throws {
-        for number in 0..<120 { try put("u\(number)") }
-        let service = fixture.service
-        // A run that fails on its second page.
-        service.intercept { _, secret, _ in
-            secret == "gmail/user/u99" ? fault(400, "ExpiredTokenException") : nil
-        }
-        await #expect(throws: SecretsManagerFault.self) { try await fixture.runImport() }
-        let stored = try await fixture.imports.store.grants(after: nil, in: nil, atMost: 1000).map(\.userID)
-        #expect(stored.count == 100)
-        service.intercept { _, _, _ in nil }
-        service.forgetCalls()
-        let tally = try await fixture.runImport()
-        #expect(tally.grants == ImportTally(stored: 20, replaced: 0, kept: 100, bad: 0))
-        // A request that the first run cancelled may be counted late; it concerns a user who is not stored.
-        #expect(Set(read) == Set((0..<120).map { "gmail/user/u\($0)" }).subtracting(stored.map { "gmail/user/\($0)" }))
+        for number in 0..<100 { try put("u\(number)") }
+        try await fixture.runImport()
+        for number in 100..<120 { try put("u\(number)") }
+        let grants = try await fixture.runImport()
+        #expect(grants.tally == ImportTally(stored: 20, kept: 100))
+        #expect(
+            grants.sentence(isDryRun: false).hasPrefix("120 secrets: 20 stored, 0 replaced, 100 kept, 0 bad, 0 deleted")
+        )
         #expect(fixture.reports.isEmpty)
         #expect(fixture.details.count { $0.hasSuffix("is stored already: kept") } == 100)
+    }
+
+    @Test(
+        "takes the client id from its secret, unless exactly one is configured",
+        arguments: [[], ["a.x", "b.x"], ["c.x"]]
+    )
+    func clientID(configured: [String]) async throws {
+        fixture.put("Google-OAuth-Client-ID", "1-a.apps.googleusercontent.com\n")
+        try put("alice")
+        #expect(try await fixture.runImport(clientIDs: configured).tally == ImportTally(stored: 1))
+        let stored = try await fixture.imports.grant("alice").clientID
+        #expect(stored == (configured.count == 1 ? configured[0] : "1-a.apps.googleusercontent.com"))
+    }
+
+    @Test("reports a secret of the client id that has none", arguments: [nil, "two\u{7}words", "1//HIDDEN x"])
+    func wrongClientID(text: String?) async throws {
+        fixture.put("Google-OAuth-Client-ID", text)
+        try put("alice")
+        #expect(try await fixture.runImport(clientIDs: []).tally.bad == 2)
+        let reason = text == nil ? "is binary, not text" : "is not a client id (give --client-id): it "
+        #expect(
+            fixture.reports.first?.hasPrefix("secret 'Google-OAuth-Client-ID': \(reason)") == true,
+            "\(fixture.reports)"
+        )
+        #expect(!fixture.reports.joined().contains("HIDDEN"))
+        #expect(fixture.reports.last?.hasSuffix("client_id is missing, and none is configured") == true)
     }
 
     @Test("imports only secrets under the prefix, and reports invalid ones without showing them")
     func others() async throws {
         try put("good")
-        fixture.service.put("gmail/user-other", try secretText("x"))
-        fixture.service.put("gmail/user/", try secretText("x"))
-        fixture.service.put("Google-OAuth-Client-ID", "1-a.apps.googleusercontent.com")
-        fixture.service.put("gmail/user/going", try secretText("x"), isMarkedDeleted: true)
-        fixture.service.put("gmail/user/binary", nil)
-        fixture.service.put("gmail/user/broken", "1//HIDDEN")
+        fixture.put("gmail/user-other", try secretText("x"))
+        fixture.put("gmail/user/", try secretText("x"))
+        fixture.put("Google-OAuth-Client-ID", "1-a.apps.googleusercontent.com")
+        fixture.put("gmail/user/binary", nil)
+        fixture.put("gmail/user/broken", "1//HIDDEN")
         try put("impostor", ["user_id": "good"])
-        try put("gone")
-        try put("denied")
-        fixture.service.intercept { _, secret, _ in
-            switch secret {
-            case "gmail/user/gone": fault(400, "ResourceNotFoundException")
-            case "gmail/user/denied": fault(400, "AccessDeniedException")
-            default: nil
-            }
-        }
-        let tally = try await fixture.runImport()
-        #expect(tally.deleted == 2)
-        #expect(tally.grants.stored == 1 && tally.grants.read == 5)
+        fixture.refuse("gmail/user/going", "InvalidRequestException", "… because it was marked for deletion.")
+        fixture.refuse("gmail/user/gone", "ResourceNotFoundException")
+        fixture.refuse("gmail/user/denied", "AccessDeniedException")
+        fixture.refuse("gmail/user/odd", "1//HIDDEN")
+        let grants = try await fixture.runImport()
+        let tally = grants.tally
+        #expect(grants.deleted == 2 && grants.json.text.hasSuffix(#""deleted":2}"#))
+        #expect(tally.stored == 1 && tally.read == 6)
         let reasons = [
-            "is binary, not text", "may not be read (AccessDeniedException)", "not JSON", "user_id names",
+            "is binary, not text", "may not be read (AccessDeniedException)",
+            "may not be read (for an unknown reason)", "not JSON", "user_id names",
         ]
-        #expect(tally.grants.reasonLines.count == reasons.count)
+        #expect(tally.reasonLines.count == reasons.count)
         for reason in reasons {
-            #expect(tally.grants.reasonLines.contains { $0.hasPrefix("bad, 1 of 5: \(reason)") }, "\(reason)")
+            #expect(tally.reasonLines.contains { $0.hasPrefix("bad, 1 of 6: \(reason)") }, "\(reason)")
         }
         let words = [
             "secret 'gmail/user/binary': is binary, not text", "secret 'gmail/user/broken': not JSON",
-            "secret 'gmail/user/denied': may not be read (AccessDeniedException)",
             "secret 'gmail/user/impostor': user_id names another user than the secret's name",
+            "secret 'gmail/user/denied': may not be read (AccessDeniedException)",
         ]
         #expect(zip(fixture.reports, words).allSatisfy { $0.hasPrefix($1) }, "\(fixture.reports)")
         #expect(!fixture.reports.joined().contains("HIDDEN"))
-    }
-
-    @Test("ends if all secrets are denied", arguments: ["AccessDeniedException", "DecryptionFailure"])
-    func allDenied(code: String) async throws {
-        for number in 0..<20 { try put("u\(number)") }
-        fixture.service.intercept { operation, _, _ in operation == "GetSecretValue" ? fault(400, code) : nil }
-        let error = try #require(
-            await #expect(throws: SecretsManagerFault.self) { try await fixture.runImport() }
-        )
-        #expect(error.failure(for: fixture.options).exitCode == .configuration)
-        #expect(fixture.reports.isEmpty)
     }
 
     @Test("a dry run reports the changes and makes none")
@@ -133,14 +138,17 @@ struct SecretsManagerImportTests {
         try put("replaced", changes, storedAt: 1_900_000_000)
         let before = try await fixture.imports.store.grants(after: nil, in: nil, atMost: 10)
         let tally = try await fixture.runImport(.replaceOlder, isDryRun: true)
-        #expect(tally.grants == ImportTally(stored: 1, replaced: 1, kept: 1, bad: 0))
+        #expect(tally.tally == ImportTally(stored: 1, replaced: 1, kept: 1, bad: 0))
         #expect(
             tally.sentence(isDryRun: true)
-                == "dry run, nothing was stored; 3 secrets: 1 to store, 1 to replace, 1 to keep, 0 bad, 0 deleted"
+                == """
+                dry run, nothing was stored; 3 secrets: 1 to store, 1 to replace, 1 to keep, 0 bad, 0 deleted, under \
+                gmail/user/
+                """
         )
         #expect(fixture.details.contains("user 'new': would be stored"))
         #expect(try await fixture.imports.store.grants(after: nil, in: nil, atMost: 10) == before)
-        #expect(try await fixture.runImport(.replaceOlder).grants == tally.grants)
+        #expect(try await fixture.runImport(.replaceOlder).tally == tally.tally)
     }
 }
 
@@ -171,16 +179,16 @@ struct SecretsManagerReplacementTests {
     func dates(of one: Case) async throws {
         let fixture = try SecretsManagerFixture()
         let start = fixture.imports.time.now
-        fixture.service.put("gmail/user/a", try secretText("a"))
+        fixture.put("gmail/user/a", try secretText("a"))
         try await fixture.runImport()
         fixture.imports.time.advance(by: .seconds(1000))
         func seconds(_ offset: Int64) -> Double { Double((start + .seconds(offset)).milliseconds) / 1000 }
         let text = try secretText("a", ["refresh_token": "1//other", "created_at": one.createdAt.map { seconds($0) }])
-        fixture.service.put("gmail/user/a", text, storedAt: seconds(one.versionAt))
+        fixture.put("gmail/user/a", text, storedAt: seconds(one.versionAt))
         let tally = try await fixture.runImport(.replaceOlder)
-        #expect(tally.grants.replaced == (one.isReplaced ? 1 : 0))
+        #expect(tally.tally.replaced == (one.isReplaced ? 1 : 0))
         #expect(try await fixture.imports.refreshToken("a") == (one.isReplaced ? "1//other" : "1//refresh-a"))
-        #expect(try await fixture.runImport().grants.kept == 1)
+        #expect(try await fixture.runImport().tally.kept == 1)
     }
 
     enum UserChange: CaseIterable { case switched, ended }
@@ -188,7 +196,7 @@ struct SecretsManagerReplacementTests {
     @Test("does not bring back what the user has left here, however new the secret", arguments: UserChange.allCases)
     func left(change: UserChange) async throws {
         let fixture = try SecretsManagerFixture()
-        for user in ["a", "b"] { fixture.service.put("gmail/user/\(user)", try secretText("a")) }
+        for user in ["a", "b"] { fixture.put("gmail/user/\(user)", try secretText("a")) }
         try await fixture.runImport()
         let stored = try await fixture.imports.grant("a")
         let (vault, now) = (fixture.imports.vault, fixture.imports.time.now + .seconds(10))
@@ -217,36 +225,36 @@ struct SecretsManagerReplacementTests {
         // The former function has refreshed its copy of the first token.
         let date = Double(fixture.imports.time.now.milliseconds) / 1000
         for user in ["a", "b"] {
-            fixture.service.put("gmail/user/\(user)", try secretText("a", ["created_at": date]), storedAt: date)
+            fixture.put("gmail/user/\(user)", try secretText("a", ["created_at": date]), storedAt: date)
         }
         fixture.imports.time.advance(by: .seconds(1))
         let tally = try await fixture.runImport(.replaceOlder)
-        #expect(tally.grants == ImportTally(replaced: 1, kept: 1))
+        #expect(tally.tally == ImportTally(replaced: 1, kept: 1))
         #expect(try await fixture.imports.grant("a") == changed)
         #expect(try await fixture.imports.refreshToken("b") == "1//refresh-a")
         // A token that the user gave the former backend since is new.
         let text = try secretText("a", ["created_at": date + 1, "refresh_token": "1//newest"])
-        fixture.service.put("gmail/user/a", text, storedAt: date + 1)
+        fixture.put("gmail/user/a", text, storedAt: date + 1)
         fixture.imports.time.advance(by: .seconds(1))
-        #expect(try await fixture.runImport(.replaceOlder).grants.replaced >= 1)
+        #expect(try await fixture.runImport(.replaceOlder).tally.replaced >= 1)
         #expect(try await fixture.imports.refreshToken("a") == "1//newest")
     }
 
     @Test("keeps the scopes that were learned here for the same refresh token")
     func scopes() async throws {
         let fixture = try SecretsManagerFixture()
-        fixture.service.put("gmail/user/a", try secretText("a", ["scope": nil]))
+        fixture.put("gmail/user/a", try secretText("a", ["scope": nil]))
         try await fixture.runImport()
         func replace(_ scope: String, after seconds: Int) async throws -> String {
             fixture.imports.time.advance(by: .seconds(seconds))
             let now = Double(fixture.imports.time.now.milliseconds) / 1000
-            fixture.service.put(
+            fixture.put(
                 "gmail/user/a",
                 try secretText("a", ["scope": scope, "created_at": now]),
                 storedAt: now
             )
             fixture.imports.time.advance(by: .seconds(1))
-            #expect(try await fixture.runImport(.replaceOlder).grants.replaced == 1)
+            #expect(try await fixture.runImport(.replaceOlder).tally.replaced == 1)
             return try await fixture.imports.grant("a").scope
         }
         #expect(try await replace("openid gmail", after: 10) == "openid gmail")
@@ -259,7 +267,7 @@ struct SecretsManagerReplacementTests {
     func history(change: Change) async throws {
         let fixture = try SecretsManagerFixture()
         let start = fixture.imports.time.now
-        fixture.service.put("gmail/user/a", try secretText("a"))
+        fixture.put("gmail/user/a", try secretText("a"))
         try await fixture.runImport()
         fixture.imports.time.advance(by: .seconds(1000))
         var grant = try await fixture.imports.grant("a")
@@ -279,9 +287,9 @@ struct SecretsManagerReplacementTests {
         }
         let between = Double((start + .seconds(500)).milliseconds) / 1000
         let text = try secretText("a", ["refresh_token": "1//other", "created_at": between])
-        fixture.service.put("gmail/user/a", text, storedAt: between)
+        fixture.put("gmail/user/a", text, storedAt: between)
         let tally = try await fixture.runImport(.replaceOlder)
-        #expect(tally.grants.replaced == (change == .refresh ? 1 : 0))
+        #expect(tally.tally.replaced == (change == .refresh ? 1 : 0))
         #expect(try await fixture.imports.grant("a").state == (change == .disconnection ? .disconnected : .active))
     }
 }
