@@ -3,6 +3,8 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Storage
+
 @Suite("The list of the columns of grants", .timeLimit(.minutes(10)))
 struct GrantColumnTests {
     /// The columns that an update may change.
@@ -70,37 +72,38 @@ struct GrantColumnTests {
 }
 
 /// The values of a row, read from memory.
-private struct RecordedRow: ColumnReader {
-    struct Damage: Error {
-        let what: String
-    }
-
-    var values: [ColumnValue]
+private struct RecordedRow: SQLRow {
+    var values: [SQLValue]
     private var place = 0
 
     init(of grant: Grant) {
-        values = GrantColumn.read.map { ColumnValue(of: $0, in: grant) }
+        values = GrantColumn.read.map { $0.value(of: grant) }
         guard let lease = grant.lease else { return }
-        var (owner, claim, epoch, until) = (ColumnValue(), ColumnValue(), ColumnValue(), ColumnValue())
-        owner.text = lease.owner
-        claim.integer = lease.claim
-        epoch.text = lease.epoch
-        until.integer = lease.until.milliseconds
-        values += [owner, claim, epoch, until]
+        values += [.text(lease.owner), .integer(lease.claim), .text(lease.epoch)]
+        values.append(.integer(lease.until.milliseconds))
     }
 
     var isAtEnd: Bool { place == values.count }
 
-    mutating func optionalInteger() -> Int64? { next().integer }
-    mutating func optionalText() -> String? { next().text }
-    mutating func optionalBlob() -> [UInt8]? { next().bytes }
-    mutating func optionalFlag() -> Bool? { next().flag }
+    mutating func optionalInteger() -> Int64? {
+        if case .integer(let value) = next() { value } else { nil }
+    }
 
-    func damage(_ what: String) -> Damage { Damage(what: what) }
+    mutating func optionalText() -> String? {
+        if case .text(let value) = next() { value } else { nil }
+    }
 
-    private mutating func next() -> ColumnValue {
+    mutating func optionalBlob() -> [UInt8]? {
+        if case .bytes(let value) = next() { value } else { nil }
+    }
+
+    mutating func optionalFlag() -> Bool? {
+        if case .flag(let value) = next() { value } else { nil }
+    }
+
+    private mutating func next() -> SQLValue? {
         defer { place += 1 }
-        return place < values.count ? values[place] : ColumnValue()
+        return place < values.count ? values[place] : nil
     }
 }
 
@@ -115,11 +118,14 @@ extension Grant {
     fileprivate func changed(in column: GrantColumn) throws -> Grant {
         var row = RecordedRow(of: self)
         let place = try #require(GrantColumn.read.firstIndex(of: column))
-        var value = row.values[place]
-        value.integer = value.integer.map { $0 + 1 }
-        value.flag = value.flag.map { !$0 }
-        value.text = column == .state ? GrantState.suspended.rawValue : value.text.map { $0 + "x" }
-        value.bytes = value.bytes.map { $0.dropLast() + [($0.last ?? 0) ^ 1] }
+        let value: SQLValue =
+            switch row.values[place] {
+            case .integer(let value): .integer(value.map { $0 + 1 })
+            case .flag(let value): .flag(value.map { !$0 })
+            case .text(let value): .text(column == .state ? GrantState.suspended.rawValue : value.map { $0 + "x" })
+            case .bytes(let value): .bytes(value.map { $0.dropLast() + [($0.last ?? 0) ^ 1] })
+            case .array: throw CancellationError()
+            }
         try #require(value != row.values[place], "\(column) is not set")
         row.values[place] = value
         return try Grant.read(&row)

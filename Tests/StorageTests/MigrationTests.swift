@@ -7,17 +7,15 @@ import Testing
 
 @Suite("The schema moves forward one step at a time", .timeLimit(.minutes(10)))
 struct MigrationTests {
-    private let version = SQLiteQuery("version", "PRAGMA user_version")
-    private let current = SQLiteMigration.all.count
+    private let version = SQLQuery("version", "PRAGMA user_version")
+    private let current = SchemaStep.all.count
     /// A step that a later version could add to the schema.
-    private let next = SQLiteMigration(
-        statements: "ALTER TABLE grants ADD COLUMN y INTEGER; UPDATE grants SET y = created_at + 1;"
-    )
-    private let first = SQLiteMigration(statements: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (41);")
-    private let second = SQLiteMigration(statements: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;")
-    private let failing = SQLiteMigration(
-        statements: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO missing VALUES (1);"
-    )
+    private let next = SchemaStep { _ in
+        "ALTER TABLE grants ADD COLUMN y INTEGER; UPDATE grants SET y = created_at + 1;"
+    }
+    private let first = SchemaStep { _ in "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (41);" }
+    private let second = SchemaStep { _ in "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;" }
+    private let failing = SchemaStep { _ in "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO missing VALUES (1);" }
 
     private let now = LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: 1_000_000))
 
@@ -38,12 +36,12 @@ struct MigrationTests {
             let connection = try SQLiteConnection(path: path, timeout: .zero)
             #expect(try connection.integer(version) == Int64(current))
             var upgrades: [SchemaUpgrade] = []
-            try SQLiteSchema(migrations: SQLiteMigration.all + [next]).migrate(connection, at: now) {
+            try SQLiteSchema(steps: SchemaStep.all + [next]).migrate(connection, at: now) {
                 upgrades.append($0)
             }
             #expect(upgrades == [SchemaUpgrade(from: current, to: current + 1)])
             #expect(try connection.integer(version) == Int64(current + 1))
-            let kept = SQLiteQuery("kept", "SELECT count(*) FROM grants WHERE y = created_at + 1")
+            let kept = SQLQuery("kept", "SELECT count(*) FROM grants WHERE y = created_at + 1")
             #expect(try connection.integer(kept) == 3)
         }
     }
@@ -60,13 +58,13 @@ struct MigrationTests {
             let insert = """
                 INSERT INTO workers (worker_id, epoch, heartbeat, sealing_key, keys) VALUES (?, ?, ?, 'k', 'k')
                 """
-            try connection.run(SQLiteQuery("worker", insert)) {
+            try connection.run(SQLQuery("worker", insert)) {
                 $0.bind("4711-cafe")
                 $0.bind(report.epoch)
                 $0.bind(report.heartbeat)
             }
             var upgrades: [SchemaUpgrade] = []
-            let schema = SQLiteSchema(migrations: SQLiteMigration.all + [next, first])
+            let schema = SQLiteSchema(steps: SchemaStep.all + [next, first])
             let migrate = { try schema.migrate(connection, at: now) { upgrades.append($0) } }
             guard report.isAlive else {
                 try migrate()
@@ -79,7 +77,7 @@ struct MigrationTests {
             #expect(error?.message.contains(advice) == true)
             #expect(try connection.integer(version) == Int64(current))
             #expect(upgrades.isEmpty && !connection.isInTransaction)
-            try connection.execute(SQLiteQuery("stopped", "DELETE FROM workers"))
+            try connection.execute(SQLQuery("stopped", "DELETE FROM workers"))
             try migrate()
             #expect(try connection.integer(version) == Int64(current + 2))
         }
@@ -103,13 +101,13 @@ struct MigrationTests {
     @Test("A step finds the data of the step before, and runs once")
     func steps() async throws {
         try await withConnection { connection in
-            try SQLiteSchema(migrations: [first]).migrate(connection, at: now)
+            try SQLiteSchema(steps: [first]).migrate(connection, at: now)
             #expect(try connection.integer(version) == 1)
             for _ in 0..<2 {
-                try SQLiteSchema(migrations: [first, second]).migrate(connection, at: now)
+                try SQLiteSchema(steps: [first, second]).migrate(connection, at: now)
             }
             #expect(try connection.integer(version) == 2)
-            #expect(try connection.integer(SQLiteQuery("y", "SELECT sum(y) FROM a")) == 42)
+            #expect(try connection.integer(SQLQuery("y", "SELECT sum(y) FROM a")) == 42)
         }
     }
 
@@ -117,25 +115,27 @@ struct MigrationTests {
     func failure() async throws {
         try await withConnection { connection throws in
             #expect(throws: StoreError.self) {
-                try SQLiteSchema(migrations: [first, failing]).migrate(connection, at: now)
+                try SQLiteSchema(steps: [first, failing]).migrate(connection, at: now)
             }
             #expect(try connection.integer(version) == 1)
-            #expect(try connection.integer(SQLiteQuery("tables", "SELECT count(*) FROM sqlite_schema")) == 1)
+            #expect(try connection.integer(SQLQuery("tables", "SELECT count(*) FROM sqlite_schema")) == 1)
             #expect(!connection.isInTransaction)
         }
     }
 
-    @Test("The steps that a released version has are never changed")
-    func released() {
+    @Test(
+        "The steps that a released version has are never changed",
+        arguments: [
+            (SQLDialect.sqlite, "b2c8434f6b64e6ebce16122775f2e0076c770e26dcc3a460d382555149e900f4"),
+            (.postgres, "91e704e2701af62716ec16aed9eafc2c8e5482da0524d7b7a784acd888b62d01"),
+        ]
+    )
+    func released(dialect: SQLDialect, checksum: String) {
         // Until the first release, a change of the first schema changes its checksum here; afterwards it needs a new
         // step.
-        let checksums = SQLiteMigration.all.map { Hexadecimal.encode(Digest.sha256(Array($0.statements.utf8))) }
-        #expect(
-            checksums == [
-                "0a4add75aeb287d7cddcd53366dcd75ed02704e46641bba4dba6cef28b10101b",
-                "9bce0db26a4b1de84cb84759fd883ea229fbd1ebfe3715d047720fd832a8f36e",
-                "6c380058d2cdb5054af3d9b475aedd5f7c66ee88411c0a0d526619a64fce59a5",
-            ]
-        )
+        let checksums = SchemaStep.all.map {
+            Hexadecimal.encode(Digest.sha256(Array($0.statements(for: dialect).utf8)))
+        }
+        #expect(checksums == [checksum])
     }
 }

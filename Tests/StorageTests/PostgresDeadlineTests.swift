@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Deadlines of calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresDeadlineTests {
-    private static let sleep = PostgresQuery("sleep", "SELECT pg_sleep(600)")
-    private static let one = PostgresQuery("one", "SELECT 1::bigint")
+    private static let sleep = SQLQuery("sleep", "SELECT pg_sleep(600)")
+    private static let one = SQLQuery("one", "SELECT 1::bigint")
 
     /// A deadline that has passed before the server receives the statement.
     private var over: CallDeadline { CallDeadline(in: .zero) }
@@ -21,7 +21,7 @@ struct PostgresDeadlineTests {
     /// Expects that the connection returns the result of a new query.
     private func expectAnswer(from connection: PostgresConnection) throws {
         let answer = try connection.run(StatementBatch(Self.one), until: CallDeadline(in: .seconds(60)))[0]
-        let value = try answer.first { (row: inout PostgresRow) throws(StatementFailure) in row.integer() }
+        let value = try answer.first { $0.integer() }
         #expect(value == 1)
     }
 
@@ -57,7 +57,7 @@ struct PostgresDeadlineTests {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             try await withConnection { connection in
-                _ = try connection.run(StatementBatch(PostgresQuery("begin", "BEGIN")), until: over)
+                _ = try connection.run(StatementBatch(SQLQuery("begin", "BEGIN")), until: over)
                 let busy = StatementFailure(.busy, "The lock was not free.")
                 let failure = store.rollBack(after: busy, on: connection, until: over)
                 #expect(failure.error.code == .busy && !failure.losesConnection)

@@ -10,7 +10,7 @@ import Testing
 struct SQLiteLogFrameTests {
     /// With so few pages in memory, a transaction writes pages to the log before its end, replaces some of them there,
     /// and at its end writes headers again without their pages.
-    private static let makeTables = SQLiteQuery(
+    private static let makeTables = SQLQuery(
         "make tables",
         """
         PRAGMA cache_size = 10;
@@ -20,8 +20,8 @@ struct SQLiteLogFrameTests {
         """
     )
 
-    private static func fill(_ table: String, round: Int) -> SQLiteQuery {
-        SQLiteQuery(
+    private static func fill(_ table: String, round: Int) -> SQLQuery {
+        SQLQuery(
             "fill \(table), round \(round)",
             """
             INSERT OR REPLACE INTO \(table)
@@ -50,10 +50,10 @@ struct SQLiteLogFrameTests {
                 }
                 let connection = try SQLiteConnection(path: killed.path(file), timeout: .seconds(1))
                 let whole = try connection.integer(
-                    SQLiteQuery("count", "SELECT count(*) FROM \(table) WHERE length(text) = 401 AND text LIKE '%5'")
+                    SQLQuery("count", "SELECT count(*) FROM \(table) WHERE length(text) = 401 AND text LIKE '%5'")
                 )
                 #expect(whole == 1000)
-                let check = try connection.first(SQLiteQuery("check", "PRAGMA integrity_check")) {
+                let check = try connection.first(SQLQuery("check", "PRAGMA integrity_check")) {
                     (row: inout SQLiteRow) throws(StoreError) in row.text()
                 }
                 #expect(check == "ok")

@@ -110,12 +110,12 @@ struct SQLiteOpeningTests {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
             await (try open(path)).close()
-            try connection(to: path).execute(SQLiteQuery("test", "PRAGMA user_version = 99"))
+            try connection(to: path).execute(SQLQuery("test", "PRAGMA user_version = 99"))
             let content = try folder.bytes(of: "grants.db")
             let error = try refusal(of: path)
             #expect(error.code == .newerSchema)
             #expect(error.message.contains("99"))
-            #expect(error.message.contains("up to \(SQLiteMigration.all.count)"))
+            #expect(error.message.contains("up to \(SchemaStep.all.count)"))
             #expect(error.message.contains("Upgrade refresh-worker"))
             #expect(error.message.contains("or a development build from before the first release"))
             #expect(try folder.bytes(of: "grants.db") == content)
@@ -131,7 +131,7 @@ struct SQLiteOpeningTests {
     func otherProgram(statements: String) async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
-            try connection(to: path).execute(SQLiteQuery("test", statements))
+            try connection(to: path).execute(SQLQuery("test", statements))
             let content = try folder.bytes(of: "grants.db")
             let error = try refusal(of: path)
             #expect(error.code == .cannotOpen)

@@ -49,7 +49,7 @@ struct SQLiteSharingTests {
             #expect(try await store.removeExpired(at: end).users == 1)
             #expect(try await store.grantTally() == GrantTally(counted: 2, recorded: 2))
             let other = try SQLiteConnection(path: folder.path("grants.db"), timeout: .zero)
-            try other.execute(SQLiteQuery("another program", "DELETE FROM grants WHERE id = 2"))
+            try other.execute(SQLQuery("another program", "DELETE FROM grants WHERE id = 2"))
             #expect(try await store.grantTally() == GrantTally(counted: 1, recorded: 2))
             await store.close()
         }

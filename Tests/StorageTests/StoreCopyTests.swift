@@ -212,7 +212,7 @@ struct StoreCopyTests {
             let target = try await stores.open("target")
             try await source.fill(users: 2)
             let keys = "'\(Sample.key)', '\(Sample.key)'"
-            let report = SQLiteQuery("report", "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
+            let report = SQLQuery("report", "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
             let copy = StoreCopy(from: source, to: target, at: "the new place", pause: noPause) { progress in
                 guard case .compared = progress else { return }
                 do throws(StoreError) {
@@ -237,15 +237,15 @@ struct StoreCopyTests {
             let source = try await stores.open("source")
             let target = try await stores.open("target")
             try await source.fill(users: 2)
-            let refuse = SQLiteQuery(
+            let refuse = SQLQuery(
                 "refuse the end of receiving",
                 """
                 CREATE TRIGGER refuse BEFORE DELETE ON meta WHEN OLD.key = 'receiving_copy'
                 BEGIN SELECT raise(ABORT, 'refused'); END
                 """
             )
-            let allow = SQLiteQuery("allow the end of receiving", "DROP TRIGGER refuse")
-            @Sendable func run(_ query: SQLiteQuery) {
+            let allow = SQLQuery("allow the end of receiving", "DROP TRIGGER refuse")
+            @Sendable func run(_ query: SQLQuery) {
                 do throws(StoreError) {
                     try SQLiteConnection(path: stores.folder.path("target"), timeout: .seconds(10)).run(query) { _ in }
                 } catch {

@@ -92,7 +92,7 @@ extension Notice {
     }
 
     /// The columns of a content, the same in every store.
-    package struct Columns: Hashable, Sendable {
+    struct Columns {
         private enum Kind: String {
             case connection
             case lostScopes = "lost_scopes"
@@ -100,78 +100,56 @@ extension Notice {
             case userDeleted = "user_deleted"
         }
 
-        /// The names of the columns, in the order of ``init(kind:grant:from:to:reason:lost:granted:session:)``.
-        package static let names =
-            "kind, grant_id, from_state, to_state, reason, lost_scopes, granted_scopes, session_id"
+        var kind: String
+        var grant: Int64?
+        var from: String?
+        var to: String?
+        var reason: String?
+        var lost: String?
+        var granted: String?
+        var session: String?
+    }
+}
 
-        package private(set) var kind: String
-        package private(set) var grant: Int64?
-        package private(set) var from: String?
-        package private(set) var to: String?
-        package private(set) var reason: String?
-        package private(set) var lost: String?
-        package private(set) var granted: String?
-        package private(set) var session: String?
-
-        package init(
-            kind: String,
-            grant: Int64?,
-            from: String?,
-            to: String?,
-            reason: String?,
-            lost: String?,
-            granted: String?,
-            session: String?
-        ) {
-            self.kind = kind
-            self.grant = grant
-            self.from = from
-            self.to = to
-            self.reason = reason
+extension Notice.Columns {
+    init(_ content: Notice.Content) {
+        grant = content.grant?.rawValue
+        switch content {
+        case .connection(_, let from, let to, let reason):
+            kind = Kind.connection.rawValue
+            self.from = from.rawValue
+            self.to = to.rawValue
+            self.reason = reason.rawValue
+        case .lostScopes(_, let lost, let granted):
+            kind = Kind.lostScopes.rawValue
             self.lost = lost
             self.granted = granted
-            self.session = session
+        case .sessionReused(let session):
+            kind = Kind.sessionReused.rawValue
+            self.session = session.description
+        case .userDeleted: kind = Kind.userDeleted.rawValue
         }
+    }
 
-        package init(_ content: Content) {
-            grant = content.grant?.rawValue
-            switch content {
-            case .connection(_, let from, let to, let reason):
-                kind = Kind.connection.rawValue
-                self.from = from.rawValue
-                self.to = to.rawValue
-                self.reason = reason.rawValue
-            case .lostScopes(_, let lost, let granted):
-                kind = Kind.lostScopes.rawValue
-                self.lost = lost
-                self.granted = granted
-            case .sessionReused(let session):
-                kind = Kind.sessionReused.rawValue
-                self.session = session.description
-            case .userDeleted: kind = Kind.userDeleted.rawValue
-            }
-        }
-
-        /// The content; `nil` if the columns are damaged.
-        package var content: Content? {
-            switch Kind(rawValue: kind) {
-            case .connection:
-                guard let grant, let from = from.flatMap(GrantState.init(rawValue:)),
-                    let to = to.flatMap(GrantState.init(rawValue:)), let reason
-                else { return nil }
-                return .connection(
-                    of: GrantID(rawValue: grant),
-                    from: from,
-                    to: to,
-                    reason: GrantReason(rawValue: reason)
-                )
-            case .lostScopes:
-                guard let grant, let lost, let granted else { return nil }
-                return .lostScopes(of: GrantID(rawValue: grant), lost: lost, granted: granted)
-            case .sessionReused: return session.flatMap { SessionID(text: $0) }.map(Content.sessionReused)
-            case .userDeleted: return .userDeleted
-            case nil: return nil
-            }
+    /// The content; `nil` if the columns are damaged.
+    var content: Notice.Content? {
+        switch Kind(rawValue: kind) {
+        case .connection:
+            guard let grant, let from = from.flatMap(GrantState.init(rawValue:)),
+                let to = to.flatMap(GrantState.init(rawValue:)), let reason
+            else { return nil }
+            return .connection(
+                of: GrantID(rawValue: grant),
+                from: from,
+                to: to,
+                reason: GrantReason(rawValue: reason)
+            )
+        case .lostScopes:
+            guard let grant, let lost, let granted else { return nil }
+            return .lostScopes(of: GrantID(rawValue: grant), lost: lost, granted: granted)
+        case .sessionReused: return session.flatMap { SessionID(text: $0) }.map(Notice.Content.sessionReused)
+        case .userDeleted: return .userDeleted
+        case nil: return nil
         }
     }
 }
@@ -193,14 +171,9 @@ package struct PendingNotices: Hashable, Sendable {
 }
 
 /// A position in the order of notices by time.
-package struct NoticeCursor: Sendable {
-    package var at: Timestamp
-    package var sequence: Int64
-
-    package init(at: Timestamp, sequence: Int64) {
-        self.at = at
-        self.sequence = sequence
-    }
+struct NoticeCursor: Sendable {
+    var at: Timestamp
+    var sequence: Int64
 }
 
 /// The limits of ``AccountStore/replayNotices(since:ofUser:at:)``.

@@ -1,5 +1,3 @@
-import Base
-
 /// The values of one statement, in PostgreSQL's binary form: whole numbers in big-endian form, text as UTF-8
 /// (``StoredText``).
 ///
@@ -16,6 +14,16 @@ struct Parameters {
         case byteArrays = 1001
         case texts = 1009
         case integers = 1016
+
+        fileprivate init(_ type: SQLType) {
+            self =
+                switch type {
+                case .integer, .sequence: .integer
+                case .text: .text
+                case .bytes: .bytes
+                case .flag: .flag
+                }
+        }
 
         fileprivate var array: Kind {
             switch self {
@@ -39,55 +47,13 @@ struct Parameters {
     private(set) var ranges: [ValueRange] = []
     private(set) var kinds: [UInt32] = []
 
-    mutating func bind(_ value: Int64?) {
-        add(.integer, isNull: value == nil) { $0.write(value ?? 0) }
-    }
-
-    mutating func bind(_ value: Timestamp?) {
-        bind(value?.milliseconds)
-    }
-
-    mutating func bind(_ value: String?) {
-        add(.text, isNull: value == nil) { $0.write(value ?? "") }
-    }
-
-    mutating func bind(_ value: [UInt8]?) {
-        add(.bytes, isNull: value == nil) { $0.buffer += value ?? [] }
-    }
-
-    mutating func bind(_ value: Bool?) {
-        add(.flag, isNull: value == nil) { $0.buffer.append(value == true ? 1 : 0) }
-    }
-
-    mutating func bind<Element>(integers elements: some Collection<Element>, _ value: (Element) -> Int64?) {
-        addArray(of: .integer, elements) { parameters, element in
-            guard let value = value(element) else { return false }
-            parameters.write(value)
-            return true
-        }
-    }
-
-    mutating func bind<Element>(texts elements: some Collection<Element>, _ value: (Element) -> String?) {
-        addArray(of: .text, elements) { parameters, element in
-            guard let value = value(element) else { return false }
-            parameters.write(value)
-            return true
-        }
-    }
-
-    mutating func bind<Element>(byteArrays elements: some Collection<Element>, _ value: (Element) -> [UInt8]?) {
-        addArray(of: .bytes, elements) { parameters, element in
-            guard let value = value(element) else { return false }
-            parameters.buffer += value
-            return true
-        }
-    }
-
-    mutating func bind<Element>(flags elements: some Collection<Element>, _ value: (Element) -> Bool?) {
-        addArray(of: .flag, elements) { parameters, element in
-            guard let value = value(element) else { return false }
-            parameters.buffer.append(value ? 1 : 0)
-            return true
+    mutating func bind(_ value: SQLValue) {
+        switch value {
+        case .integer(let value): add(.integer, isNull: value == nil) { $0.write(value ?? 0) }
+        case .text(let value): add(.text, isNull: value == nil) { $0.write(value ?? "") }
+        case .bytes(let value): add(.bytes, isNull: value == nil) { $0.buffer += value ?? [] }
+        case .flag(let value): add(.flag, isNull: value == nil) { $0.buffer.append(value == true ? 1 : 0) }
+        case .array(let type, let values): addArray(of: Kind(type), values)
         }
     }
 
@@ -99,33 +65,41 @@ struct Parameters {
         ranges.append(ValueRange(start: start, count: buffer.count - start))
     }
 
-    /// Writes an array of one dimension; `write` returns `false`, having written nothing, for NULL.
+    /// Writes an array of one dimension.
     ///
     /// Its form is that of `array_recv`
     /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/backend/utils/adt/arrayfuncs.c).
-    private mutating func addArray<Element>(
-        of kind: Kind,
-        _ elements: some Collection<Element>,
-        _ write: (inout Parameters, Element) -> Bool
-    ) {
+    private mutating func addArray(of kind: Kind, _ values: [SQLValue]) {
         add(kind.array, isNull: false) { parameters in
-            parameters.write(elements.isEmpty ? 0 : 1 as Int32)
+            parameters.write(values.isEmpty ? 0 : 1 as Int32)
             let nullMark = parameters.buffer.count
             parameters.write(0 as Int32)
             parameters.write(Int32(kind.rawValue))
-            guard !elements.isEmpty else { return }
-            parameters.write(Int32(elements.count))
+            guard !values.isEmpty else { return }
+            parameters.write(Int32(values.count))
             parameters.write(1 as Int32)
-            for element in elements {
+            for value in values {
                 let mark = parameters.buffer.count
                 parameters.write(-1 as Int32)
-                if write(&parameters, element) {
+                if parameters.write(value) {
                     parameters.overwrite(Int32(parameters.buffer.count - mark - 4), at: mark)
                 } else {
                     parameters.overwrite(1, at: nullMark)
                 }
             }
         }
+    }
+
+    /// Returns `false`, having written nothing, for NULL.
+    private mutating func write(_ value: SQLValue) -> Bool {
+        switch value {
+        case .integer(let value?): write(value)
+        case .text(let value?): write(value)
+        case .bytes(let value?): buffer += value
+        case .flag(let value?): buffer.append(value ? 1 : 0)
+        case .integer, .text, .bytes, .flag, .array: return false
+        }
+        return true
     }
 
     private mutating func write(_ value: Int64) {
@@ -157,7 +131,7 @@ struct Parameters {
 /// Statements that are sent together and take one round trip.
 struct StatementBatch {
     struct Entry {
-        let query: PostgresQuery
+        let query: SQLQuery
         let parameters: Parameters
     }
 
@@ -165,17 +139,20 @@ struct StatementBatch {
 
     /// Adds a statement and returns the position of its result.
     @discardableResult
-    mutating func add(_ query: PostgresQuery, bind: (inout Parameters) -> Void = { _ in }) -> Int {
+    mutating func add(_ statement: SQLStatement) -> Int {
         var parameters = Parameters()
-        bind(&parameters)
-        entries.append(Entry(query: query, parameters: parameters))
+        for value in statement.values { parameters.bind(value) }
+        entries.append(Entry(query: statement.query, parameters: parameters))
         return entries.count - 1
     }
+
+    @discardableResult
+    mutating func add(_ query: SQLQuery, _ values: SQLValue...) -> Int { add(SQLStatement(query, values)) }
 }
 
 extension StatementBatch {
     /// Creates a batch of one statement without values.
-    init(_ query: PostgresQuery) {
+    init(_ query: SQLQuery) {
         self.init()
         add(query)
     }

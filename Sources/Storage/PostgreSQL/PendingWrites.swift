@@ -1,57 +1,20 @@
-import Base
-
-/// A notice that will be added to the outbox.
-struct PendingNotice {
-    let content: Notice.Content
-    let userID: String
-    let at: Timestamp
-    let nonce: UInt64
-}
-
 /// The writes of a transaction that are not sent yet.
 struct PendingWrites {
     static let channel = "refresh_worker_due"
 
-    private static let setHealth = PostgresQuery(
-        "set client health",
-        """
-        INSERT INTO refresh_worker.clients (client_id, health) VALUES ($1, $2)
-        ON CONFLICT (client_id) DO UPDATE SET health = $2
-        """
-    )
-    private static let addCounts = PostgresQuery(
+    private static let addCounts = SQLQuery(
         "count grants",
         """
         INSERT INTO refresh_worker.grant_counts AS old (state, grants) SELECT * FROM unnest($1::text[], $2::bigint[])
         ON CONFLICT (state) DO UPDATE SET grants = old.grants + excluded.grants
         """
     )
-    private static let notify = PostgresQuery("notify", "SELECT pg_notify($1, '')")
+    private static let notify = SQLQuery("notify", "SELECT pg_notify($1, '')")
 
-    private static let eventColumns: [Table<GrantEvent>.Column] = [
-        .init("grant_id", .integer { $0.grant.rawValue }),
-        .init("at", .integer { $0.at.milliseconds }),
-        .init("kind", .text { $0.kind.rawValue }),
-        .init("from_state", .text { $0.from?.rawValue }),
-        .init("to_state", .text { $0.to.rawValue }),
-        .init("reason", .text { $0.reason.rawValue }),
-        .init("generation", .integer { $0.generation }),
-    ]
-    private static let insertEvents = Table.insert("insert events", into: "refresh_worker.grant_events", eventColumns)
-
-    /// Removes all but the last events of grants, and keeps their last connections, with which security events are
-    /// compared.
-    private static let trimEvents = PostgresQuery(
-        "trim events",
-        """
-        DELETE FROM refresh_worker.grant_events AS old USING unnest($1::bigint[]) AS changed (id)
-        WHERE old.grant_id = changed.id
-            AND old.seq <= (SELECT seq FROM refresh_worker.grant_events WHERE grant_id = changed.id
-                ORDER BY seq DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
-            AND (old.kind <> '\(GrantEvent.Kind.connected.rawValue)' OR EXISTS (
-                SELECT 1 FROM refresh_worker.grant_events AS later WHERE later.grant_id = old.grant_id
-                    AND later.seq > old.seq AND later.kind = '\(GrantEvent.Kind.connected.rawValue)'))
-        """
+    private static let insertEvents = GrantEvent.added.insertMany("insert events")
+    private static let trimEvents = SQLQuery.trimEvents(
+        ofGrant: "changed.id",
+        from: " USING unnest($1::bigint[]) AS changed (id)"
     )
 
     /// The grants to store.
@@ -60,7 +23,8 @@ struct PendingWrites {
     private var whole: Set<GrantID> = []
     private var counts: [GrantState: Int64] = [:]
     var events: [GrantEvent] = []
-    var notices: [PendingNotice] = []
+    /// The statements that add notices to the outbox.
+    var notices: [SQLStatement] = []
     var healths: [String: [UInt8]] = [:]
     /// `true` if workers must be notified of new due times.
     private var hasConnections = false
@@ -82,6 +46,13 @@ struct PendingWrites {
         counts[state, default: 0] += difference
     }
 
+    /// Returns the statement that changes the numbers of grants in each state by these; `nil` if none changes.
+    static func count(_ counts: [GrantState: Int64]) -> SQLStatement? {
+        let changed = counts.filter { $0.value != 0 }.sorted { $0.key.rawValue < $1.key.rawValue }
+        guard !changed.isEmpty else { return nil }
+        return SQLStatement(addCounts, .texts(changed.map(\.key.rawValue)), .integers(changed.map(\.value)))
+    }
+
     /// Adds the statements that send all writes; with `notifying` also a notification to the listeners, which the
     /// commit sends.
     mutating func move(to batch: inout StatementBatch, notifying: Bool) {
@@ -92,28 +63,18 @@ struct PendingWrites {
             to: &batch
         )
         if !events.isEmpty {
-            batch.add(Self.insertEvents) { Table.bind(events, Self.eventColumns, to: &$0) }
-            let changed = Set(events.map(\.grant)).sorted()
-            batch.add(Self.trimEvents) { $0.bind(integers: changed) { $0.rawValue } }
+            batch.add(SQLStatement(Self.insertEvents, GrantEvent.added.arrays(of: events.map { (0, $0) })))
+            batch.add(Self.trimEvents, .ids(Set(events.map(\.grant)).sorted()))
         }
-        for notice in notices { batch.addNotice(notice) }
+        for notice in notices { batch.add(notice) }
         for (client, health) in healths.sorted(by: { $0.key < $1.key }) {
-            batch.add(Self.setHealth) {
-                $0.bind(client)
-                $0.bind(health)
-            }
+            batch.add(.setHealth, .text(client), .bytes(health))
         }
-        let changedCounts = counts.filter { $0.value != 0 }.sorted { $0.key.rawValue < $1.key.rawValue }
-        if !changedCounts.isEmpty {
-            batch.add(Self.addCounts) {
-                $0.bind(texts: changedCounts) { $0.key.rawValue }
-                $0.bind(integers: changedCounts) { $0.value }
-            }
-        }
+        if let statement = Self.count(counts) { batch.add(statement) }
         let connects = hasConnections || events.contains { $0.kind == .connected }
         self = PendingWrites()
         if notifying, connects {
-            batch.add(Self.notify) { $0.bind(Self.channel) }
+            batch.add(Self.notify, .text(Self.channel))
         } else {
             hasConnections = connects
         }

@@ -7,7 +7,7 @@ extension PostgresConnection {
     static let oldestServer = 130_000
 
     /// The query for a server that does not identify itself, such as some managed servers.
-    private static let sessionQuery = PostgresQuery(
+    private static let sessionQuery = SQLQuery(
         "session",
         "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint"
     )
@@ -56,7 +56,7 @@ extension PostgresConnection {
         } catch  where !error.losesConnection {
             result = try connection.run(StatementBatch(sessionQuery), until: deadline)[0]
         }
-        _ = try result.first { (row: inout PostgresRow) throws(StatementFailure) in
+        _ = try result.first { row in
             if row.integer() == Int64(connection.serverProcess) { connection.markDirect() }
             let system = row.optionalText()
             let timeline = row.optionalInteger()

@@ -195,7 +195,7 @@ final class PostgresConnection {
     // MARK: Reading
 
     /// Returns the result of one statement of a pipeline, which a null result ends.
-    private func outcome(of query: PostgresQuery, until deadline: CallDeadline) throws(StatementFailure) -> Result<
+    private func outcome(of query: SQLQuery, until deadline: CallDeadline) throws(StatementFailure) -> Result<
         StatementResult, StatementFailure
     > {
         guard let result = try nextResult(until: deadline) else { throw lost(during: query.name) }

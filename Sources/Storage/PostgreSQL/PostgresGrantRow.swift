@@ -3,8 +3,6 @@ import Crypto
 
 /// The rows of a grant in `grants` and `grant_schedule`; its columns are those of ``GrantColumn``.
 enum PostgresGrantRow {
-    typealias Column = Table<Grant>.Column
-
     /// The two rows of a grant, as a source of ``columns``.
     static let source =
         "refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id"
@@ -24,71 +22,81 @@ enum PostgresGrantRow {
     private static let oftenChanged = ofGrant.filter { !(key + fixed + seldomChanged).contains($0) }
 
     /// The columns of `grants` as `CREATE TABLE` defines them.
-    static let definitions = ofGrant.map { column in
-        let (type, constraint) = column.definition
-        return switch type {
-        case .integer: "\(column.rawValue) bigint \(constraint)"
-        case .text: "\(column.rawValue) text COLLATE \"C\" \(constraint)"
-        case .bytes: "\(column.rawValue) bytea \(constraint)"
-        case .flag: "\(column.rawValue) boolean \(constraint)"
-        }
-    }.joined(separator: ", ")
+    static let definitions = table(ofGrant).definitions(in: .postgres)
 
-    static let schedule = [
-        Column("grant_id", .integer { $0.id.rawValue }),
-        Column(.clientID),
-        Column(.dueAt),
-        Column("lease_owner", .text { $0.lease?.owner }),
-        Column("lease_claim", .integer { $0.lease?.claim }),
-        Column("lease_epoch", .text { $0.lease?.epoch }),
-        Column("lease_until", .integer { $0.lease?.until.milliseconds }),
-    ]
+    private static let schedule = Table<Grant>(
+        "grant_schedule",
+        [
+            .init("grant_id", .integer) { .integer($0.id.rawValue) },
+            .init(.clientID),
+            .init(.dueAt),
+            .init("lease_owner", .text) { .text($0.lease?.owner) },
+            .init("lease_claim", .integer) { .integer($0.lease?.claim) },
+            .init("lease_epoch", .text) { .text($0.lease?.epoch) },
+            .init("lease_until", .integer) { .integer($0.lease?.until.milliseconds) },
+        ]
+    )
 
-    /// The columns that ``Grant/read(_:)`` expects from ``source``.
+    private static func table(_ columns: [GrantColumn]) -> Table<Grant> {
+        Table(Grant.table.name, columns.map { .init($0) })
+    }
+
+    /// The columns that ``GrantReader`` expects from ``source``.
     static let columns =
         (GrantColumn.read.map { $0 == .dueAt ? "s.due_at" : "g.\($0.rawValue)" }
         + ["s.lease_owner", "s.lease_claim", "s.lease_epoch", "s.lease_until"]).joined(separator: ", ")
 
-    static let allOfGrant = ofGrant.map { Column($0) }
-    static let changing = (key + seldomChanged + oftenChanged).map { Column($0) }
-    static let refreshed = (key + oftenChanged).map { Column($0) }
+    static let queries = GrantQueries(columns: columns, source: source)
+    /// They lock grants against claims and plain refreshes until the transaction ends.
+    ///
+    /// Both rows are locked: only a locked row is read again if a plain refresh has changed it since the snapshot.
+    static let lockingQueries = GrantQueries(columns: columns, source: source, lock: lock)
+    static let lock = " FOR UPDATE OF s FOR NO KEY UPDATE OF g"
 
-    private static let insertGrant = Table.insert(
+    static let changing = table(key + seldomChanged + oftenChanged)
+    static let refreshed = table(key + oftenChanged)
+
+    private static let insertGrant = table(ofGrant).insert(
         "insert grant",
-        into: "refresh_worker.grants",
-        allOfGrant,
         where: """
             NOT EXISTS (
-                SELECT 1 FROM refresh_worker.users WHERE users.user_id = new.user_id AND deleted_until IS NOT NULL
+                SELECT 1 FROM refresh_worker.users WHERE users.user_id = $2 AND deleted_until IS NOT NULL
             )
             """
     )
     /// Runs only if the grant exists: its foreign key would otherwise end the whole transaction.
-    private static let insertSchedule = Table.insert(
+    private static let insertSchedule = schedule.insert(
         "insert schedule",
-        into: "refresh_worker.grant_schedule",
-        schedule,
-        where: "EXISTS (SELECT 1 FROM refresh_worker.grants WHERE grants.id = new.grant_id)"
+        where: "EXISTS (SELECT 1 FROM refresh_worker.grants WHERE grants.id = $1)"
     )
-    private static let updateWhole = Table.update("update whole grants", "refresh_worker.grants", changing)
-    private static let updateRefreshed = Table.update("update grants", "refresh_worker.grants", refreshed)
-    private static let updateSchedule = Table.update("update schedule", "refresh_worker.grant_schedule", schedule)
+    private static let updateWhole = changing.updateMany("update whole grants")
+    private static let updateRefreshed = refreshed.updateMany("update grants")
+    private static let updateSchedule = schedule.updateMany("update schedule")
+    private static let restoreGrants = table(ofGrant).insertMany("restore grants")
+    private static let restoreSchedules = schedule.insertMany("restore schedules")
 
-    static func addInsert(_ grant: Grant, to batch: inout StatementBatch) -> Int {
-        batch.add(insertGrant) { Table.bind([grant], allOfGrant, to: &$0) }
+    /// Returns the statements that add a grant; the number of rows that the first one changes shows if it was added.
+    static func insert(_ grant: Grant) -> [SQLStatement] {
+        [
+            SQLStatement(insertGrant, table(ofGrant).values(of: grant)),
+            SQLStatement(insertSchedule, schedule.values(of: grant)),
+        ]
     }
 
-    static func addScheduleInsert(_ grant: Grant, to batch: inout StatementBatch) {
-        batch.add(insertSchedule) { Table.bind([grant], schedule, to: &$0) }
+    static func restore(_ grants: [Grant]) -> [SQLStatement] {
+        [
+            SQLStatement(restoreGrants, table(ofGrant).arrays(of: grants)),
+            SQLStatement(restoreSchedules, schedule.arrays(of: grants)),
+        ]
     }
 
     /// Adds the statements that store `whole` and `refreshed`; for the latter, the columns of `seldomChanged` are
     /// omitted.
     static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout StatementBatch) {
-        if !whole.isEmpty { batch.add(updateWhole) { Table.bind(whole, changing, to: &$0) } }
-        if !refreshed.isEmpty { batch.add(updateRefreshed) { Table.bind(refreshed, self.refreshed, to: &$0) } }
+        if !whole.isEmpty { batch.add(SQLStatement(updateWhole, changing.arrays(of: whole))) }
+        if !refreshed.isEmpty { batch.add(SQLStatement(updateRefreshed, self.refreshed.arrays(of: refreshed))) }
         let all = whole + refreshed
-        if !all.isEmpty { batch.add(updateSchedule) { Table.bind(all, schedule, to: &$0) } }
+        if !all.isEmpty { batch.add(SQLStatement(updateSchedule, schedule.arrays(of: all))) }
     }
 
     /// `true` if an update from `former` to `grant` leaves all columns of `seldomChanged` as they are.
@@ -105,27 +113,5 @@ enum PostgresGrantRow {
             && grant.answerLostAt == former.answerLostAt
             && grant.rotationClaims == former.rotationClaims
             && grant.formerTokensUntil == former.formerTokensUntil
-    }
-
-    static func read(_ row: inout PostgresRow) throws(StatementFailure) -> Grant { try Grant.read(&row) }
-
-    static func state(_ text: String, of id: GrantID) throws(StatementFailure) -> GrantState {
-        guard let state = GrantState(rawValue: text) else {
-            throw StatementFailure(StoreError(damagedRow: "The state of grant \(id)"))
-        }
-        return state
-    }
-}
-
-extension Table.Column where Element == Grant {
-    fileprivate init(_ column: GrantColumn) {
-        let reading: Reading =
-            switch column.definition.type {
-            case .integer: .integer { ColumnValue(of: column, in: $0).integer }
-            case .text: .text { ColumnValue(of: column, in: $0).text }
-            case .bytes: .bytes { ColumnValue(of: column, in: $0).bytes }
-            case .flag: .flag { ColumnValue(of: column, in: $0).flag }
-            }
-        self.init(column.rawValue, reading)
     }
 }

@@ -9,7 +9,7 @@ struct PostgresSchema {
     /// The query for four facts: the schema exists, belongs to this program, has content, and may be used.
     ///
     /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema may not be used.
-    private static let catalogQuery = PostgresQuery(
+    private static let catalogQuery = SQLQuery(
         "reading the catalogue",
         """
         SELECT EXISTS (
@@ -23,11 +23,11 @@ struct PostgresSchema {
             quote_ident(current_database()), quote_ident(current_user::text)
         """
     )
-    private static let readVersion = PostgresQuery(
+    private static let readVersion = SQLQuery(
         "schema version",
         "SELECT version FROM refresh_worker.schema_version"
     )
-    private static let takeLock = PostgresQuery(
+    private static let takeLock = SQLQuery(
         "waiting for another process to create the schema",
         "SELECT pg_advisory_xact_lock($1)"
     )
@@ -50,10 +50,10 @@ struct PostgresSchema {
         let user: String
     }
 
-    let migrations: [PostgresMigration]
+    let steps: [SchemaStep]
 
-    init(migrations: [PostgresMigration] = PostgresMigration.all) {
-        self.migrations = migrations
+    init(steps: [SchemaStep] = SchemaStep.all) {
+        self.steps = steps
     }
 
     /// Runs the steps that the database lacks, in one transaction.
@@ -61,21 +61,21 @@ struct PostgresSchema {
     /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If
     /// no step is missing, nothing is written, so that a user without the right to create tables may work.
     func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
-        guard try version(of: connection, until: deadline) < migrations.count else { return }
+        guard try version(of: connection, until: deadline) < steps.count else { return }
         _ = try connection.run(StatementBatch(until: deadline), until: deadline)
         do throws(StatementFailure) {
             var lock = StatementBatch()
-            lock.add(Self.takeLock) { $0.bind(Self.migrationLock) }
+            lock.add(Self.takeLock, .integer(Self.migrationLock))
             _ = try connection.run(lock, until: deadline)
             let version = try version(of: connection, until: deadline)
             let catalog = try readCatalog(connection, until: deadline)
             // IF NOT EXISTS would need the right to create one even if it exists.
             if !catalog.exists { try connection.execute("creating the schema", Self.createSchema, until: deadline) }
             if !catalog.isOwn { try connection.execute("creating the schema", Self.createVersion, until: deadline) }
-            for step in version..<max(version, migrations.count) {
-                try connection.execute("migration \(step + 1)", migrations[step].statements, until: deadline)
+            for step in version..<max(version, steps.count) {
+                try connection.execute("migration \(step + 1)", steps[step].statements(for: .postgres), until: deadline)
             }
-            let mark = "UPDATE refresh_worker.schema_version SET version = \(migrations.count)"
+            let mark = "UPDATE refresh_worker.schema_version SET version = \(steps.count)"
             try connection.execute("marking the schema", mark, until: deadline)
             _ = try connection.run(StatementBatch(.commit), until: deadline)
         } catch {
@@ -102,7 +102,7 @@ struct PostgresSchema {
             return 0
         }
         let version = try connection.run(StatementBatch(Self.readVersion), until: deadline)[0]
-            .first { (row: inout PostgresRow) throws(StatementFailure) in Int(row.integer()) }
+            .first { $0.count() }
         guard let version else {
             throw StatementFailure(
                 .cannotOpen,
@@ -110,9 +110,9 @@ struct PostgresSchema {
                     + "schema is not known. Restore a backup of the schema refresh_worker."
             )
         }
-        guard version <= migrations.count else {
+        guard version <= steps.count else {
             throw StatementFailure(
-                StoreError(newerSchema: version, of: connection.database, supported: migrations.count)
+                StoreError(newerSchema: version, of: connection.database, supported: steps.count)
             )
         }
         return version
@@ -122,7 +122,7 @@ struct PostgresSchema {
         -> Catalog
     {
         let catalog = try connection.run(StatementBatch(Self.catalogQuery), until: deadline)[0].first {
-            (row: inout PostgresRow) throws(StatementFailure) in
+            row in
             Catalog(
                 isOwn: row.flag(),
                 hasContent: row.flag(),

@@ -1,6 +1,6 @@
 package import Base
 
-extension PostgresQuery {
+extension SQLQuery {
     /// A lease is free once it has ended, or if it belongs to another clock.
     ///
     /// It is also free if it ends later than any lease can, because the clock was set back since, or the database
@@ -11,8 +11,8 @@ extension PostgresQuery {
             OR ($8 OR s.lease_owner = '') AND s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
         """
 
-    private static func claim(_ name: String, from source: String, where condition: String) -> PostgresQuery {
-        PostgresQuery(
+    private static func claim(_ name: String, from source: String, where condition: String) -> SQLQuery {
+        SQLQuery(
             name,
             """
             WITH free AS MATERIALIZED (
@@ -44,7 +44,7 @@ extension PostgresQuery {
     )
     /// Sent after the claim, as a statement of its own: it sees the commits of transactions that had locked a row,
     /// which the claim, being one statement, may not.
-    fileprivate static let claimed = PostgresQuery(
+    fileprivate static let claimed = SQLQuery(
         "claimed grants",
         """
         SELECT \(PostgresGrantRow.columns), g.xmin::text::bigint FROM \(PostgresGrantRow.source)
@@ -61,7 +61,7 @@ extension PostgresQuery {
             ORDER BY s.grant_id FOR UPDATE OF s
         )
         """
-    fileprivate static let renew = PostgresQuery(
+    fileprivate static let renew = SQLQuery(
         "renew leases",
         """
         \(named)
@@ -70,7 +70,7 @@ extension PostgresQuery {
         RETURNING s.grant_id
         """
     )
-    fileprivate static let release = PostgresQuery(
+    fileprivate static let release = SQLQuery(
         "release leases",
         """
         \(named)
@@ -93,30 +93,28 @@ extension PostgresStore {
         let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
         let grants = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            let claimPosition = batch.add(dueBy == nil ? .claimAny : .claimDue) {
-                $0.bind(owner)
-                $0.bind(Self.epoch)
-                $0.bind(span.wholeMilliseconds)
-                $0.bind(integers: claims, \.id.rawValue)
-                $0.bind(integers: claims, \.number)
-                $0.bind(dueBy)
-                $0.bind(leaseClock?.sinceBoot.milliseconds)
-                $0.bind(takesOver)
-            }
-            let position = batch.add(.claimed) {
-                $0.bind(integers: claims, \.id.rawValue)
-                $0.bind(integers: claims, \.number)
-            }
+            let claimPosition = batch.add(
+                dueBy == nil ? .claimAny : .claimDue,
+                .text(owner),
+                .text(Self.epoch),
+                .integer(span.wholeMilliseconds),
+                .ids(claims.map(\.id)),
+                .integers(claims.map(\.number)),
+                .time(dueBy),
+                .integer(leaseClock?.sinceBoot.milliseconds),
+                .flag(takesOver)
+            )
+            let position = batch.add(.claimed, .ids(claims.map(\.id)), .integers(claims.map(\.number)))
             batch.add(.clock)
             let results = try commit(batch, on: connection, until: deadline)
             let unfinished = Set(
-                try results[claimPosition].rows { (row: inout PostgresRow) throws(StatementFailure) -> GrantID? in
+                try results[claimPosition].rows { row -> GrantID? in
                     let id = GrantID(rawValue: row.integer())
                     return row.flag() ? id : nil
                 }.compactMap(\.self)
             )
-            return try results[position].rows { (row: inout PostgresRow) throws(StatementFailure) -> Grant in
-                var grant = try PostgresGrantRow.read(&row)
+            return try results[position].rows { row throws(StoreError) -> Grant in
+                var grant = try Grant.read(&row)
                 if var lease = grant.lease {
                     lease.followsUnfinishedClaim = unfinished.contains(grant.id)
                     lease.rowVersion = RowVersion(row.integer())
@@ -134,15 +132,16 @@ extension PostgresStore {
         let pairs = leases.sorted { $0.key < $1.key }
         return try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            let position = batch.add(.renew) {
-                $0.bind(integers: pairs, \.key.rawValue)
-                $0.bind(integers: pairs, \.value)
-                $0.bind(span.wholeMilliseconds)
-                $0.bind(Self.epoch)
-                $0.bind(leaseClock?.sinceBoot.milliseconds)
-            }
+            let position = batch.add(
+                .renew,
+                .ids(pairs.map(\.key)),
+                .integers(pairs.map(\.value)),
+                .integer(span.wholeMilliseconds),
+                .text(Self.epoch),
+                .integer(leaseClock?.sinceBoot.milliseconds)
+            )
             let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[position]
-                .rows { (row: inout PostgresRow) throws(StatementFailure) in GrantID(rawValue: row.integer()) }
+                .rows { GrantID(rawValue: $0.integer()) }
             return Set(ids)
         }
     }
@@ -152,10 +151,7 @@ extension PostgresStore {
         let pairs = leases.sorted { $0.key < $1.key }
         try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = StatementBatch(until: deadline)
-            batch.add(.release) {
-                $0.bind(integers: pairs, \.key.rawValue)
-                $0.bind(integers: pairs, \.value)
-            }
+            batch.add(.release, .ids(pairs.map(\.key)), .integers(pairs.map(\.value)))
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
     }

@@ -1,11 +1,11 @@
 package import Base
 
-extension PostgresQuery {
+extension SQLQuery {
     /// Locks the rows whose claim is stored, in the order in which all other statements lock them.
     ///
     /// It is a statement of its own, so that the next one sees the commits that it waited for. A transaction that
     /// changes a grant locks this row first, so the grant stays as the next statement sees it.
-    fileprivate static let lockClaims = PostgresQuery(
+    fileprivate static let lockClaims = SQLQuery(
         "lock claims",
         """
         SELECT count(*) FROM (
@@ -20,25 +20,33 @@ extension PostgresQuery {
     fileprivate static let storeRefreshed = storePlain("store plain refreshes", PostgresGrantRow.refreshed)
 
     /// The columns that the statements need in addition to those of the grant.
-    fileprivate static let plainColumns = [
-        Table<PlainRefresh>.Column("claim", .integer { $0.claimed.lease?.claim }),
-        Table<PlainRefresh>.Column("row_version", .integer { $0.claimed.lease?.rowVersion.number }),
-        Table<PlainRefresh>.Column("due_at", .integer { $0.refreshed.dueAt?.milliseconds }),
-        Table<PlainRefresh>.Column("client_secret", .integer { Int64($0.clientSecret) }),
+    fileprivate static let plainColumns: [Table<PlainRefresh>.Column] = [
+        .init("claim", .integer) { .integer($0.claimed.lease?.claim) },
+        .init("row_version", .integer) { .integer($0.claimed.lease?.rowVersion.number) },
+        .init("due_at", .integer) { .time($0.refreshed.dueAt) },
+        .init("client_secret", .integer) { .integer(Int64($0.clientSecret)) },
     ]
+
+    /// The columns of the refreshed grant, and then ``plainColumns``.
+    fileprivate static func plainRows(_ table: Table<Grant>) -> Table<PlainRefresh> {
+        let refreshed = table.columns.map { column in
+            Table<PlainRefresh>.Column(column.name, column.type) { column.value($0.refreshed) }
+        }
+        return Table(table.name, refreshed + plainColumns)
+    }
 
     /// Returns the statement that writes these columns of grants that are as they were claimed.
     ///
     /// `xmin` is the transaction that wrote the row: it differs as soon as anything has changed the grant. The last
     /// parameter is the time of the successes.
-    private static func storePlain(_ name: String, _ columns: [PostgresGrantRow.Column]) -> PostgresQuery {
-        let changes = columns.dropFirst().map { "\($0.name) = new.\($0.name)" }.joined(separator: ", ")
-        return PostgresQuery(
+    private static func storePlain(_ name: String, _ table: Table<Grant>) -> SQLQuery {
+        let rows = plainRows(table)
+        return SQLQuery(
             name,
             """
             WITH stored AS (
-                UPDATE refresh_worker.grants AS old SET \(changes)
-                FROM \(Table.rows(of: columns, followedBy: plainColumns))
+                UPDATE refresh_worker.grants AS old SET \(table.changes)
+                FROM \(rows.newRows)
                     JOIN refresh_worker.grant_schedule AS s ON s.grant_id = new.id AND s.lease_claim = new.claim
                 WHERE old.id = new.id AND old.xmin::text::bigint = new.row_version
                 RETURNING old.id, old.client_id, new.due_at, new.client_secret
@@ -48,7 +56,7 @@ extension PostgresQuery {
                 FROM stored WHERE s.grant_id = stored.id
             ), counted AS (
                 INSERT INTO refresh_worker.client_successes (client_id, at, successes, client_secret)
-                SELECT client_id, $\(columns.count + plainColumns.count + 1)::bigint, count(*), client_secret FROM stored
+                SELECT client_id, $\(rows.columns.count + 1)::bigint, count(*), client_secret FROM stored
                 GROUP BY client_id, client_secret
             )
             SELECT id FROM stored
@@ -65,23 +73,19 @@ extension PostgresStore {
         let sorted = refreshes.sorted { $0.claimed.id < $1.claimed.id }
         return try await results.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
-            batch.add(.lockClaims) {
-                $0.bind(integers: sorted, \.claimed.id.rawValue)
-                $0.bind(integers: sorted) { $0.claimed.lease?.claim }
-            }
+            batch.add(
+                .lockClaims,
+                .ids(sorted.map(\.claimed.id)),
+                .array(.integer, sorted.map { .integer($0.claimed.lease?.claim) })
+            )
             var positions: [Int] = []
             for isWhole in [false, true] {
                 let part = sorted.filter { $0.isWhole == isWhole }
                 guard !part.isEmpty else { continue }
-                let position = batch.add(isWhole ? .storeWhole : .storeRefreshed) {
-                    Table.bind(
-                        part.map(\.refreshed),
-                        isWhole ? PostgresGrantRow.changing : PostgresGrantRow.refreshed,
-                        to: &$0
-                    )
-                    Table.bind(part, PostgresQuery.plainColumns, to: &$0)
-                    $0.bind(now)
-                }
+                let rows = SQLQuery.plainRows(isWhole ? PostgresGrantRow.changing : PostgresGrantRow.refreshed)
+                let position = batch.add(
+                    SQLStatement(isWhole ? .storeWhole : .storeRefreshed, rows.arrays(of: part) + [.time(now)])
+                )
                 positions.append(position)
             }
             batch.add(.clock)
@@ -90,9 +94,7 @@ extension PostgresStore {
             var stored: Set<GrantID> = []
             for position in positions {
                 stored.formUnion(
-                    try results[position].rows { (row: inout PostgresRow) throws(StatementFailure) in
-                        GrantID(rawValue: row.integer())
-                    }
+                    try results[position].rows { GrantID(rawValue: $0.integer()) }
                 )
             }
             return stored
@@ -110,7 +112,7 @@ extension UncountedSuccesses {
     ///
     /// Only a transaction with the writers' lock does so, and a plain refresh adds a row of its own: so neither waits
     /// for the other.
-    static let take = PostgresQuery(
+    static let take = SQLQuery(
         "take uncounted successes",
         """
         DELETE FROM refresh_worker.client_successes WHERE client_id = ANY($1)
@@ -118,9 +120,7 @@ extension UncountedSuccesses {
         """
     )
 
-    static func read(_ row: inout PostgresRow) throws(StatementFailure) -> (
-        client: String, successes: UncountedSuccesses
-    ) {
+    static func read(_ row: inout PostgresRow) -> (client: String, successes: UncountedSuccesses) {
         let client = row.text()
         let at = Timestamp(milliseconds: row.integer())
         let count = Int(row.integer())

@@ -11,7 +11,7 @@ package import Crypto
 /// An advisory lock allows one transaction at a time, over all workers: those that decide by the health of a client
 /// must see each other's answers. Claims and plain refreshes do not take the lock. Claims skip the rows that a
 /// transaction has locked. Plain refreshes wait for such rows, and are not stored if their grants have changed.
-package final class PostgresStore: AccountStore {
+package final class PostgresStore: SQLStore {
     /// The database's time, for due times and expiries that several machines share.
     package let clock: DatabaseClock
     package let bootID: String
@@ -184,9 +184,7 @@ package final class PostgresStore: AccountStore {
         let end = local.sinceBoot
         try recordTimeline(from: results, of: batch, on: connection)
         if let position = batch.clockPosition {
-            let reading = try results[position].first { (row: inout PostgresRow) throws(StatementFailure) in
-                row.timestamp()
-            }
+            let reading = try results[position].first { $0.timestamp() }
             if let reading = reading ?? nil { clock.take(reading, sentAt: start, receivedAt: end) }
         }
         return results
@@ -229,7 +227,7 @@ package final class PostgresStore: AccountStore {
     }
 }
 
-extension PostgresQuery {
+extension SQLQuery {
     private static let readClock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
     /// Returns the SQL for the database's time in milliseconds since 1970, or for the parameter with this number if a
@@ -242,18 +240,18 @@ extension PostgresQuery {
     ///
     /// A statement must see what was committed while its transaction waited for the lock. In REPEATABLE READ it would
     /// not: a notice that is stored while the one before it is being accepted would never become due.
-    static let begin = PostgresQuery("begin", "BEGIN ISOLATION LEVEL READ COMMITTED")
-    static let commit = PostgresQuery("commit", "COMMIT")
-    static let rollback = PostgresQuery("roll back", "ROLLBACK")
+    static let begin = SQLQuery("begin", "BEGIN ISOLATION LEVEL READ COMMITTED")
+    static let commit = SQLQuery("commit", "COMMIT")
+    static let rollback = SQLQuery("roll back", "ROLLBACK")
 
-    static let clock = PostgresQuery("clock", "SELECT \(readClock)")
+    static let clock = SQLQuery("clock", "SELECT \(readClock)")
 
     /// Ends a transaction that holds up others: its worker may have been stopped in the middle.
     ///
     /// It also makes a commit durable before the server responds, even if a role or a database is set not to wait for
     /// that (https://www.postgresql.org/docs/15/wal-async-commit.html). The server reports in a warning if the wait for a
     /// standby was cancelled.
-    static let limits = PostgresQuery(
+    static let limits = SQLQuery(
         "limits",
         """
         SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
@@ -265,17 +263,17 @@ extension PostgresQuery {
     )
     /// Limits a single query, also while it waits for a lock: a server does not notice that the client of a waiting
     /// session is gone, and such sessions would add up.
-    static let queryLimit = PostgresQuery("query limit", "SELECT set_config('statement_timeout', $1, true)")
-    static let takeLock = PostgresQuery("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
+    static let queryLimit = SQLQuery("query limit", "SELECT set_config('statement_timeout', $1, true)")
+    static let takeLock = SQLQuery("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
 }
 
 extension StatementBatch {
     /// Adds the wait for the lock of the transactions that change grants.
     mutating func addWriterLock() {
-        add(.takeLock) { $0.bind(PostgresSchema.writingLock) }
+        add(.takeLock, .integer(PostgresSchema.writingLock))
     }
 
     var clockPosition: Int? {
-        entries.lastIndex { $0.query.preparedName == PostgresQuery.clock.preparedName }
+        entries.lastIndex { $0.query.preparedName == SQLQuery.clock.preparedName }
     }
 }

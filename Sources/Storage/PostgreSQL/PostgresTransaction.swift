@@ -4,31 +4,16 @@ import Base
 ///
 /// Its writes are collected and sent together with the commit, or before a query whose result they may change. So a
 /// body that announces its reads takes two round trips: one to begin and read, one to write and commit.
-final class PostgresTransaction: StoreTransaction {
-    private static let health = PostgresQuery(
+final class PostgresTransaction: SQLTransaction {
+    private static let health = SQLQuery(
         "client health",
         "SELECT client_id, health FROM refresh_worker.clients WHERE client_id = ANY($1)"
     )
-    private static let grantsByID = PostgresQuery.lockedGrants("grants by id", where: "g.id = ANY($1)")
-    private static let grantOfUser = PostgresQuery.lockedGrants("grant of user", where: "g.user_id = $1")
-    private static let sameAccount = PostgresQuery.lockedGrants(
-        "grants of the same Google account",
-        where: "g.google_user_id = $1 AND g.id <> $2 AND g.refresh_token IS NOT NULL"
+    static let grantQueries = PostgresGrantRow.lockingQueries
+    private static let grantsByID = SQLQuery(
+        "grants by id",
+        "SELECT \(grantQueries.columns) FROM \(grantQueries.source) WHERE id = ANY($1) ORDER BY id\(PostgresGrantRow.lock)"
     )
-    /// `$1` is the account's id, if known: a grant that is known to belong to another account does not count.
-    private static let sameEmail = PostgresQuery.lockedGrants(
-        "grants of the same e-mail",
-        where: """
-            g.email IS NOT NULL AND lower(g.email) = lower($3 COLLATE "C") AND g.id <> $2
-                AND g.refresh_token IS NOT NULL AND ($1::text IS NULL OR g.google_user_id IS NULL)
-            """
-    )
-    /// In an order that violates no foreign key.
-    private static let moveUser = [
-        PostgresQuery("move sessions", "UPDATE refresh_worker.sessions SET user_id = $2 WHERE user_id = $1"),
-        PostgresQuery("move grant", "UPDATE refresh_worker.grants SET user_id = $2 WHERE user_id = $1"),
-        PostgresQuery("remove moved user", "DELETE FROM refresh_worker.users WHERE user_id = $1 AND user_id <> $2"),
-    ]
     private let store: PostgresStore
     private let connection: PostgresConnection
     private let deadline: CallDeadline
@@ -52,27 +37,39 @@ final class PostgresTransaction: StoreTransaction {
 
     var leaseTime: LeaseTime { store.leaseTimeNow }
 
-    var unsentEvents: [GrantEvent] { writes.events }
-
     // MARK: Round trips
 
-    /// Runs one query, after the statements that must come before it.
-    func run(_ query: PostgresQuery, bind: (inout Parameters) -> Void) throws(StoreError) -> StatementResult {
-        try roundTrip { (batch: inout StatementBatch) in batch.add(query, bind: bind) }
+    func rows<Element>(
+        _ statement: SQLStatement,
+        _ read: (inout PostgresRow) throws(StoreError) -> Element
+    ) throws(StoreError) -> [Element] {
+        let results = try send([statement])
+        return try perform { () throws(StatementFailure) in try results[0].rows(read) }
     }
 
-    /// Sends the statements that `fill` adds, and returns the result at the position that `fill` returns.
-    func roundTrip(_ fill: (inout StatementBatch) -> Int) throws(StoreError) -> StatementResult {
+    func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant] {
+        let grants = try rows(statement, Grant.read)
+        for grant in grants { stored[grant.id] = grant }
+        return grants
+    }
+
+    func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] { try send(statements).map(\.changedRows) }
+
+    /// Runs statements after those that must come before them, and after the collected writes.
+    private func send(_ statements: [SQLStatement]) throws(StoreError) -> [StatementResult] {
         var batch = opening()
-        let position = fill(&batch)
-        return try perform { () throws(StatementFailure) in
-            try store.run(batch, on: connection, until: deadline)[position]
+        for (id, grant) in writes.grants { stored[id] = grant }
+        writes.move(to: &batch, notifying: false)
+        for statement in statements { batch.add(statement) }
+        let results = try perform { () throws(StatementFailure) in
+            try store.run(batch, on: connection, until: deadline)
         }
+        return results.suffix(statements.count)
     }
 
-    func read<Value>(_ body: () throws(StatementFailure) -> Value) throws(StoreError) -> Value {
-        try perform(body)
-    }
+    func forgetGrants() { stored = [:] }
+
+    func wipe() {}
 
     /// Returns a batch that begins the transaction, unless it has begun.
     ///
@@ -139,20 +136,18 @@ final class PostgresTransaction: StoreTransaction {
         let unknown = Set(clients).filter { healths[$0] == nil }.sorted()
         guard !missing.isEmpty || !unknown.isEmpty else { return }
         var batch = opening()
-        let healthPosition = batch.add(Self.health) { $0.bind(texts: unknown) { $0 } }
-        let successesPosition = batch.add(UncountedSuccesses.take) { $0.bind(texts: unknown) { $0 } }
-        let grantsPosition = batch.add(Self.grantsByID) { $0.bind(integers: missing, \.rawValue) }
+        let healthPosition = batch.add(Self.health, .texts(unknown))
+        let successesPosition = batch.add(UncountedSuccesses.take, .texts(unknown))
+        let grantsPosition = batch.add(Self.grantsByID, .ids(missing))
         try perform { () throws(StatementFailure) in
             let results = try store.run(batch, on: connection, until: deadline)
             for client in unknown { healths[client] = .some(nil) }
-            _ = try results[healthPosition].rows { (row: inout PostgresRow) throws(StatementFailure) in
-                healths[row.text()] = row.optionalBlob() ?? []
-            }
+            _ = try results[healthPosition].rows { healths[$0.text()] = $0.blob() }
             for (client, successes) in try results[successesPosition].rows(UncountedSuccesses.read) {
                 uncountedSuccesses[client, default: []].append(successes)
             }
             for id in missing { stored[id] = .some(nil) }
-            for grant in try results[grantsPosition].rows(PostgresGrantRow.read) { stored[grant.id] = grant }
+            for grant in try results[grantsPosition].rows(Grant.read) { stored[grant.id] = grant }
         }
     }
 
@@ -162,68 +157,19 @@ final class PostgresTransaction: StoreTransaction {
 
     func grant(ofUser userID: String) throws -> Grant? {
         if let grant = writes.grants.values.first(where: { $0.userID == userID }) { return grant }
-        return try find(Self.grantOfUser) { $0.bind(userID) }.first
-    }
-
-    func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
-        var found: [Grant] = []
-        if let googleUserID = grant.owner.googleUserID {
-            found += try find(Self.sameAccount) {
-                $0.bind(googleUserID)
-                $0.bind(grant.id.rawValue)
-            }
-        }
-        if let email = grant.owner.email {
-            found += try find(Self.sameEmail) {
-                $0.bind(grant.owner.googleUserID)
-                $0.bind(grant.id.rawValue)
-                $0.bind(email)
-            }
-        }
-        return found.sorted { $0.id < $1.id }
-    }
-
-    /// Returns the grants that a query finds among the stored ones and those that this transaction wrote.
-    func find(_ query: PostgresQuery, bind: (inout Parameters) -> Void) throws(StoreError) -> [Grant] {
-        let result = try roundTrip { (batch: inout StatementBatch) in
-            flushWrites(in: &batch)
-            return batch.add(query, bind: bind)
-        }
-        return try perform { () throws(StatementFailure) in
-            let grants = try result.rows(PostgresGrantRow.read)
-            for grant in grants { stored[grant.id] = grant }
-            return grants
-        }
+        return try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).first
     }
 
     func insert(_ grant: Grant) throws {
-        let result = try roundTrip { (batch: inout StatementBatch) in
-            flushWrites(in: &batch)
-            PostgresUserRow.addInsert(User(id: grant.userID, createdAt: grant.createdAt), to: &batch)
-            let position = PostgresGrantRow.addInsert(grant, to: &batch)
-            PostgresGrantRow.addScheduleInsert(grant, to: &batch)
-            return position
-        }
-        guard result.changedRows == 1 else {
+        let user = User(id: grant.userID, createdAt: grant.createdAt)
+        let changed = try change(
+            [SQLStatement(.insertUser, User.table.values(of: user))] + PostgresGrantRow.insert(grant)
+        )
+        guard changed[1] == 1 else {
             throw StoreError(.conflict, "The user has a grant already or was deleted, or the grant's id is taken.")
         }
         stored[grant.id] = grant
         writes.count(grant.state, by: 1)
-    }
-
-    func move(user id: String, to other: String) throws {
-        _ = try roundTrip { (batch: inout StatementBatch) in
-            flushWrites(in: &batch)
-            var last = 0
-            for query in Self.moveUser {
-                last = batch.add(query) {
-                    $0.bind(id)
-                    $0.bind(other)
-                }
-            }
-            return last
-        }
-        stored = [:]
     }
 
     func update(_ grant: Grant) throws {
@@ -248,9 +194,7 @@ final class PostgresTransaction: StoreTransaction {
 
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) {
         guard store.keepsNotices else { return }
-        writes.notices.append(
-            PendingNotice(content: content, userID: userID, at: now, nonce: store.random.nextBits())
-        )
+        writes.notices.append(.insertNotice(content, ofUser: userID, at: now, nonce: store.random.nextBits()))
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {
@@ -271,26 +215,8 @@ final class PostgresTransaction: StoreTransaction {
     private func current(_ id: GrantID) throws(StoreError) -> Grant? {
         if let grant = writes.grants[id], isOpen, failure == nil { return grant }
         if let known = stored[id], isOpen, failure == nil { return known }
-        let grant = try find(Self.grantsByID) { $0.bind(integers: [id], \.rawValue) }.first
+        let grant = try grants(SQLStatement(Self.grantsByID, .ids([id]))).first
         stored[id] = .some(grant)
         return grant
-    }
-
-    /// Adds collected writes to a batch whose query they may affect.
-    private func flushWrites(in batch: inout StatementBatch) {
-        for (id, grant) in writes.grants { stored[id] = grant }
-        writes.move(to: &batch, notifying: false)
-    }
-}
-
-extension PostgresQuery {
-    /// Returns a query for grants that locks them against claims and plain refreshes until the transaction ends.
-    ///
-    /// Both rows are locked: only a locked row is read again if a plain refresh has changed it since the snapshot.
-    static func lockedGrants(_ name: String, where condition: String) -> PostgresQuery {
-        PostgresQuery(
-            name,
-            "SELECT \(PostgresGrantRow.columns) FROM \(PostgresGrantRow.source) WHERE \(condition) ORDER BY g.id FOR UPDATE OF s FOR NO KEY UPDATE OF g"
-        )
     }
 }

@@ -83,7 +83,7 @@ package struct ServerFacts: Hashable, Sendable {
 }
 
 extension ServerFacts {
-    private static let query = PostgresQuery(
+    private static let query = SQLQuery(
         "facts of the server",
         """
         SELECT current_setting('server_version'), current_user::text, pg_database_size(current_database()),
@@ -118,7 +118,7 @@ extension ServerFacts {
             current_setting('max_connections')::bigint
         """
     )
-    private static let schemaVersion = PostgresQuery(
+    private static let schemaVersion = SQLQuery(
         "schema version",
         "SELECT version FROM refresh_worker.schema_version"
     )
@@ -175,7 +175,7 @@ extension ServerFacts {
         let before = time.sinceBoot
         let results = try connection.run(StatementBatch(query), until: deadline)
         let roundTrip = time.sinceBoot - before
-        let found = try results[0].first { (row: inout PostgresRow) throws(StatementFailure) in
+        let found = try results[0].first { row in
             let version = row.text()
             let user = row.text()
             let bytes = row.integer()
@@ -212,7 +212,7 @@ extension ServerFacts {
         }
         if mayReadSchema {
             facts.schema = try connection.run(StatementBatch(schemaVersion), until: deadline)[0]
-                .first { (row: inout PostgresRow) throws(StatementFailure) in Int(row.integer()) }
+                .first { $0.count() }
         }
         return facts
     }
@@ -250,7 +250,7 @@ extension ServerIdentity {
     /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline
     /// until the first checkpoint after a promotion. All three functions may be called by every role. A standby has no
     /// current WAL file.
-    static let query = PostgresQuery(
+    static let query = SQLQuery(
         "server identity",
         """
         SELECT pg_backend_pid()::bigint, system_identifier::text,
@@ -261,13 +261,13 @@ extension ServerIdentity {
     )
 }
 
-extension PostgresQuery {
-    fileprivate static let readServerNotes = PostgresQuery(
+extension SQLQuery {
+    fileprivate static let readServerNotes = SQLQuery(
         "server and store id",
         "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
     )
     /// Stores the server, unless another worker has recorded a higher timeline of the same cluster.
-    static let recordServer = PostgresQuery(
+    static let recordServer = SQLQuery(
         "record server",
         """
         INSERT INTO refresh_worker.meta AS old (key, value) VALUES ('server', $1 || ' ' || $2)
@@ -286,8 +286,7 @@ extension PostgresStore {
     /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
     func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
         var notes: [String: String] = [:]
-        _ = try connection.run(StatementBatch(.readServerNotes), until: deadline)[0].rows {
-            (row: inout PostgresRow) throws(StatementFailure) in
+        _ = try connection.run(StatementBatch(.readServerNotes), until: deadline)[0].rows { row in
             notes[row.text()] = row.text()
         }
         newestServer.storeID = notes["store_id"]

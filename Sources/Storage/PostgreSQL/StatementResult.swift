@@ -51,24 +51,24 @@ final class StatementResult {
         return Int(unsafe String(cString: text)) ?? 0
     }
 
-    func rows<Element>(_ read: (inout PostgresRow) throws(StatementFailure) -> Element) throws(StatementFailure)
-        -> [Element]
+    func rows<Element>(_ read: (inout PostgresRow) throws(StoreError) -> Element) throws(StatementFailure) -> [Element]
     {
         var elements: [Element] = []
         elements.reserveCapacity(rowCount)
         for index in 0..<rowCount {
             var row = PostgresRow(of: self, at: Int32(index))
-            elements.append(try read(&row))
+            do {
+                elements.append(try read(&row))
+            } catch {
+                throw StatementFailure(error)
+            }
         }
         return elements
     }
 
-    func first<Element>(_ read: (inout PostgresRow) throws(StatementFailure) -> Element) throws(StatementFailure)
-        -> Element?
+    func first<Element>(_ read: (inout PostgresRow) throws(StoreError) -> Element) throws(StatementFailure) -> Element?
     {
-        guard rowCount > 0 else { return nil }
-        var row = PostgresRow(of: self, at: 0)
-        return try read(&row)
+        try rows(read).first
     }
 
     func integer(row: Int32, column: Int32) -> Int64? {
@@ -98,27 +98,8 @@ final class StatementResult {
     }
 }
 
-/// One SQL statement with a name, which errors show.
-struct PostgresQuery: Sendable {
-    let name: String
-    let text: String
-    /// The name under which a server keeps it prepared.
-    ///
-    /// It contains a hash of the text: behind a pooler another version of this program may have left a statement with
-    /// the same purpose and another text in the same session.
-    let preparedName: String
-
-    init(_ name: String, _ text: String) {
-        self.name = name
-        self.text = text
-        // FNV-1a, 64 bits (https://datatracker.ietf.org/doc/html/draft-eastlake-fnv): the same in every process.
-        let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
-        preparedName = "refresh_worker_\(String(hash, radix: 16))"
-    }
-}
-
 /// One row of a result, read from left to right.
-struct PostgresRow: ColumnReader {
+struct PostgresRow: SQLRow {
     private let result: StatementResult
     private let row: Int32
     private var column: Int32 = 0
@@ -138,9 +119,6 @@ struct PostgresRow: ColumnReader {
         return result.flag(row: row, column: column)
     }
 
-    /// Reads the next column, which the schema declares NOT NULL.
-    mutating func flag() -> Bool { optionalFlag() ?? false }
-
     mutating func optionalText() -> String? {
         defer { column += 1 }
         return result.text(row: row, column: column)
@@ -150,8 +128,6 @@ struct PostgresRow: ColumnReader {
         defer { column += 1 }
         return result.blob(row: row, column: column)
     }
-
-    func damage(_ what: String) -> StatementFailure { StatementFailure(StoreError(damagedRow: what)) }
 }
 
 /// The reason why statements failed, with the facts that the store itself needs.

@@ -1,14 +1,14 @@
 import Base
 
-extension PostgresQuery {
+extension SQLQuery {
     /// Fails, before anything is written, in a database that must not be used any more; returns the server's timeline.
     ///
-    /// The function is part of the schema (``Migration/useCheck``). `$4` is the system identifier, checked only behind
+    /// The function is part of the schema (``SchemaStep/useCheck``). `$4` is the system identifier, checked only behind
     /// a pooler: that may use a session of another server for each transaction.
-    static let checkUse = PostgresQuery("use check", "SELECT refresh_worker.check_use($1, $2, $3, $4)")
+    static let checkUse = SQLQuery("use check", "SELECT refresh_worker.check_use($1, $2, $3, $4)")
 }
 
-extension PostgresMigration {
+extension SchemaStep {
     /// The function that every claim and every transaction calls first.
     ///
     /// The shared lock makes a claim and the note of a move exclude each other: a claim that saw no note is committed
@@ -69,17 +69,17 @@ extension StatementBatch {
     }
 
     mutating func addLimits(until deadline: CallDeadline) {
-        add(.limits) { $0.bind(deadline.serverLimit) }
+        add(.limits, .text(deadline.serverLimit))
     }
 
     /// Creates a limited batch for a query that changes nothing.
     init(queryUntil deadline: CallDeadline) {
         self.init()
-        add(.queryLimit) { $0.bind(deadline.serverLimit) }
+        add(.queryLimit, .text(deadline.serverLimit))
     }
 
     var useCheckPosition: Int? {
-        entries.firstIndex { $0.query.preparedName == PostgresQuery.checkUse.preparedName }
+        entries.firstIndex { $0.query.preparedName == SQLQuery.checkUse.preparedName }
     }
 }
 
@@ -101,12 +101,13 @@ extension PostgresStore {
 
     func addUseCheck(to batch: inout StatementBatch, on connection: PostgresConnection) {
         let newest = connection.identity == nil ? nil : newestServer.newest
-        batch.add(.checkUse) {
-            $0.bind(PostgresSchema.moveLock)
-            $0.bind(newestServer.storeID)
-            $0.bind(newest?.timeline)
-            $0.bind(connection.isPooled ? newest?.system : nil)
-        }
+        batch.add(
+            .checkUse,
+            .integer(PostgresSchema.moveLock),
+            .text(newestServer.storeID),
+            .integer(newest?.timeline),
+            .text(connection.isPooled ? newest?.system : nil)
+        )
     }
 
     /// Records the timeline that the use check returned: a standby's session survives its promotion, and a pooler may
@@ -116,9 +117,7 @@ extension PostgresStore {
     {
         guard let position = batch.useCheckPosition else { return }
         newestServer.recordFoundTables()
-        let timeline = try results[position].first { (row: inout PostgresRow) throws(StatementFailure) in
-            row.optionalInteger()
-        }
+        let timeline = try results[position].first { $0.optionalInteger() }
         guard let timeline = timeline ?? nil, let newest = newestServer.newest, timeline > newest.timeline else {
             return
         }

@@ -2,7 +2,7 @@ private import Base
 private import CSQLite
 
 extension SQLiteStore {
-    static let quickCheck = SQLiteQuery("quick check", "PRAGMA quick_check")
+    static let quickCheck = SQLQuery("quick check", "PRAGMA quick_check")
 
     /// Reads the whole file again after one read has reported damage; returns the error that the process should end
     /// with.
@@ -68,8 +68,8 @@ extension SQLiteConnection {
     /// Returns the problems that a check of the file finds.
     ///
     /// SQLite's check lists a page that it could not read like one that is damaged; here the check fails instead.
-    func problems(by check: SQLiteQuery) throws(StoreError) -> [String] {
-        let problems = try rows(check) { (row: inout SQLiteRow) throws(StoreError) in row.text() }.filter { $0 != "ok" }
+    func problems(by check: SQLQuery) throws(StoreError) -> [String] {
+        let problems = try rows(check) { $0.text() }.filter { $0 != "ok" }
         guard !problems.contains(where: Self.isFailedRead) else {
             throw StoreError(
                 .ioFailure,

@@ -46,7 +46,7 @@ struct DatabaseFileMonitor: Sendable {
 }
 
 extension SQLiteConnection {
-    private static let readState = SQLiteQuery(
+    private static let readState = SQLQuery(
         "state of the database",
         """
         SELECT (SELECT value FROM main.meta WHERE key = '\(SQLiteStore.movedKey)'),
@@ -54,7 +54,7 @@ extension SQLiteConnection {
         FROM \(LeaseFile.schema).checkpoints
         """
     )
-    private static let readNote = SQLiteQuery(
+    private static let readNote = SQLQuery(
         "note of checkpoint",
         "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )

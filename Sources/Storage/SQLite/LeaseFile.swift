@@ -87,7 +87,7 @@ struct LeaseFile: Sendable {
         try DatabaseFile.create(temporary, unlessExists: false)
         do {
             let file = try SQLiteConnection(path: temporary, timeout: .zero)
-            try file.execute(SQLiteQuery("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))
+            try file.execute(SQLQuery("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))
             try file.execute(.makeLeases(in: "main"))
             try file.run(.writeFirstNote) { statement in
                 statement.bind(note.number)
@@ -112,9 +112,9 @@ struct LeaseFile: Sendable {
     }
 }
 
-extension SQLiteQuery {
-    static func makeLeases(in schema: String) -> SQLiteQuery {
-        SQLiteQuery(
+extension SQLQuery {
+    static func makeLeases(in schema: String) -> SQLQuery {
+        SQLQuery(
             "make leases",
             """
             CREATE TABLE IF NOT EXISTS \(schema).leases (
@@ -137,16 +137,16 @@ extension SQLiteQuery {
             """
         )
     }
-    static let writeFirstNote = SQLiteQuery(
+    static let writeFirstNote = SQLQuery(
         "first note",
         "UPDATE checkpoints SET number = ?1, size = ?2, modified_at = ?3, digest = ?4"
     )
-    static let writePause = SQLiteQuery("write pause of claims", "INSERT INTO pause (claims_from) VALUES (?1)")
-    static let readPause = SQLiteQuery("pause of claims", "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
+    static let writePause = SQLQuery("write pause of claims", "INSERT INTO pause (claims_from) VALUES (?1)")
+    static let readPause = SQLQuery("pause of claims", "SELECT max(claims_from) FROM \(LeaseFile.schema).pause")
     /// Removes leases of grants that were deleted.
     ///
     /// A lease that has ended lately must stay: the next claim of its grant learns from it that an answer can be lost.
-    static let removeEndedLeases = SQLiteQuery(
+    static let removeEndedLeases = SQLQuery(
         "remove ended leases",
         "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"
     )

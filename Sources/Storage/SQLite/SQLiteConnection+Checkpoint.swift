@@ -6,20 +6,20 @@ private import CSQLite
 /// (https://sqlite.org/wal.html#walresetbug). So SQLite never begins a checkpoint itself, and those of this program run
 /// only while the writer's connection holds the lock that every commit of every process needs.
 extension SQLiteConnection {
-    private static let noteBegin = SQLiteQuery(
+    private static let noteBegin = SQLQuery(
         "note begin of checkpoint",
         "UPDATE \(LeaseFile.schema).checkpoints SET is_running = 1"
     )
-    private static let noteEnd = SQLiteQuery(
+    private static let noteEnd = SQLQuery(
         "note end of checkpoint",
         """
         UPDATE \(LeaseFile.schema).checkpoints
         SET number = number + 1, is_running = 0, size = ?1, modified_at = ?2, digest = ?3
         """
     )
-    private static let cutLog = SQLiteQuery("cut the log", "PRAGMA journal_size_limit = 0")
-    private static let keepLog = SQLiteQuery("keep the log's size", "PRAGMA journal_size_limit = \(logSizeLimit)")
-    private static let readVersion = SQLiteQuery("schema version", "PRAGMA user_version")
+    private static let cutLog = SQLQuery("cut the log", "PRAGMA journal_size_limit = 0")
+    private static let keepLog = SQLQuery("keep the log's size", "PRAGMA journal_size_limit = \(logSizeLimit)")
+    private static let readVersion = SQLQuery("schema version", "PRAGMA user_version")
     /// The size that the log's file keeps for its next run; the rest is cut off.
     static let logSizeLimit = 67_108_864
     /// The number of attempts to restart a log while readers come and go.
@@ -106,7 +106,7 @@ extension SQLiteConnection {
             let version = try integer(Self.readVersion)
             outcome = .success(
                 try write(evenIfMoved: true) { () throws(StoreError) in
-                    try execute(SQLiteQuery("touch the file's header", "PRAGMA user_version = \(version)"))
+                    try execute(SQLQuery("touch the file's header", "PRAGMA user_version = \(version)"))
                 }
             )
         } catch {

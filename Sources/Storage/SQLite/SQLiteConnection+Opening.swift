@@ -1,7 +1,7 @@
 private import Base
 
 extension SQLiteConnection {
-    private static let useLog = SQLiteQuery("journal mode", "PRAGMA journal_mode = WAL")
+    private static let useLog = SQLQuery("journal mode", "PRAGMA journal_mode = WAL")
 
     /// The settings of every connection.
     ///
@@ -9,7 +9,7 @@ extension SQLiteConnection {
     /// sync. `secure_delete` overwrites deleted data. `trusted_schema = OFF` and `cell_size_check` protect against a
     /// file that was tampered with (https://sqlite.org/security.html). The log is cut back after a backup has let it
     /// grow.
-    private static let databaseSettings = SQLiteQuery(
+    private static let databaseSettings = SQLQuery(
         "settings",
         """
         PRAGMA synchronous = FULL;
@@ -22,14 +22,14 @@ extension SQLiteConnection {
         PRAGMA journal_size_limit = \(logSizeLimit);
         """
     )
-    private static let leaseSettings = SQLiteQuery(
+    private static let leaseSettings = SQLQuery(
         "settings of leases",
         """
         PRAGMA \(LeaseFile.schema).synchronous = OFF;
         PRAGMA \(LeaseFile.schema).journal_size_limit = \(logSizeLimit);
         """
     )
-    private static let useLeaseLog = SQLiteQuery(
+    private static let useLeaseLog = SQLQuery(
         "journal mode of leases",
         "PRAGMA \(LeaseFile.schema).journal_mode = WAL"
     )
@@ -38,8 +38,8 @@ extension SQLiteConnection {
     /// Grants that are due together are close together, so a larger cache holds pages that are not needed again soon;
     /// the kernel has them as well. With 64 MB, neither a refresh nor a new grant took less processor time.
     private static let cacheSetting = "PRAGMA cache_size = -7168"
-    private static let writerSettings = SQLiteQuery("settings", cacheSetting)
-    private static let readerSettings = SQLiteQuery("settings", "\(cacheSetting); PRAGMA query_only = ON")
+    private static let writerSettings = SQLQuery("settings", cacheSetting)
+    private static let readerSettings = SQLQuery("settings", "\(cacheSetting); PRAGMA query_only = ON")
 
     /// Opens the one connection that writes: it creates the file if necessary and brings its schema up to date.
     ///
@@ -66,7 +66,7 @@ extension SQLiteConnection {
         try connection.retryingWhileBusy(for: timeout) { () throws(StoreError) in
             // Checked before anything is written: the file may be another program's.
             _ = try schema.version(of: connection)
-            let mode = try connection.first(useLog) { (row: inout SQLiteRow) throws(StoreError) in row.text() }
+            let mode = try connection.first(useLog) { $0.text() }
             guard mode == "wal" else {
                 throw StoreError(
                     .cannotOpen,
@@ -143,7 +143,7 @@ extension SQLiteConnection {
         rollBack()
         try attach(leases)
         try retryingWhileBusy(for: timeout) { () throws(StoreError) in
-            _ = try first(Self.useLeaseLog) { (row: inout SQLiteRow) throws(StoreError) in row.text() }
+            _ = try first(Self.useLeaseLog) { $0.text() }
         }
         try execute(Self.leaseSettings)
         try write { () throws(StoreError) in try execute(.makeLeases(in: LeaseFile.schema)) }

@@ -10,8 +10,8 @@ private import CSQLite
 final class SQLiteConnection {
     /// The result of registering this program's VFS, which distinguishes failed reads from damage (`vfs.h` of CSQLite).
     private static let vfsRegistration = csqlite_register_vfs()
-    private static let attach = SQLiteQuery("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
-    private static let detach = SQLiteQuery("detach leases", "DETACH DATABASE \(LeaseFile.schema)")
+    private static let attach = SQLQuery("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
+    private static let detach = SQLQuery("detach leases", "DETACH DATABASE \(LeaseFile.schema)")
 
     let path: String
     /// The path of the write-ahead log.
@@ -40,7 +40,7 @@ final class SQLiteConnection {
     var largestComparedSize = DatabaseFileMonitor.largestComparedSize
     private let handle: OpaquePointer
     let timeout: Duration
-    private var statements: [String: Statement] = [:]
+    private var statements: [UInt64: Statement] = [:]
 
     /// Opens an existing file.
     ///
@@ -117,18 +117,29 @@ final class SQLiteConnection {
     }
 
     /// Runs statements without parameters and without rows.
-    func execute(_ query: SQLiteQuery) throws(StoreError) {
-        try check(unsafe sqlite3_exec(handle, query.text, nil, nil, nil), during: query.name)
+    func execute(_ query: SQLQuery) throws(StoreError) {
+        try check(unsafe sqlite3_exec(handle, query.textForSQLite, nil, nil, nil), during: query.name)
     }
 
     /// Runs a prepared statement to its end.
-    func run(_ query: SQLiteQuery, bind: (Statement) -> Void = { _ in }) throws(StoreError) {
+    func run(_ query: SQLQuery, bind: (Statement) -> Void = { _ in }) throws(StoreError) {
         try prepared(query).run(bind: bind)
+    }
+
+    func run(_ statement: SQLStatement) throws(StoreError) {
+        try run(statement.query) { $0.bind(statement.values) }
+    }
+
+    func rows<Element>(
+        _ statement: SQLStatement,
+        read: (inout SQLiteRow) throws(StoreError) -> Element
+    ) throws(StoreError) -> [Element] {
+        try rows(statement.query, bind: { $0.bind(statement.values) }, read: read)
     }
 
     /// Runs a prepared statement and reads each of its rows.
     func rows<Element>(
-        _ query: SQLiteQuery,
+        _ query: SQLQuery,
         bind: (Statement) -> Void = { _ in },
         read: (inout SQLiteRow) throws(StoreError) -> Element
     ) throws(StoreError) -> [Element] {
@@ -137,7 +148,7 @@ final class SQLiteConnection {
 
     /// Runs a prepared statement that returns at most one row.
     func first<Element>(
-        _ query: SQLiteQuery,
+        _ query: SQLQuery,
         bind: (Statement) -> Void = { _ in },
         read: (inout SQLiteRow) throws(StoreError) -> Element
     ) throws(StoreError) -> Element? {
@@ -145,8 +156,8 @@ final class SQLiteConnection {
     }
 
     /// Returns the whole number that a statement selects.
-    func integer(_ query: SQLiteQuery) throws(StoreError) -> Int64 {
-        try first(query) { (row: inout SQLiteRow) throws(StoreError) in row.integer() } ?? 0
+    func integer(_ query: SQLQuery) throws(StoreError) -> Int64 {
+        try first(query) { $0.integer() } ?? 0
     }
 
     /// Returns the state of a schema's log; `nil` before the first statement, and for a file without a log.
@@ -231,16 +242,16 @@ final class SQLiteConnection {
     /// Returns the statement that this connection keeps prepared for a query.
     ///
     /// A caller that runs it for many rows asks for it once, because finding it costs as much as a part of the run.
-    func prepared(_ query: SQLiteQuery) throws(StoreError) -> Statement {
-        if let statement = statements[query.name] { return statement }
+    func prepared(_ query: SQLQuery) throws(StoreError) -> Statement {
+        if let statement = statements[query.hash] { return statement }
         var prepared: OpaquePointer?
         let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
-        try check(unsafe sqlite3_prepare_v3(handle, query.text, -1, flags, &prepared, nil), during: query.name)
+        try check(unsafe sqlite3_prepare_v3(handle, query.textForSQLite, -1, flags, &prepared, nil), during: query.name)
         guard let handle = unsafe prepared else {
             throw StoreError(.fault, "The statement \(query.name) is empty. This is a fault of refresh-worker.")
         }
         let statement = unsafe Statement(adopting: handle, named: query.name, path: path)
-        statements[query.name] = statement
+        statements[query.hash] = statement
         return statement
     }
 }

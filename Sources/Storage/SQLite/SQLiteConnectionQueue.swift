@@ -81,10 +81,10 @@ final class SQLiteConnectionQueue: Sendable {
 }
 
 extension SQLiteConnection {
-    private static let beginImmediate = SQLiteQuery("begin", "BEGIN IMMEDIATE")
-    private static let beginDeferred = SQLiteQuery("begin reading", "BEGIN")
-    private static let commitQuery = SQLiteQuery("commit", "COMMIT")
-    private static let rollbackQuery = SQLiteQuery("roll back", "ROLLBACK")
+    private static let beginImmediate = SQLQuery("begin", "BEGIN IMMEDIATE")
+    private static let beginDeferred = SQLQuery("begin reading", "BEGIN")
+    private static let commitQuery = SQLQuery("commit", "COMMIT")
+    private static let rollbackQuery = SQLQuery("roll back", "ROLLBACK")
 
     /// Starts a transaction that excludes every other writer.
     func begin() throws(StoreError) {

@@ -20,9 +20,9 @@ enum SQLiteGrantRow {
         case all
 
         /// The update of a row that this transaction has read.
-        var update: SQLiteQuery { SQLiteGrantRow.updates[rawValue] }
+        var update: SQLQuery { SQLiteGrantRow.updates[rawValue] }
         /// The update of a row that is still as it was claimed, and still leased by that claim.
-        var updateOfClaimed: SQLiteQuery { SQLiteGrantRow.updatesOfClaimed[rawValue] }
+        var updateOfClaimed: SQLQuery { SQLiteGrantRow.updatesOfClaimed[rawValue] }
 
         fileprivate var columns: [GrantColumn] {
             switch self {
@@ -49,40 +49,27 @@ enum SQLiteGrantRow {
     ]
     /// These and all others that are columns of no index but `grants_due`.
     private static let plain = GrantColumn.allCases.filter { !(fixed + indexed + daily).contains($0) }
-    private static let all = GrantColumn.allCases
 
-    /// The columns that ``GrantReader`` expects from ``source``.
+    static let queries = GrantQueries(columns: columns, source: source(), increment: ", \(increment)")
+    /// The columns that ``GrantReader`` expects from ``source(on:)``.
     static let columns =
         (GrantColumn.read.map(\.rawValue) + ["owner", "claim", "epoch", "until"]).joined(separator: ", ")
-    static let source = source(on: nil)
 
-    /// The source of the columns, as the right side of a join that has a condition.
-    static func source(on condition: String?) -> String {
+    /// The source of the columns; with a condition, as the right side of a join.
+    static func source(on condition: String? = nil) -> String {
         let grants = condition.map { "grants ON \($0)" } ?? "grants"
         return "\(grants) LEFT JOIN \(LeaseFile.schema).leases ON grant_id = id"
     }
 
-    /// The columns as `CREATE TABLE` defines them.
-    static let definitions = all.map { column in
-        let (type, constraint) = column.definition
-        return switch type {
-        case .integer: "\(column.rawValue) INTEGER \(constraint)"
-        case .text: "\(column.rawValue) TEXT \(constraint)"
-        case .bytes: "\(column.rawValue) BLOB \(constraint)"
-        case .flag: "\(column.rawValue) INTEGER \(constraint) CHECK (\(column.rawValue) IN (0, 1))"
-        }
-    }.joined(separator: ", ")
+    static let definitions =
+        "\(Grant.table.definitions(in: .sqlite)), revision INTEGER NOT NULL DEFAULT 0"
 
-    static let insert: SQLiteQuery = {
-        let placeholders = all.map { _ in "?" }.joined(separator: ", ")
-        let names = all.map(\.rawValue).joined(separator: ", ")
-        return SQLiteQuery("insert grant", "INSERT INTO grants (\(names)) VALUES (\(placeholders))")
-    }()
+    static let insert = Grant.table.add("insert grant")
     private static let updates = Extent.allCases.map { extent in
-        SQLiteQuery("update grant, \(extent)", "\(update(extent)) WHERE id = ?")
+        SQLQuery("update grant, \(extent)", "\(update(extent)) WHERE id = ?")
     }
     private static let updatesOfClaimed = Extent.allCases.map { extent in
-        SQLiteQuery(
+        SQLQuery(
             "update claimed grant, \(extent)",
             """
             \(update(extent)) WHERE id = ? AND revision = ?
@@ -98,15 +85,6 @@ enum SQLiteGrantRow {
         "UPDATE grants SET \(extent.columns.map { "\($0.rawValue) = ?" }.joined(separator: ", ")), \(increment)"
     }
 
-    static func read(_ row: inout SQLiteRow) throws(StoreError) -> Grant {
-        var reader = GrantReader()
-        return try reader.read(&row)
-    }
-
-    static func bindInsert(_ grant: Grant, to statement: Statement) {
-        bind(all, of: grant, to: statement)
-    }
-
     /// Binds the columns of an update, and the id.
     static func bindUpdate(_ grant: Grant, extent: Extent, to statement: Statement) {
         switch extent {
@@ -119,14 +97,9 @@ enum SQLiteGrantRow {
             statement.bind(grant.accessToken?.expiresAt)
             statement.bind(grant.accessToken?.sealed.bytes)
             statement.bind(grant.issuedTokens.bytes)
-        case .plain, .daily, .all: bind(extent.columns, of: grant, to: statement)
+        case .plain, .daily, .all: statement.bind(extent.columns.map { $0.value(of: grant) })
         }
         statement.bind(grant.id.rawValue)
-    }
-
-    private static func bind(_ columns: [GrantColumn], of grant: Grant, to statement: Statement) {
-        var statement = statement
-        for column in columns { column.write(grant, to: &statement) }
     }
 
     /// Returns the part of the row that an update from `former` to `grant` has to write.
@@ -165,10 +138,5 @@ enum SQLiteGrantRow {
             && grant.quickRefreshes == former.quickRefreshes
             && grant.answerLostAt == former.answerLostAt
             && grant.formerTokensUntil == former.formerTokensUntil
-    }
-
-    static func state(_ text: String, of id: GrantID) throws(StoreError) -> GrantState {
-        guard let state = GrantState(rawValue: text) else { throw StoreError(damagedRow: "The state of grant \(id)") }
-        return state
     }
 }

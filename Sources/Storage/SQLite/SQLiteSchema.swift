@@ -1,3 +1,5 @@
+private import Base
+
 /// A step from one version of the schema to the next that a database with content is about to take.
 package struct SchemaUpgrade: Hashable, Sendable {
     package var from: Int
@@ -10,25 +12,25 @@ struct SQLiteSchema {
     /// (https://sqlite.org/pragma.html#pragma_application_id).
     static let applicationID: Int64 = 0x5266_576b
 
-    private static let readApplicationID = SQLiteQuery("application id", "PRAGMA application_id")
-    private static let readVersion = SQLiteQuery("schema version", "PRAGMA user_version")
-    private static let countObjects = SQLiteQuery("schema objects", "SELECT count(*) FROM sqlite_schema")
-    private static let writeApplicationID = SQLiteQuery("mark the database", "PRAGMA application_id = \(applicationID)")
+    private static let readApplicationID = SQLQuery("application id", "PRAGMA application_id")
+    private static let readVersion = SQLQuery("schema version", "PRAGMA user_version")
+    private static let countObjects = SQLQuery("schema objects", "SELECT count(*) FROM sqlite_schema")
+    private static let writeApplicationID = SQLQuery("mark the database", "PRAGMA application_id = \(applicationID)")
 
-    private static let countWorkerTables = SQLiteQuery(
+    private static let countWorkerTables = SQLQuery(
         "tables of workers",
         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'workers'"
     )
     /// The columns of a worker that every version has.
-    private static let liveWorkerIDs = SQLiteQuery(
+    private static let liveWorkerIDs = SQLQuery(
         "live workers of any version",
         "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
     )
 
-    let migrations: [SQLiteMigration]
+    let steps: [SchemaStep]
 
-    init(migrations: [SQLiteMigration] = SQLiteMigration.all) {
-        self.migrations = migrations
+    init(steps: [SchemaStep] = SchemaStep.all) {
+        self.steps = steps
     }
 
     /// Returns the version of the schema in the file, 0 for an empty one; throws for a database that this program must
@@ -51,11 +53,11 @@ struct SQLiteSchema {
                 )
             }
         }
-        guard version <= migrations.count else {
+        guard version <= steps.count else {
             throw StoreError(
                 newerSchema: version,
                 of: "the database \(connection.path)",
-                supported: migrations.count
+                supported: steps.count
             )
         }
         return version
@@ -75,15 +77,15 @@ struct SQLiteSchema {
         let found = try version(of: connection)
         while true {
             let next = try version(of: connection)
-            guard next < migrations.count else { return }
+            guard next < steps.count else { return }
             try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard try version(of: connection) == next else { return }
                 let step = next + 1
                 try refuseWorkers(of: connection, at: time, before: step)
                 if found > 0 { onUpgrade(SchemaUpgrade(from: next, to: step)) }
-                try connection.execute(SQLiteQuery("migration \(step)", migrations[next].statements))
+                try connection.execute(SQLQuery("migration \(step)", steps[next].statements(for: .sqlite)))
                 try connection.run(Self.writeApplicationID)
-                try connection.execute(SQLiteQuery("migration \(step)", "PRAGMA user_version = \(step)"))
+                try connection.execute(SQLQuery("migration \(step)", "PRAGMA user_version = \(step)"))
             }
         }
     }
@@ -91,9 +93,9 @@ struct SQLiteSchema {
     /// Returns the ids of the workers of any version that use the file.
     func liveWorkers(of connection: SQLiteConnection, at time: LeaseTime) throws(StoreError) -> [String] {
         guard try connection.integer(Self.countWorkerTables) > 0 else { return [] }
-        return try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLiveness(at: time) }) {
-            (row: inout SQLiteRow) throws(StoreError) in
-            row.text()
+        let oldest = time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds
+        return try connection.rows(Self.liveWorkerIDs, bind: { $0.bind([.text(time.epoch), .integer(oldest)]) }) {
+            $0.text()
         }
     }
 

@@ -14,14 +14,14 @@ package struct BackupProgress: Hashable, Sendable {
 extension SQLiteStore {
     /// 2 MB with SQLite's usual pages: a step takes much less than a tenth of a second.
     private static let pagesPerStep: Int32 = 512
-    private static let beginSnapshot = SQLiteQuery("begin snapshot", "SELECT count(*) FROM meta")
-    private static let beforeCopy = SQLiteQuery(
+    private static let beginSnapshot = SQLQuery("begin snapshot", "SELECT count(*) FROM meta")
+    private static let beforeCopy = SQLQuery(
         "prepare backup",
         "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"
     )
-    private static let removeWorkers = SQLiteQuery("remove workers from backup", "DELETE FROM workers")
-    private static let leaveLogMode = SQLiteQuery("make the backup one file", "PRAGMA journal_mode = DELETE")
-    private static let integrityCheck = SQLiteQuery("integrity check", "PRAGMA integrity_check")
+    private static let removeWorkers = SQLQuery("remove workers from backup", "DELETE FROM workers")
+    private static let leaveLogMode = SQLQuery("make the backup one file", "PRAGMA journal_mode = DELETE")
+    private static let integrityCheck = SQLQuery("integrity check", "PRAGMA integrity_check")
 
     /// Writes a copy of the database to a new file of mode 0600, while workers continue to read and write.
     ///

@@ -1,6 +1,6 @@
 package import Base
 
-extension SQLiteQuery {
+extension SQLiteStore {
     /// The numbers of grants that one statement of a claim handles, the largest first.
     ///
     /// A statement for many costs half as much for each. A claim takes the largest that fits, again and again, so that
@@ -9,16 +9,16 @@ extension SQLiteQuery {
 
     /// For each of ``claimSizes`` the query of grants that are due by the last parameter.
     static let claimable = claimSizes.map { size in
-        SQLiteQuery("claimable \(size)", "\(claimed(size)) WHERE due_at <= ?")
+        SQLQuery("claimable \(size)", "\(claimed(size)) WHERE due_at <= ?")
     }
     static let claimableAnyTime = claimSizes.map { size in
-        SQLiteQuery(
+        SQLQuery(
             "claimable \(size) whenever due",
             "\(claimed(size)) WHERE state NOT IN (\(GrantState.refreshEndingList)) OR revocation_asked_at IS NOT NULL"
         )
     }
     static let writeLeases = claimSizes.map { size in
-        SQLiteQuery(
+        SQLQuery(
             "write \(size) leases",
             """
             INSERT OR REPLACE INTO \(LeaseFile.schema).leases (owner, epoch, until, grant_id, claim)
@@ -37,11 +37,11 @@ extension SQLiteQuery {
         """
     }
 
-    static let removeLease = SQLiteQuery(
+    static let removeLease = SQLQuery(
         "remove lease",
         "DELETE FROM \(LeaseFile.schema).leases WHERE grant_id = ?1 AND claim = ?2"
     )
-    static let renewLease = SQLiteQuery(
+    static let renewLease = SQLQuery(
         "renew lease",
         "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4"
     )
@@ -65,7 +65,7 @@ extension SQLiteStore {
                 claimed.reserveCapacity(ids.count)
                 var leases: [(id: Int64, claim: Int64)] = []
                 leases.reserveCapacity(ids.count)
-                try connection.inRuns(of: ids, dueBy == nil ? SQLiteQuery.claimableAnyTime : SQLiteQuery.claimable) {
+                try connection.inRuns(of: ids, dueBy == nil ? Self.claimableAnyTime : Self.claimable) {
                     (select, ids) throws(StoreError) in
                     try select.forEachRow { statement in
                         for id in ids { statement.bind(id.rawValue) }
@@ -90,7 +90,7 @@ extension SQLiteStore {
                         claimed.append(consume grant)
                     }
                 }
-                try connection.inRuns(of: leases, SQLiteQuery.writeLeases) { (insert, leases) throws(StoreError) in
+                try connection.inRuns(of: leases, Self.writeLeases) { (insert, leases) throws(StoreError) in
                     try insert.run { statement in
                         statement.bind(owner)
                         statement.bind(time.epoch)
@@ -112,7 +112,7 @@ extension SQLiteStore {
                 let time = leaseTimeNow
                 var renewed: Set<GrantID> = []
                 for (id, claim) in leases {
-                    try connection.run(.renewLease) { statement in
+                    try connection.run(Self.renewLease) { statement in
                         statement.bind((time.instant + span).milliseconds)
                         statement.bind(id.rawValue)
                         statement.bind(claim)
@@ -173,14 +173,14 @@ struct LeaseChanges {
 
 extension SQLiteConnection {
     /// Passes parts of a list, in order, with the statement for each: `queries` has one for each of
-    /// ``Query/claimSizes``.
+    /// ``SQLiteStore/claimSizes``.
     fileprivate func inRuns<Element>(
         of elements: [Element],
-        _ queries: [SQLiteQuery],
+        _ queries: [SQLQuery],
         _ body: (Statement, ArraySlice<Element>) throws(StoreError) -> Void
     ) throws(StoreError) {
         var rest = elements[...]
-        for (size, query) in zip(SQLiteQuery.claimSizes, queries) where rest.count >= size {
+        for (size, query) in zip(SQLiteStore.claimSizes, queries) where rest.count >= size {
             let statement = try prepared(query)
             while rest.count >= size {
                 try body(statement, rest.prefix(size))
@@ -190,7 +190,7 @@ extension SQLiteConnection {
     }
 
     fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
-        try prepared(.removeLease).removeLease(of: id, claim: claim)
+        try prepared(SQLiteStore.removeLease).removeLease(of: id, claim: claim)
     }
 
     /// Applies a transaction's changes of leases, after its commit.
@@ -201,7 +201,7 @@ extension SQLiteConnection {
         guard !changes.isEmpty else { return }
         do {
             try writeLeases { () throws(StoreError) in
-                let remove = try prepared(.removeLease)
+                let remove = try prepared(SQLiteStore.removeLease)
                 for (id, claim) in changes.results { try remove.removeLease(of: id, claim: claim) }
                 for (id, change) in changes.others {
                     if let lease = change.lease {
@@ -218,7 +218,7 @@ extension SQLiteConnection {
     }
 
     private func write(lease: Lease, of id: GrantID) throws(StoreError) {
-        try run(.writeLease) { statement in
+        try run(SQLiteStore.writeLease) { statement in
             statement.bind(lease.owner)
             statement.bind(lease.epoch)
             statement.bind(lease.until.milliseconds)
@@ -229,7 +229,7 @@ extension SQLiteConnection {
 }
 
 extension Statement {
-    /// Runs `Query.removeLease`.
+    /// Runs `SQLiteStore.removeLease`.
     fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
         try run { statement in
             statement.bind(id.rawValue)

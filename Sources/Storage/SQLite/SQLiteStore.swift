@@ -11,7 +11,7 @@ package import Base
 ///
 /// To restore a backup: stop every process that has the database open, replace the file with the backup, remove the
 /// files of the same name that end in `-wal` and `-shm`, start again. The file of leases may stay or go.
-package final class SQLiteStore: AccountStore {
+package final class SQLiteStore: SQLStore {
     package let path: String
     let timeSource: any TimeSource
     let random: any RandomSource

@@ -1,54 +1,13 @@
 import Base
 
 /// The transaction that ``SQLiteStore/transact(_:)`` passes to its body; valid until that body returns.
-final class SQLiteTransaction: StoreTransaction {
-    private static let insertUser = SQLiteQuery(
-        "insert user",
-        "INSERT INTO users (user_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    )
-    private static let insertEvent = SQLiteQuery(
-        "insert event",
-        """
-        INSERT INTO grant_events (grant_id, at, kind, from_state, to_state, reason, generation)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
-        """
-    )
-    /// Removes all but the last events of a grant, and keeps its last connection, with which security events are
-    /// compared.
-    static let trimEvents = SQLiteQuery(
-        "trim events",
-        """
-        DELETE FROM grant_events WHERE grant_id = ?1
-            AND seq <= (SELECT seq FROM grant_events WHERE grant_id = ?1
-                ORDER BY seq DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
-            AND (kind <> '\(GrantEvent.Kind.connected.rawValue)' OR EXISTS (SELECT 1 FROM grant_events AS later
-                WHERE later.grant_id = ?1 AND later.seq > grant_events.seq
-                    AND later.kind = '\(GrantEvent.Kind.connected.rawValue)'))
-        """
-    )
-    static let selectSameAccount = SQLiteQuery(
-        "grants of the same Google account",
-        """
-        SELECT \(SQLiteGrantRow.columns) FROM \(SQLiteGrantRow.source)
-        WHERE google_user_id = ?1 AND id <> ?2 AND refresh_token IS NOT NULL ORDER BY id
-        """
-    )
-    /// `?1` is the account's id, if known: a grant that is known to belong to another account does not count.
-    static let selectSameEmail = SQLiteQuery(
-        "grants of the same e-mail",
-        """
-        SELECT \(SQLiteGrantRow.columns) FROM \(SQLiteGrantRow.source)
-        WHERE email IS NOT NULL AND lower(email) = lower(?3) AND id <> ?2 AND refresh_token IS NOT NULL
-            AND (?1 IS NULL OR google_user_id IS NULL) ORDER BY id
-        """
-    )
-    private static let selectHealth = SQLiteQuery("client health", "SELECT health FROM clients WHERE client_id = ?")
-    private static let upsertHealth = SQLiteQuery(
-        "set client health",
-        """
-        INSERT INTO clients (client_id, health, updated_at) VALUES (?1, ?2, ?3)
-        ON CONFLICT (client_id) DO UPDATE SET health = ?2, updated_at = ?3
-        """
+final class SQLiteTransaction: SQLTransaction {
+    static let grantQueries = SQLiteGrantRow.queries
+    private static let insertEvent = GrantEvent.added.add("insert event")
+    static let trimEvents = SQLQuery.trimEvents(ofGrant: "$1")
+    private static let selectHealth = SQLQuery(
+        "client health",
+        "SELECT health FROM refresh_worker.clients WHERE client_id = $1"
     )
 
     let connection: SQLiteConnection
@@ -66,7 +25,7 @@ final class SQLiteTransaction: StoreTransaction {
     /// The changes of leases after the commit.
     private(set) var leaseChanges = LeaseChanges()
     /// `true` if deleted data must leave the log as well.
-    var wipes = false
+    private var wipes = false
 
     init(on connection: SQLiteConnection, timeSource: any TimeSource, epoch: String, noticeNonces: (any RandomSource)?)
     {
@@ -90,35 +49,9 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     func grant(ofUser userID: String) throws -> Grant? {
-        try caching(
-            perform { () throws(StoreError) in
-                try connection.first(.grantOfUser, bind: { $0.bind(userID) }, read: SQLiteGrantRow.read)
-            }
-        )
-    }
-
-    func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
-        try perform { () throws(StoreError) in
-            let bind = { (statement: Statement) in
-                statement.bind(grant.owner.googleUserID)
-                statement.bind(grant.id.rawValue)
-            }
-            var found: [Grant] = []
-            if grant.owner.googleUserID != nil {
-                found += try connection.rows(Self.selectSameAccount, bind: bind, read: SQLiteGrantRow.read)
-            }
-            if let email = grant.owner.email {
-                found += try connection.rows(
-                    Self.selectSameEmail,
-                    bind: { statement in
-                        bind(statement)
-                        statement.bind(email)
-                    },
-                    read: SQLiteGrantRow.read
-                )
-            }
-            return found.map(withPresentLease).sorted { $0.id < $1.id }
-        }
+        guard let grant = try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).first else { return nil }
+        grants[grant.id] = grant
+        return grant
     }
 
     func insert(_ grant: Grant) throws {
@@ -126,12 +59,10 @@ final class SQLiteTransaction: StoreTransaction {
             throw StoreError(.conflict, "The user of the grant was deleted.")
         }
         try perform { () throws(StoreError) in
-            try connection.run(Self.insertUser) {
-                $0.bind(grant.userID)
-                $0.bind(grant.createdAt)
-            }
-            try connection.run(SQLiteGrantRow.insert) { SQLiteGrantRow.bindInsert(grant, to: $0) }
-            try connection.run(.countAdded)
+            let user = User(id: grant.userID, createdAt: grant.createdAt)
+            try connection.run(SQLStatement(.insertUser, User.table.values(of: user)))
+            try connection.run(SQLStatement(SQLiteGrantRow.insert, Grant.table.values(of: grant)))
+            try connection.run(SQLiteStore.countAdded)
         }
         if let lease = grant.lease { leaseChanges.set(lease, of: grant.id, ending: nil) }
         grants[grant.id] = grant
@@ -202,18 +133,10 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     func record(_ event: GrantEvent) throws {
-        try perform { () throws(StoreError) in
-            try connection.run(Self.insertEvent) {
-                $0.bind(event.grant.rawValue)
-                $0.bind(event.at)
-                $0.bind(event.kind.rawValue)
-                $0.bind(event.from?.rawValue)
-                $0.bind(event.to.rawValue)
-                $0.bind(event.reason.rawValue)
-                $0.bind(event.generation)
-            }
-            try connection.run(Self.trimEvents) { $0.bind(event.grant.rawValue) }
-        }
+        _ = try change([
+            SQLStatement(Self.insertEvent, GrantEvent.added.values(of: (0, event))),
+            SQLStatement(Self.trimEvents, .integer(event.grant.rawValue)),
+        ])
         guard noticeNonces != nil, let content = Notice.content(for: event), let grant = try stored(event.grant) else {
             return
         }
@@ -222,51 +145,57 @@ final class SQLiteTransaction: StoreTransaction {
 
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws {
         guard let noticeNonces else { return }
-        try insertNotice(content, ofUser: userID, at: now, nonce: noticeNonces.nextBits())
+        _ = try change([.insertNotice(content, ofUser: userID, at: now, nonce: noticeNonces.nextBits())])
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {
-        try perform { () throws(StoreError) in
-            try connection.first(Self.selectHealth, bind: { $0.bind(clientID) }) {
-                (row: inout SQLiteRow) throws(StoreError) in
-                row.optionalBlob() ?? []
-            }
-        }
+        try first(SQLStatement(Self.selectHealth, .text(clientID))) { $0.blob() }
     }
 
     func setClientHealth(_ health: [UInt8], of clientID: String) throws {
+        _ = try change([SQLStatement(.setHealth, .text(clientID), .bytes(health))])
+    }
+
+    // MARK: Statements
+
+    func rows<Element>(
+        _ statement: SQLStatement,
+        _ read: (inout SQLiteRow) throws(StoreError) -> Element
+    ) throws(StoreError) -> [Element] {
+        try perform { () throws(StoreError) in try connection.rows(statement, read: read) }
+    }
+
+    func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant] {
+        try rows(statement, Grant.read).map { leaseChanges.applied(to: $0) }
+    }
+
+    func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] {
         try perform { () throws(StoreError) in
-            try connection.run(Self.upsertHealth) {
-                $0.bind(clientID)
-                $0.bind(health)
-                $0.bind(timeSource.now)
+            var changed: [Int] = []
+            for statement in statements {
+                try connection.run(statement)
+                changed.append(connection.changedRows)
             }
+            return changed
         }
     }
 
+    func wipe() { wipes = true }
+
     private func stored(_ id: GrantID) throws(StoreError) -> Grant? {
         if let grant = grants[id], isOpen, failure == nil { return grant }
-        return caching(
-            try perform { () throws(StoreError) in
-                try connection.first(.grantByID, bind: { $0.bind(id.rawValue) }, read: SQLiteGrantRow.read)
-            }
-        )
-    }
-
-    private func caching(_ grant: Grant?) -> Grant? {
+        let grant = try perform { () throws(StoreError) in
+            try connection.first(Self.grantQueries.byID, bind: { $0.bind(id.rawValue) }, read: Grant.read)
+        }
         guard let grant else { return nil }
-        let present = withPresentLease(grant)
-        grants[grant.id] = present
+        let present = leaseChanges.applied(to: grant)
+        grants[id] = present
         return present
     }
 
-    /// Makes later reads see a change that was not made grant by grant.
     func forgetGrants() { grants = [:] }
 
-    /// Returns a grant that was read from the file with the lease that this transaction gives it.
-    func withPresentLease(_ grant: Grant) -> Grant { leaseChanges.applied(to: grant) }
-
-    func perform<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+    private func perform<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
         if let failure { throw failure }
         do {

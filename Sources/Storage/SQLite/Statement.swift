@@ -65,6 +65,18 @@ final class Statement {
         bind(value?.milliseconds)
     }
 
+    func bind(_ values: [SQLValue]) {
+        for value in values {
+            switch value {
+            case .integer(let value): bind(value)
+            case .text(let value): bind(value)
+            case .bytes(let value): bind(value)
+            case .flag(let value): bind(value)
+            case .array: note(SQLITE_MISUSE)
+            }
+        }
+    }
+
     /// Runs to the end.
     func run(bind: (Statement) -> Void) throws(StoreError) {
         defer { reset() }
@@ -179,26 +191,8 @@ final class Statement {
     }
 }
 
-extension Statement: ColumnWriter {
-    func write(_ value: Int64?) { bind(value) }
-    func write(_ value: String?) { bind(value) }
-    func write(_ value: [UInt8]?) { bind(value) }
-    func write(_ value: Bool?) { bind(value) }
-}
-
-/// One SQL statement with a name, which errors show and under which a connection keeps it prepared.
-struct SQLiteQuery: Sendable {
-    let name: String
-    let text: String
-
-    init(_ name: String, _ text: String) {
-        self.name = name
-        self.text = text
-    }
-}
-
 /// The current row of a statement; valid until the next step.
-struct SQLiteRow: ColumnReader {
+struct SQLiteRow: SQLRow {
     private let statement: Statement
     private var column: Int32 = 0
 
@@ -230,18 +224,4 @@ struct SQLiteRow: ColumnReader {
     mutating func optionalFlag() -> Bool? {
         optionalInteger().map { $0 != 0 }
     }
-
-    // Those of the protocol are generic, and the compiler does not specialise them for another module.
-
-    mutating func integer() -> Int64 { optionalInteger() ?? 0 }
-
-    mutating func text() -> String { optionalText() ?? "" }
-
-    mutating func timestamp() -> Timestamp? { optionalInteger().map { Timestamp(milliseconds: $0) } }
-
-    mutating func skip(_ count: Int32) {
-        column += count
-    }
-
-    func damage(_ what: String) -> StoreError { StoreError(damagedRow: what) }
 }

@@ -1,0 +1,182 @@
+import Base
+
+extension SQLQuery {
+    fileprivate static let acceptsWrites = SQLQuery(
+        "checking that writes are accepted",
+        "SELECT NOT current_setting('transaction_read_only')::boolean FROM refresh_worker.schema_version"
+    )
+    /// Conflicts with every lock that would keep results from being stored, and writes nothing.
+    fileprivate static let lockTables = SQLQuery(
+        "checking that tables are not locked",
+        """
+        LOCK TABLE refresh_worker.grants, refresh_worker.grant_schedule, refresh_worker.grant_events,
+            refresh_worker.grant_counts, refresh_worker.clients, refresh_worker.client_successes IN ROW EXCLUSIVE MODE
+        """
+    )
+}
+
+extension PostgresStore {
+    static let grantQueries = PostgresGrantRow.queries
+    static let lastLease = SQLQuery(
+        "last lease",
+        "SELECT max(lease_until) FROM refresh_worker.grant_schedule WHERE lease_epoch = $1"
+    )
+    /// A writer at the same time either finishes before the note, or sees it: see the use check.
+    static let beforeMove = [SQLStatement(.takeLock, .integer(PostgresSchema.moveLock))]
+    /// Moves the sequences past the copied rows.
+    static let afterCopy = ["grant_events", "notices"].map { table in
+        SQLStatement(
+            SQLQuery(
+                "move sequence of \(table)",
+                """
+                SELECT setval(pg_get_serial_sequence('refresh_worker.\(table)', 'seq'),
+                    coalesce((SELECT max(seq) FROM refresh_worker.\(table)), 0) + 1, false)
+                """
+            )
+        )
+    }
+
+    /// In one statement: PostgreSQL checks the foreign keys at its end.
+    static let removeTombstones = [
+        SQLQuery(
+            "remove deleted users",
+            """
+            WITH ended AS MATERIALIZED (
+                SELECT user_id FROM refresh_worker.users WHERE deleted_until <= $1 AND NOT EXISTS (
+                    SELECT 1 FROM refresh_worker.grants
+                    WHERE grants.user_id = users.user_id AND revocation_asked_at IS NOT NULL
+                ) LIMIT $2 FOR UPDATE
+            ), gone AS (
+                DELETE FROM refresh_worker.grants WHERE user_id IN (SELECT user_id FROM ended) RETURNING id, state
+            ), histories AS (
+                DELETE FROM refresh_worker.grant_events WHERE grant_id IN (SELECT id FROM gone)
+            ), schedules AS (
+                DELETE FROM refresh_worker.grant_schedule WHERE grant_id IN (SELECT id FROM gone)
+            ), counts AS (
+                UPDATE refresh_worker.grant_counts AS old SET grants = old.grants - fewer.grants
+                FROM (SELECT state, count(*) AS grants FROM gone GROUP BY state) AS fewer
+                WHERE old.state = fewer.state
+            ), ended_sessions AS (
+                DELETE FROM refresh_worker.sessions WHERE user_id IN (SELECT user_id FROM ended)
+            )
+            DELETE FROM refresh_worker.users WHERE user_id IN (SELECT user_id FROM ended)
+            """
+        )
+    ]
+
+    /// The time for a query that reads a whole table: the server takes a while for ten million rows.
+    private static let wholeTableTimeout: Duration = .seconds(900)
+
+    var databaseName: String { "\(address)".capitalizedFirst }
+
+    func rows<Element: Sendable>(
+        _ statements: [SQLStatement],
+        by reader: SQLReader,
+        _ read: @escaping @Sendable (_ position: Int, _ row: inout PostgresRow) throws(StoreError) -> Element
+    ) async throws(StoreError) -> [Element] {
+        let queue = reader == .single ? self.reader : scanner
+        let timeout = reader == .wholeTable ? Self.wholeTableTimeout : nil
+        return try await queue.run(timeout: timeout) { connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(queryUntil: deadline)
+            let first = batch.entries.count
+            for statement in statements { batch.add(statement) }
+            var elements: [Element] = []
+            for (position, result) in try connection.run(batch, until: deadline).dropFirst(first).enumerated() {
+                elements += try result.rows { row throws(StoreError) in try read(position, &row) }
+            }
+            return elements
+        }
+    }
+
+    func change<Element: Sendable>(
+        _ statements: [SQLStatement],
+        _ options: SQLChangeOptions,
+        _ read: @escaping @Sendable (inout PostgresRow) throws(StoreError) -> Element
+    ) async throws(StoreError) -> (changed: [Int], last: [Element]) {
+        let queue = options.isDisjoint(with: [.exclusive, .long]) ? leasing : writer
+        return try await queue.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
+            if !options.contains(.evenIfMoved) { addUseCheck(to: &batch, on: connection) }
+            if options.contains(.exclusive) { batch.addWriterLock() }
+            let first = batch.entries.count
+            for statement in statements { batch.add(statement) }
+            batch.add(.clock)
+            let isRepeatable = options.contains(.repeatable)
+            let results = try commit(batch, isRepeatable: isRepeatable, on: connection, until: deadline)
+                .dropFirst(first).prefix(statements.count)
+            return (results.map(\.changedRows), try results.last?.rows(read) ?? [])
+        }
+    }
+
+    static func restore<Element>(_ elements: [Element], into table: Table<Element>) -> [SQLStatement] {
+        guard !elements.isEmpty else { return [] }
+        return [SQLStatement(table.insertMany("restore \(table.name)"), table.arrays(of: elements))]
+    }
+
+    static func restore(_ grants: [Grant]) -> [SQLStatement] {
+        guard !grants.isEmpty else { return [] }
+        let counts = Dictionary(grouping: grants, by: \.state).mapValues { Int64($0.count) }
+        return PostgresGrantRow.restore(grants) + [PendingWrites.count(counts)].compactMap(\.self)
+    }
+
+    package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
+        hostSurvey.surveyIfDue(connector)
+        let unrecorded = newestServer.unrecorded
+        do {
+            let reports = try await store(
+                worker,
+                with: unrecorded.map {
+                    [SQLStatement(.recordServer, .text($0.system), .integer($0.timeline))]
+                } ?? []
+            )
+            if let unrecorded { newestServer.markRecorded(unrecorded) }
+            return reports
+        } catch let error as StoreError where error.code == .moved {
+            try await removeWorker(worker.id)
+            throw error
+        }
+    }
+
+    /// The time that the check may take: a caller of `/readyz` waits for it.
+    private static let checkTimeout: Duration = .milliseconds(2_500)
+
+    /// Takes the locks of a transaction that stores results, and writes nothing, since it is called every few seconds.
+    package func checkUsable() async throws {
+        do {
+            try await checkAcceptsWrites()
+        } catch let error as StoreError where error.code == .readOnly {
+            // A session that began while the server was read-only stays read-only; it is closed now, and a new one
+            // shows the current state.
+            try await checkAcceptsWrites()
+        }
+    }
+
+    private func checkAcceptsWrites() async throws {
+        try await checking.run(timeout: Self.checkTimeout) { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
+            let position = batch.add(.acceptsWrites)
+            batch.addWriterLock()
+            addUseCheck(to: &batch, on: connection)
+            batch.add(.lockTables)
+            batch.add(.rollback)
+            let acceptsWrites: Bool?
+            do throws(StatementFailure) {
+                acceptsWrites = try run(batch, on: connection, until: deadline)[position]
+                    .first { $0.flag() }
+            } catch {
+                throw rollBack(after: error, on: connection, until: deadline)
+            }
+            guard acceptsWrites == true else {
+                // The server's own code for a refused write.
+                let state = "25006"
+                let error = StoreError(
+                    state: state,
+                    detail: "it is read-only",
+                    database: connection.database,
+                    during: SQLQuery.acceptsWrites.name
+                )
+                throw StatementFailure(error, state: state)
+            }
+        }
+    }
+}

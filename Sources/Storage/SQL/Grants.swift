@@ -1,0 +1,133 @@
+import Base
+
+/// The statements that read grants, for one database, and either with locks or without.
+struct GrantQueries: Sendable {
+    /// The columns that ``GrantReader`` reads, and the tables that they are in.
+    let columns: String
+    let source: String
+
+    let byID: SQLQuery
+    let ofUser: SQLQuery
+    let page: SQLQuery
+    let pageOfState: SQLQuery
+    let ofAccount: SQLQuery
+    let sameAccount: SQLQuery
+    let sameEmail: SQLQuery
+    let byPrefixMark: SQLQuery
+    let byDigestMark: SQLQuery
+    /// Gives the grant of the user `$1` to the user `$2`.
+    let move: SQLQuery
+
+    /// `lock` is the end of a statement that keeps the grants as they are; `increment` the assignment that every change
+    /// of a grant contains.
+    init(columns: String, source: String, lock: String = "", increment: String = "") {
+        self.columns = columns
+        self.source = source
+        let select = { (name: String, rest: String) in
+            SQLQuery(name, "SELECT \(columns) FROM \(source) WHERE \(rest)\(lock)")
+        }
+        let isOfUser = "reason <> '\(GrantReason.userDeleted)'"
+        let hasToken = "refresh_token IS NOT NULL"
+        byID = select("grant by id", "id = $1")
+        ofUser = select("grant of user", "user_id = $1")
+        page = select("page of grants", "id > $1 ORDER BY id LIMIT $2")
+        pageOfState = select("page of grants in a state", "id > $1 AND state = $3 ORDER BY id LIMIT $2")
+        ofAccount = select("grants of a Google account", "google_user_id = $1 AND \(isOfUser) ORDER BY id")
+        sameAccount = select(
+            "grants of the same Google account",
+            "google_user_id = $1 AND id <> $2 AND \(hasToken) ORDER BY id"
+        )
+        // A grant that is known to belong to another account than $1 does not count.
+        sameEmail = select(
+            "grants of the same e-mail",
+            """
+            email IS NOT NULL AND lower(email) = lower($3 COLLATE "C") AND id <> $2 AND \(hasToken)
+                AND ($1 IS NULL OR google_user_id IS NULL) ORDER BY id
+            """
+        )
+        byPrefixMark = select("grants by prefix mark", "refresh_prefix_mark = $1 AND \(isOfUser) ORDER BY id")
+        byDigestMark = select("grants by digest mark", "refresh_digest_mark = $1 AND \(isOfUser) ORDER BY id")
+        move = SQLQuery("move grant", "UPDATE refresh_worker.grants SET user_id = $2\(increment) WHERE user_id = $1")
+    }
+}
+
+extension SQLQuery {
+    static let issuedTokens = SQLQuery(
+        "tokens issued to an account",
+        """
+        SELECT issued_tokens FROM refresh_worker.grants WHERE google_user_id = $1 AND issued_tokens IS NOT NULL
+        UNION ALL
+        SELECT issued_tokens FROM refresh_worker.grants WHERE email IS NOT NULL AND lower(email) = lower($2 COLLATE "C")
+            AND google_user_id IS NULL AND issued_tokens IS NOT NULL
+        UNION ALL
+        SELECT issued_tokens FROM refresh_worker.grants WHERE former_tokens_until > $3
+        """
+    )
+    static let allHealth = SQLQuery("health of clients", "SELECT client_id, health FROM refresh_worker.clients")
+    static let setHealth = SQLQuery(
+        "set client health",
+        """
+        INSERT INTO refresh_worker.clients (client_id, health) VALUES ($1, $2)
+        ON CONFLICT (client_id) DO UPDATE SET health = $2
+        """
+    )
+}
+
+extension SQLStore {
+    package func grant(_ id: GrantID) async throws -> Grant? {
+        try await first(SQLStatement(Self.grantQueries.byID, .integer(id.rawValue)), Grant.read)
+    }
+
+    package func grant(ofUser userID: String) async throws -> Grant? {
+        try await first(SQLStatement(Self.grantQueries.ofUser, .text(userID)), Grant.read)
+    }
+
+    package func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant] {
+        let page: [SQLValue] = [.integer(id?.rawValue ?? -1), .limit(count)]
+        let statement =
+            if let state {
+                SQLStatement(Self.grantQueries.pageOfState, page + [.text(state.rawValue)])
+            } else {
+                SQLStatement(Self.grantQueries.page, page)
+            }
+        return try await rows(statement, by: .scan, Grant.read)
+    }
+
+    package func clientHealth() async throws -> [String: [UInt8]] {
+        let rows = try await rows(SQLStatement(.allHealth), by: .single) { row in
+            (clientID: row.text(), health: row.blob())
+        }
+        return rows.reduce(into: [:]) { $0[$1.clientID] = $1.health }
+    }
+}
+
+extension SQLTransaction {
+    func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
+        let values: [SQLValue] = [.text(grant.owner.googleUserID), .integer(grant.id.rawValue)]
+        var found: [Grant] = []
+        if grant.owner.googleUserID != nil { found += try grants(SQLStatement(Self.grantQueries.sameAccount, values)) }
+        if let email = grant.owner.email {
+            found += try grants(SQLStatement(Self.grantQueries.sameEmail, values + [.text(email)]))
+        }
+        return found.sorted { $0.id < $1.id }
+    }
+
+    func grants(ofGoogleUser googleUserID: String) throws -> [Grant] {
+        try grants(SQLStatement(Self.grantQueries.ofAccount, .text(googleUserID)))
+    }
+
+    func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant] {
+        let query =
+            switch mark.kind {
+            case .prefix: Self.grantQueries.byPrefixMark
+            case .digest: Self.grantQueries.byDigestMark
+            }
+        return try grants(SQLStatement(query, .bytes(mark.bytes)))
+    }
+
+    func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens] {
+        try rows(SQLStatement(.issuedTokens, .text(owner.googleUserID), .text(owner.email), .time(now))) { row in
+            IssuedTokens(bytes: row.optionalBlob())
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Base
+
+/// A store in an SQL database: all that is the same in SQLite and in PostgreSQL, over what each driver runs.
+///
+/// The files next to this one have one table each: its columns, its statements, and what the store does with them.
+/// Leases, the commit of results, scans of due grants and the opening are with each driver.
+protocol SQLStore: StoreArchive {
+    associatedtype Row: SQLRow
+
+    /// The statements that read grants.
+    static var grantQueries: GrantQueries { get }
+    static var scanQueries: ScanQueries { get }
+    /// The statements, each with the parameters `$1` (now) and `$2` (a limit), that remove users whose tombstones have
+    /// ended with all that is theirs; the last one counts the users.
+    static var removeTombstones: [SQLQuery] { get }
+    /// The query for the end of the last lease of the epoch `$1`.
+    static var lastLease: SQLQuery { get }
+    /// The statements before the note that the database was moved, which wait for writers that have not seen it.
+    static var beforeMove: [SQLStatement] { get }
+    /// The statements after all rows of a copy.
+    static var afterCopy: [SQLStatement] { get }
+    /// The name of the database in errors, at the beginning of a sentence.
+    var databaseName: String { get }
+
+    /// Runs queries that change nothing, and reads the rows of all of them, with the position of their query.
+    func rows<Element: Sendable>(
+        _ statements: [SQLStatement],
+        by reader: SQLReader,
+        _ read: @escaping @Sendable (_ position: Int, _ row: inout Row) throws(StoreError) -> Element
+    ) async throws(StoreError) -> [Element]
+
+    /// Runs statements in one transaction; returns the number of rows that each has changed, and the rows that the last
+    /// one returned.
+    func change<Element: Sendable>(
+        _ statements: [SQLStatement],
+        _ options: SQLChangeOptions,
+        _ read: @escaping @Sendable (inout Row) throws(StoreError) -> Element
+    ) async throws(StoreError) -> (changed: [Int], last: [Element])
+
+    /// Returns the statements that add rows of a copy.
+    static func restore<Element>(_ elements: [Element], into table: Table<Element>) -> [SQLStatement]
+    static func restore(_ grants: [Grant]) -> [SQLStatement]
+}
+
+/// The connection for a query.
+enum SQLReader: Sendable {
+    /// For a few rows, for which a caller waits.
+    case single
+    /// For a page of rows: it does not delay the reads of single ones.
+    case scan
+    /// For a query that reads a whole table, and can take minutes.
+    case wholeTable
+}
+
+/// The demands of a change; SQLite excludes every other writer anyway, and never repeats.
+struct SQLChangeOptions: OptionSet, Sendable {
+    let rawValue: Int
+
+    /// It excludes all transactions of other writers.
+    static let exclusive = SQLChangeOptions(rawValue: 1)
+    /// It takes longer than a claim can wait.
+    static let long = SQLChangeOptions(rawValue: 2)
+    /// It takes place in a database that was moved elsewhere as well.
+    static let evenIfMoved = SQLChangeOptions(rawValue: 4)
+    /// A repetition does no harm, so it is repeated if it is not known whether it took place.
+    static let repeatable = SQLChangeOptions(rawValue: 8)
+    /// If it changes a row, deleted data must leave SQLite's log too.
+    static let wipes = SQLChangeOptions(rawValue: 16)
+}
+
+extension SQLStore {
+    func rows<Element: Sendable>(
+        _ statement: SQLStatement,
+        by reader: SQLReader,
+        _ read: @escaping @Sendable (inout Row) throws(StoreError) -> Element
+    ) async throws(StoreError) -> [Element] {
+        try await rows([statement], by: reader) { _, row throws(StoreError) in try read(&row) }
+    }
+
+    func first<Element: Sendable>(
+        _ statement: SQLStatement,
+        by reader: SQLReader = .single,
+        _ read: @escaping @Sendable (inout Row) throws(StoreError) -> Element
+    ) async throws(StoreError) -> Element? {
+        try await rows(statement, by: reader, read).first
+    }
+
+    @discardableResult
+    func change(_ statements: [SQLStatement], _ options: SQLChangeOptions = []) async throws(StoreError) -> [Int] {
+        try await change(statements, options) { _ in }.changed
+    }
+}
+
+/// The transaction that an SQL store passes to the body of ``GrantStore/transact(_:)``.
+protocol SQLTransaction: AnyObject, StoreTransaction {
+    associatedtype Row: SQLRow
+
+    /// The statements that read grants and keep them as they are until the transaction ends.
+    static var grantQueries: GrantQueries { get }
+
+    /// Runs a query, which sees what this transaction has written.
+    func rows<Element>(
+        _ statement: SQLStatement,
+        _ read: (inout Row) throws(StoreError) -> Element
+    ) throws(StoreError) -> [Element]
+    /// Runs a query of ``grantQueries``; the grants are as this transaction has left them.
+    func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant]
+    /// Runs statements in order; returns the number of rows that each has changed.
+    func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int]
+
+    /// Makes later reads see a change that was not made grant by grant.
+    func forgetGrants()
+    /// Makes deleted data leave SQLite's log after the commit.
+    func wipe()
+}
+
+extension SQLTransaction {
+    func first<Element>(
+        _ statement: SQLStatement,
+        _ read: (inout Row) throws(StoreError) -> Element
+    ) throws(StoreError) -> Element? {
+        try rows(statement, read).first
+    }
+
+    /// Runs a statement that must change one row.
+    func changeOne(_ statement: SQLStatement, else message: @autoclosure () -> String) throws(StoreError) {
+        guard try change([statement]) == [1] else { throw StoreError(.conflict, message()) }
+    }
+}

@@ -1,0 +1,269 @@
+import Base
+import Crypto
+
+/// The statements about due grants, for one database: PostgreSQL has due times in a table of their own.
+struct ScanQueries: Sendable {
+    /// Goes from client to client in the due index, without reading the grants of each.
+    let dueClients: SQLQuery
+    let countDue: SQLQuery
+    /// Counts the expired grants among the longest overdue ones of a client that are `active`.
+    let countExpiredOverdue: SQLQuery
+    /// The number of grants, as counted and as recorded.
+    let tally: SQLQuery
+    /// Makes the retries of the client `$1` due by `$2`, at most `$3` after the id `$4`; returns their ids.
+    let expedite: SQLQuery
+    /// Makes the grants after the id `$2`, up to the id `$3`, due at `$1` if they were stored or tried later.
+    let reschedule: SQLQuery
+
+    /// `due` is the table with the due times, and `overdue` the source of the columns of a client's overdue grants.
+    init(due: String, overdue: String, tally: String, expedite: String, reschedule: (_ due: String) -> String) {
+        let next = { (condition: String) in
+            "SELECT min(client_id) FROM refresh_worker.\(due) WHERE due_at IS NOT NULL\(condition)"
+        }
+        dueClients = SQLQuery(
+            "clients with due times",
+            """
+            WITH RECURSIVE clients_due (client) AS (
+                \(next(""))
+                UNION ALL
+                SELECT (\(next(" AND client_id > client"))) FROM clients_due WHERE client IS NOT NULL
+            )
+            SELECT client FROM clients_due WHERE client IS NOT NULL
+            """
+        )
+        countDue = SQLQuery(
+            "count due",
+            "SELECT count(*), min(due_at) FROM refresh_worker.\(due) WHERE client_id = $1 AND due_at <= $2"
+        )
+        countExpiredOverdue = SQLQuery(
+            "count expired and overdue",
+            """
+            SELECT count(*), count(*) FILTER (WHERE is_active AND expired_at <= $2),
+                min(expired_at) FILTER (WHERE is_active)
+            FROM (
+                SELECT state = '\(GrantState.active.rawValue)' AS is_active,
+                    coalesce(access_expires_at, since) AS expired_at
+                FROM \(overdue)
+            ) AS part
+            """
+        )
+        self.tally = SQLQuery("tally of grants", tally)
+        self.expedite = SQLQuery("expedite retries", expedite)
+        // The spread is `GrantID.phase` of a minute, in whole numbers.
+        self.reschedule = SQLQuery("reschedule", reschedule("$1 + (((id >> 31) * 60000) >> 32)"))
+    }
+
+    /// The grants that ``expedite`` changes.
+    static let isPassingRetry = """
+        state = '\(GrantState.retrying.rawValue)' AND id > $4
+            AND reason NOT IN (\(GrantReason.awaitingConfirmation.sqlList))
+        """
+    /// The grants that ``reschedule`` changes.
+    static let isOfTheFuture = """
+        id > $2 AND id <= $3 AND due_at IS NOT NULL AND reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
+            AND (access_obtained_at > $1 OR last_attempt_at > $1)
+        """
+}
+
+extension DueEntry {
+    static func read(_ row: inout some SQLRow) -> DueEntry {
+        DueEntry(dueAt: row.time(), id: GrantID(rawValue: row.integer()))
+    }
+}
+
+extension SQLQuery {
+    static let countByState = SQLQuery(
+        "count by state",
+        "SELECT state, grants FROM refresh_worker.grant_counts WHERE grants > 0"
+    )
+    /// Counts the expired grants, and those in doubt, among the `retrying` ones of a range of ids; see
+    /// `ExpiredGrants.Sample`.
+    static let countExpiredRetries = SQLQuery(
+        "count expired retries",
+        """
+        SELECT client_id, count(*), count(*) FILTER (WHERE expired_at <= $1), min(expired_at),
+            count(*) FILTER (WHERE reason = '\(GrantReason.invalidGrantUnconfirmed.rawValue)')
+        FROM (
+            SELECT client_id, coalesce(access_expires_at, since) AS expired_at, reason
+            FROM refresh_worker.grants /* INDEXED BY grants_by_state */
+            WHERE state = '\(GrantState.retrying.rawValue)' AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4
+        ) AS part GROUP BY client_id
+        """
+    )
+    static let countEnding = SQLQuery(
+        "count ending",
+        """
+        SELECT count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
+        WHERE refresh_expires_at < $1 AND state IN (\(GrantState.connectedList))
+        """
+    )
+    static let countIdle = SQLQuery(
+        "count idle",
+        """
+        SELECT count(*) FROM refresh_worker.grants /* INDEXED BY grants_by_use */
+        WHERE state IN (\(GrantState.connectedList)) AND used_on <= $2
+            AND coalesce(last_success_at, created_at) < $1 AND refresh_key IS NOT NULL
+        """
+    )
+    static let countKeys = SQLQuery(
+        "count keys",
+        "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
+    )
+    /// The last id of the `$2` grants after the id `$1`, and their number.
+    static let endOfPage = SQLQuery(
+        "end of page",
+        """
+        SELECT max(id), count(*) FROM (
+            SELECT id FROM refresh_worker.grants WHERE id > $1 ORDER BY id LIMIT $2
+        ) AS part
+        """
+    )
+}
+
+extension SQLStore {
+    package func clientsWithDueTimes() async throws -> [String] {
+        try await rows(SQLStatement(Self.scanQueries.dueClients), by: .scan) { $0.text() }
+    }
+
+    package func grantTally() async throws -> GrantTally? {
+        try await first(SQLStatement(Self.scanQueries.tally), by: .scan) { row in
+            GrantTally(counted: row.count(), recorded: row.count())
+        }
+    }
+
+    package func keysInUse() async throws -> [KeyID: Int] {
+        let rows = try await rows(SQLStatement(.countKeys), by: .wholeTable) { row in
+            (names: [row.optionalText(), row.optionalText()], count: row.count())
+        }
+        var keys: [KeyID: Int] = [:]
+        for row in rows {
+            for name in row.names.compactMap(\.self) {
+                guard let key = KeyID(name) else { throw StoreError(damagedRow: "The key id of a grant") }
+                keys[key, default: 0] += row.count
+            }
+        }
+        return keys
+    }
+
+    package func expediteRetries(
+        ofClient clientID: String,
+        dueBy: Timestamp,
+        after cursor: GrantID?,
+        atMost count: Int
+    ) async throws -> GrantID? {
+        let ids = try await change(
+            [
+                SQLStatement(
+                    Self.scanQueries.expedite,
+                    .text(clientID),
+                    .time(dueBy),
+                    .limit(count),
+                    .integer(cursor?.rawValue ?? -1)
+                )
+            ],
+            [.long, .repeatable]
+        ) { $0.integer() }.last
+        return ids.count < count ? nil : ids.max().map { GrantID(rawValue: $0) }
+    }
+
+    package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
+        let options: SQLChangeOptions = [.exclusive, .repeatable]
+        let changed = try await changePages(after: Int64(-1)) { cursor in
+            let end = try await first(
+                SQLStatement(.endOfPage, .integer(cursor), .limit(changedPageSize)),
+                by: .scan
+            ) { (last: $0.optionalInteger(), count: $0.count()) }
+            guard let end, let last = end.last else { return ChangedPage(changed: 0, next: nil) }
+            let changed = try await change(
+                [SQLStatement(Self.scanQueries.reschedule, .time(now), .integer(cursor), .integer(last))],
+                options
+            )
+            return ChangedPage(changed: changed[0], next: end.count == changedPageSize ? last : nil)
+        }
+        try await change([SQLStatement(.expediteNotices, .time(now))], options)
+        return changed
+    }
+
+    package func grantStatistics(
+        at now: Timestamp,
+        refreshTokensEndingBefore end: Timestamp,
+        idleSince: Timestamp
+    ) async throws -> GrantStatistics {
+        var statistics = GrantStatistics(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+        var clients: [String] = []
+        let counts = try await rows(
+            [
+                SQLStatement(Self.scanQueries.dueClients), SQLStatement(.countByState),
+                SQLStatement(.countEnding, .time(end)),
+                SQLStatement(.countIdle, .time(idleSince), .integer(idleSince.day)),
+            ],
+            by: .scan
+        ) { index, row in
+            let text = index < 2 ? row.text() : ""
+            return (statement: index, text: text, count: index > 0 ? row.count() : 0)
+        }
+        for (statement, text, count) in counts {
+            switch statement {
+            case 0: clients.append(text)
+            case 1: if let state = GrantState(rawValue: text) { statistics.byState[state] = count }
+            case 2: statistics.refreshTokensEnding = count
+            default: statistics.idle = count
+            }
+        }
+        try await add(samplesOf: clients, at: now, to: &statistics)
+        return statistics
+    }
+
+    /// Adds what samples of the overdue grants of each client, and of all retries, show.
+    private func add(samplesOf clients: [String], at now: Timestamp, to statistics: inout GrantStatistics) async throws
+    {
+        let retrying = statistics.byState[.retrying] ?? 0
+        var retries = ExpiredGrants.Sample(of: retrying)
+        let statements =
+            clients.flatMap { client in
+                [
+                    SQLStatement(Self.scanQueries.countDue, .text(client), .time(now)),
+                    SQLStatement(
+                        Self.scanQueries.countExpiredOverdue,
+                        .text(client),
+                        .time(now),
+                        .limit(ExpiredGrants.Sample.limit)
+                    ),
+                ]
+            }
+            + (retrying == 0 ? [] : retries.ranges).map { slice in
+                SQLStatement(
+                    .countExpiredRetries,
+                    .time(now),
+                    .integer(slice.first),
+                    .integer(slice.last),
+                    .limit(slice.limit)
+                )
+            }
+        guard !statements.isEmpty else { return }
+        let parts = try await rows(statements, by: .scan) { [count = clients.count * 2] index, row in
+            let isOfRetries = index >= count
+            let client = isOfRetries ? row.text() : clients[index / 2]
+            let examined = row.count()
+            let expired = isOfRetries || index % 2 == 1 ? row.count() : 0
+            let oldest = row.timestamp()
+            return (index, client, examined, expired, oldest, inDoubt: isOfRetries ? row.count() : 0)
+        }
+        var due = 0
+        for (index, client, count, expired, oldest, inDoubt) in parts {
+            if index >= clients.count * 2 {
+                retries.record(count, expired: expired, oldest: oldest, inDoubt: inDoubt, client: client)
+            } else if index % 2 == 0 {
+                due = count
+                statistics.due += count
+                statistics.oldestDueAt = [statistics.oldestDueAt, oldest].compactMap(\.self).min()
+            } else {
+                var sample = ExpiredGrants.Sample(of: due)
+                sample.record(count, expired: expired, oldest: oldest, client: client)
+                sample.add(to: &statistics.expired)
+            }
+        }
+        retries.add(to: &statistics.expired)
+        statistics.inDoubt = retries.inDoubt
+    }
+}

@@ -1,0 +1,233 @@
+/// One step of the schema, from one version to the next.
+///
+/// A later version adds a step. Example:
+///
+///     static let shoeSizes = SchemaStep { _ in "ALTER TABLE refresh_worker.users ADD COLUMN shoe_size bigint;" }
+struct SchemaStep: Sendable {
+    private let text: @Sendable (SQLDialect) -> String
+
+    init(_ text: @escaping @Sendable (SQLDialect) -> String) {
+        self.text = text
+    }
+
+    /// All steps, oldest first; the schema's version is their number.
+    ///
+    /// A released step is never changed: a new one is added.
+    static let all = [
+        SchemaStep { dialect in (common(dialect) + (dialect == .sqlite ? sqlite : postgres)).joined(separator: "\n") }
+    ]
+
+    func statements(for dialect: SQLDialect) -> String {
+        let text = text(dialect)
+        return dialect == .sqlite ? SQLQuery("", text).textForSQLite : text
+    }
+
+    /// A table whose rows SQLite stores in the order of their key; `settings` are PostgreSQL's.
+    private static func table(
+        _ name: String,
+        in dialect: SQLDialect,
+        settings: String = "",
+        hasRowNumbers: Bool = false,
+        _ definitions: String
+    ) -> String {
+        let end =
+            switch dialect {
+            case .sqlite: hasRowNumbers ? " STRICT" : " STRICT, WITHOUT ROWID"
+            case .postgres: settings.isEmpty ? "" : " WITH (\(settings))"
+            }
+        return "CREATE TABLE refresh_worker.\(name) (\(definitions))\(end);"
+    }
+
+    private static func columns(in dialect: SQLDialect, _ columns: (String, SQLType, String)...) -> String {
+        columns.map { dialect.definition(of: $0, $1, $2) }.joined(separator: ", ")
+    }
+
+    private static func index(_ name: String, _ columns: String, unique: Bool = false, where condition: String? = nil)
+        -> String
+    {
+        "CREATE \(unique ? "UNIQUE " : "")INDEX \(name) ON refresh_worker.\(columns)"
+            + (condition.map { " WHERE \($0)" } ?? "") + ";"
+    }
+
+    private static func common(_ dialect: SQLDialect) -> [String] {
+        users(dialect) + grants(dialect) + notices(dialect) + [
+            table(
+                "clients",
+                in: dialect,
+                settings: "fillfactor = 10",
+                columns(in: dialect, ("client_id", .text, "PRIMARY KEY"), ("health", .bytes, "NOT NULL"))
+            ),
+            table(
+                "workers",
+                in: dialect,
+                settings: "fillfactor = 10",
+                columns(
+                    in: dialect,
+                    ("worker_id", .text, "PRIMARY KEY"),
+                    ("epoch", .text, "NOT NULL"),
+                    ("heartbeat", .integer, "NOT NULL"),
+                    ("sealing_key", .text, "NOT NULL"),
+                    ("keys", .text, "NOT NULL"),
+                    ("is_refreshing", .flag, "NOT NULL DEFAULT false")
+                )
+            ),
+            table(
+                "security_events",
+                in: dialect,
+                columns(in: dialect, ("jti", .text, "PRIMARY KEY"), ("at", .integer, "NOT NULL"))
+            ),
+            index("security_events_by_time", "security_events (at)"),
+            table(
+                "meta",
+                in: dialect,
+                columns(in: dialect, ("key", .text, "PRIMARY KEY"), ("value", .text, "NOT NULL"))
+            ),
+        ]
+    }
+
+    private static func users(_ dialect: SQLDialect) -> [String] {
+        [
+            table("users", in: dialect, User.table.definitions(in: dialect)),
+            index("users_by_account", "users (google_user_id)", unique: true, where: "google_user_id IS NOT NULL"),
+            index("users_by_email", "users (lower(email))", where: "email IS NOT NULL"),
+            index("users_by_deletion", "users (deleted_until)", where: "deleted_until IS NOT NULL"),
+            table("sessions", in: dialect, Session.table.definitions(in: dialect)),
+            index("sessions_by_user", "sessions (user_id)"),
+            index("sessions_by_end", "sessions (expires_at)"),
+            index("sessions_with_successor", "sessions (successor_until)", where: "successor IS NOT NULL"),
+        ]
+    }
+
+    /// An index costs an update on SQLite only if the statement names a column of it.
+    ///
+    /// `grants_due` changes with every refresh, and `grants_by_use` once a day; the columns of the others change seldom
+    /// (``SQLiteGrantRow``). The due index is divided by client, so that one client's overdue grants do not delay
+    /// another's.
+    private static func grants(_ dialect: SQLDialect) -> [String] {
+        [
+            table(
+                "grants",
+                in: dialect,
+                settings: "fillfactor = 75, \(earlyVacuum)",
+                hasRowNumbers: true,
+                """
+                \(dialect == .sqlite ? SQLiteGrantRow.definitions : PostgresGrantRow.definitions),
+                \(GrantColumn.constraints),
+                FOREIGN KEY (user_id) REFERENCES refresh_worker.users (user_id)
+                """
+            ),
+            index("grants_by_use", "grants (used_on)", where: "state IN (\(GrantState.connectedList))"),
+            index("grants_by_account", "grants (google_user_id)", where: "google_user_id IS NOT NULL"),
+            index("grants_by_email", "grants (lower(email))", where: "email IS NOT NULL"),
+            index("grants_by_ending", "grants (refresh_expires_at)", where: "refresh_expires_at IS NOT NULL"),
+            index("grants_by_prefix_mark", "grants (refresh_prefix_mark)", where: "refresh_prefix_mark IS NOT NULL"),
+            index("grants_by_digest_mark", "grants (refresh_digest_mark)", where: "refresh_digest_mark IS NOT NULL"),
+            index(
+                "grants_with_former_tokens",
+                "grants (former_tokens_until)",
+                where: "former_tokens_until IS NOT NULL"
+            ),
+            // The number of grants in each state: counting ten million at each scrape of the metrics would take a
+            // second.
+            table(
+                "grant_counts",
+                in: dialect,
+                settings: "fillfactor = 10",
+                columns(in: dialect, ("state", .text, "PRIMARY KEY"), ("grants", .integer, "NOT NULL"))
+            ),
+            table("grant_events", in: dialect, hasRowNumbers: true, GrantEvent.table.definitions(in: dialect)),
+            index("grant_events_by_grant", "grant_events (grant_id, seq)"),
+        ]
+    }
+
+    /// The outbox.
+    ///
+    /// `notices` does not refer to a grant: a notice outlives the grant of a deleted user. For each user only the
+    /// oldest pending notice has a `next_try_at`, so that the index on it is the queue; a replay takes all notices of a
+    /// user at a time.
+    private static func notices(_ dialect: SQLDialect) -> [String] {
+        [
+            table(
+                "notices",
+                in: dialect,
+                hasRowNumbers: true,
+                """
+                \(ArchivedNotice.table.definitions(in: dialect)),
+                CHECK (accepted_at IS NULL OR given_up_at IS NULL),
+                CHECK (next_try_at IS NULL OR (accepted_at IS NULL AND given_up_at IS NULL))
+                """
+            ),
+            index("notices_due", "notices (next_try_at, seq)", where: "next_try_at IS NOT NULL"),
+            index("notices_by_user", "notices (user_id, seq)"),
+            index(
+                "notices_settled",
+                "notices (coalesce(accepted_at, given_up_at))",
+                where: "accepted_at IS NOT NULL OR given_up_at IS NOT NULL"
+            ),
+            index("notices_by_time", "notices (at)"),
+        ]
+    }
+
+    /// Leases have a file of their own (``LeaseFile``).
+    private static let sqlite = [
+        index("grants_due", "grants (client_id, due_at, id)", where: "due_at IS NOT NULL"),
+        index("grants_by_state", "grants (state)"),
+        index("grants_by_key", "grants (refresh_key, access_key)"),
+        """
+        CREATE TRIGGER grants_inserted AFTER INSERT ON grants BEGIN
+            INSERT INTO grant_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET grants = grants + 1;
+        END;
+        CREATE TRIGGER grants_moved AFTER UPDATE OF state ON grants WHEN old.state <> new.state BEGIN
+            UPDATE grant_counts SET grants = grants - 1 WHERE state = old.state;
+            INSERT INTO grant_counts VALUES (new.state, 1) ON CONFLICT (state) DO UPDATE SET grants = grants + 1;
+        END;
+        CREATE TRIGGER grants_deleted AFTER DELETE ON grants BEGIN
+            UPDATE grant_counts SET grants = grants - 1 WHERE state = old.state;
+        END;
+        """,
+    ]
+
+    /// Autovacuum starts early for the tables of grants, since a fifth of a large table would be too late.
+    private static let earlyVacuum = "autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1"
+
+    /// A grant has a row in two tables.
+    ///
+    /// `grant_schedule` is narrow and has the columns that change with each claim and refresh; only `due_at` of them is
+    /// indexed, and a claim does not change it. `grants` is wide, and of its indexed columns a refresh changes only
+    /// `used_on`, once a day. So most updates are heap-only: they do not touch the indexes, and their dead rows are
+    /// removed page by page (https://www.postgresql.org/docs/15/storage-hot.html). The fill factors leave room for
+    /// that.
+    private static let postgres = [
+        // Sealed bytes cannot be compressed: trying would only cost time.
+        "ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;",
+        "ALTER TABLE refresh_worker.grants ALTER COLUMN access_token SET STORAGE EXTERNAL;",
+        index("grants_retrying", "grants (client_id)", where: "state = '\(GrantState.retrying.rawValue)'"),
+        index("grants_by_state", "grants (state, id)", where: "state <> '\(GrantState.active.rawValue)'"),
+        """
+        CREATE TABLE refresh_worker.grant_schedule (
+            grant_id bigint PRIMARY KEY REFERENCES refresh_worker.grants (id),
+            client_id text COLLATE "C" NOT NULL,
+            due_at bigint,
+            lease_owner text COLLATE "C",
+            lease_claim bigint,
+            lease_epoch text COLLATE "C",
+            lease_until bigint,
+            CHECK ((lease_owner IS NULL) = (lease_claim IS NULL)),
+            CHECK ((lease_owner IS NULL) = (lease_epoch IS NULL)),
+            CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
+        ) WITH (fillfactor = 50, \(earlyVacuum));
+        """,
+        index("grants_due", "grant_schedule (client_id, due_at, grant_id)", where: "due_at IS NOT NULL"),
+        // Plain refreshes that the health of their client does not contain yet: a row for each batch, for a few
+        // seconds.
+        """
+        CREATE TABLE refresh_worker.client_successes (
+            client_id text COLLATE "C" NOT NULL,
+            at bigint NOT NULL,
+            successes bigint NOT NULL CHECK (successes > 0),
+            client_secret bigint NOT NULL
+        ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+        """,
+        useCheck,
+    ]
+}

@@ -1,0 +1,174 @@
+import Base
+import Crypto
+
+extension Session {
+    static let table = Table<Session>(
+        "sessions",
+        [
+            .init("id", .bytes, "PRIMARY KEY CHECK (length(id) = 16)") { .bytes($0.id.bytes) },
+            .init("user_id", .text, "NOT NULL REFERENCES refresh_worker.users (user_id)") { .text($0.userID) },
+            .init("created_at", .integer, "NOT NULL") { .time($0.createdAt) },
+            .init("expires_at", .integer, "NOT NULL") { .time($0.expiresAt) },
+            .init("current_hash", .bytes, "NOT NULL") { .bytes($0.family.currentHash) },
+            // Every token that may still come.
+            .init("token_history", .bytes) { .bytes($0.family.historyBytes) },
+            .init("successor", .bytes) { .bytes($0.successor?.bytes) },
+            .init("successor_until", .integer) { .time($0.successorUntil) },
+        ]
+    )
+    fileprivate static let changing = table.without("user_id", "created_at")
+
+    static func read(_ row: inout some SQLRow) throws(StoreError) -> Session {
+        guard let id = SessionID(bytes: row.blob()) else { throw StoreError(damagedRow: "The id of a session") }
+        let userID = row.text()
+        let createdAt = row.time()
+        let expiresAt = row.time()
+        guard let family = TokenFamily(currentHash: row.blob(), historyBytes: row.optionalBlob()) else {
+            throw StoreError(damagedRow: "The token history of a session")
+        }
+        return Session(
+            id: id,
+            userID: userID,
+            createdAt: createdAt,
+            expiresAt: expiresAt,
+            family: family,
+            successor: try row.sealed("A token of a session"),
+            successorUntil: row.timestamp()
+        )
+    }
+}
+
+extension SQLQuery {
+    static let sessionByID = SQLQuery(
+        "session by id",
+        "SELECT \(Session.table.names) FROM refresh_worker.sessions WHERE id = $1"
+    )
+    /// Only for a stored user: on PostgreSQL the foreign key would otherwise end the whole transaction.
+    fileprivate static let insertSession = Session.table.insert(
+        "insert session",
+        where: "EXISTS (SELECT 1 FROM refresh_worker.users WHERE users.user_id = $2)"
+    )
+    fileprivate static let updateSession = Session.changing.update("update session")
+    static let endSession = SQLQuery(
+        "end session",
+        "DELETE FROM refresh_worker.sessions WHERE id = $1 RETURNING successor IS NOT NULL"
+    )
+    static let endSessionsOfUser = SQLQuery(
+        "end sessions of user",
+        "DELETE FROM refresh_worker.sessions WHERE user_id = $1 RETURNING successor IS NOT NULL"
+    )
+    static let removeExpiredSessions = SQLQuery(
+        "remove expired sessions",
+        """
+        DELETE FROM refresh_worker.sessions WHERE id IN (
+            SELECT id FROM refresh_worker.sessions WHERE expires_at <= $1 LIMIT $2
+        )
+        """
+    )
+    // Two conditions, so that each uses the index.
+    static let removeExpiredSuccessors = removeSuccessors("expired", where: "successor_until <= $1")
+    /// Of rows that a clock that was ahead has stored.
+    static let removeFutureSuccessors = removeSuccessors("future", where: "successor_until > $1")
+
+    private static func removeSuccessors(_ name: String, where condition: String) -> SQLQuery {
+        SQLQuery(
+            "remove \(name) successors",
+            """
+            UPDATE refresh_worker.sessions SET successor = NULL WHERE id IN (
+                SELECT id FROM refresh_worker.sessions WHERE successor IS NOT NULL AND \(condition) LIMIT $2
+            )
+            """
+        )
+    }
+
+    static let recordSecurityEvent = SQLQuery(
+        "record security event",
+        "INSERT INTO refresh_worker.security_events (jti, at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+    )
+    static let securityEvent = SQLQuery(
+        "security event",
+        "SELECT at FROM refresh_worker.security_events WHERE jti = $1"
+    )
+    static let removeOldSecurityEvents = SQLQuery(
+        "remove old security events",
+        """
+        DELETE FROM refresh_worker.security_events WHERE jti IN (
+            SELECT jti FROM refresh_worker.security_events WHERE at < $1 LIMIT $2
+        )
+        """
+    )
+}
+
+extension SQLStore {
+    package func session(_ id: SessionID) async throws -> Session? {
+        try await first(SQLStatement(.sessionByID, .bytes(id.bytes)), Session.read)
+    }
+
+    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
+        let remove = { (query: SQLQuery, end: Timestamp) in
+            SQLStatement(query, .time(end), .limit(RemovedCounts.limit))
+        }
+        let secret = try await change(
+            [
+                remove(.removeExpiredSessions, now),
+                remove(.removeExpiredSuccessors, now),
+                remove(.removeFutureSuccessors, now + Session.longestGrace),
+            ] + Self.removeTombstones.map { remove($0, now) },
+            [.exclusive, .wipes]
+        )
+        let old = try await change(
+            [
+                remove(.removeOldSecurityEvents, now - Retention.securityEvents),
+                remove(.removeOldNotices, now - Retention.notices),
+            ],
+            .exclusive
+        )
+        var count = RemovedCounts()
+        count.sessions = secret[0]
+        count.successors = secret[1] + secret[2]
+        count.users = secret.last ?? 0
+        count.securityEvents = old[0]
+        count.notices = old[1]
+        return count
+    }
+}
+
+extension SQLTransaction {
+    func session(_ id: SessionID) throws -> Session? {
+        try first(SQLStatement(.sessionByID, .bytes(id.bytes)), Session.read)
+    }
+
+    func insert(_ session: Session) throws {
+        try changeOne(
+            SQLStatement(.insertSession, Session.table.values(of: session)),
+            else: "There is such a session already, or no such user."
+        )
+    }
+
+    func update(_ session: Session) throws {
+        try changeOne(
+            SQLStatement(.updateSession, Session.changing.values(of: session)),
+            else: "There is no \(session) to update."
+        )
+    }
+
+    func endSession(_ id: SessionID) throws { _ = try end(SQLStatement(.endSession, .bytes(id.bytes))) }
+
+    func endSessions(ofUser userID: String) throws -> Int {
+        try end(SQLStatement(.endSessionsOfUser, .text(userID)))
+    }
+
+    private func end(_ statement: SQLStatement) throws -> Int {
+        let hadSuccessor = try rows(statement) { $0.flag() }
+        if hadSuccessor.contains(true) { wipe() }
+        return hadSuccessor.count
+    }
+
+    func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
+        try change([SQLStatement(.recordSecurityEvent, .text(identifier), .time(now))]) == [1]
+    }
+
+    func hasRecorded(securityEvent identifier: String) throws -> Bool {
+        try first(SQLStatement(.securityEvent, .text(identifier))) { $0.integer() } != nil
+    }
+}

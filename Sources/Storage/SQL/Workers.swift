@@ -1,0 +1,175 @@
+import Base
+import Crypto
+
+extension SQLQuery {
+    /// A report in the future comes from a clock that has been set back since.
+    ///
+    /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was.
+    private static let isLive = "epoch = $1 AND heartbeat >= $2 AND heartbeat <= $3"
+
+    static let removeDeadWorkers = SQLQuery(
+        "remove dead workers",
+        "DELETE FROM refresh_worker.workers WHERE NOT (\(isLive))"
+    )
+    static let reportWorker = SQLQuery(
+        "report worker",
+        """
+        INSERT INTO refresh_worker.workers (worker_id, epoch, heartbeat, sealing_key, keys, is_refreshing)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (worker_id) DO UPDATE
+        SET epoch = $2, heartbeat = $3, sealing_key = $4, keys = $5, is_refreshing = $6
+        """
+    )
+    static let liveWorkers = SQLQuery(
+        "live workers",
+        """
+        SELECT worker_id, sealing_key, keys, is_refreshing FROM refresh_worker.workers
+        WHERE \(isLive) ORDER BY worker_id
+        """
+    )
+    static let removeWorker = SQLQuery("remove worker", "DELETE FROM refresh_worker.workers WHERE worker_id = $1")
+
+    static let readMeta = SQLQuery("read meta", "SELECT value FROM refresh_worker.meta WHERE key = $1")
+    static let addMeta = SQLQuery(
+        "add meta",
+        "INSERT INTO refresh_worker.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING"
+    )
+    static let replaceMeta = SQLQuery(
+        "replace meta",
+        "UPDATE refresh_worker.meta SET value = $2 WHERE key = $1 AND value = $3"
+    )
+    static let writeMeta = SQLQuery(
+        "write meta",
+        "INSERT INTO refresh_worker.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2"
+    )
+    static let deleteMeta = SQLQuery("delete meta", "DELETE FROM refresh_worker.meta WHERE key = $1")
+    fileprivate static let deleteMetaIfSame = SQLQuery(
+        "delete meta if it is the same",
+        "DELETE FROM refresh_worker.meta WHERE key = $1 AND value = $2"
+    )
+}
+
+extension SQLStatement {
+    /// A statement about live workers, whose first parameters are those of ``SQLQuery/liveWorkers``.
+    static func liveWorkers(_ query: SQLQuery = .liveWorkers, at time: LeaseTime) -> SQLStatement {
+        let now = time.instant.milliseconds
+        let lifetime = WorkerReport.lifetime.wholeMilliseconds
+        return SQLStatement(query, .text(time.epoch), .integer(now - lifetime), .integer(now + lifetime))
+    }
+}
+
+extension WorkerReport {
+    static func read(_ row: inout some SQLRow) throws(StoreError) -> WorkerReport {
+        let id = row.text()
+        let sealingKey = KeyID(row.text())
+        let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
+        guard let sealingKey else { throw StoreError(damagedRow: "The report of worker \(id)") }
+        return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey, isRefreshing: row.flag())
+    }
+}
+
+extension SQLStore {
+    package func report(_ worker: WorkerReport) async throws -> [WorkerReport] { try await store(worker) }
+
+    /// Stores the report of a worker, with other statements in the same transaction.
+    ///
+    /// Dead workers are removed first: workers that come back together then lock the rows in one order.
+    func store(_ worker: WorkerReport, with others: [SQLStatement] = []) async throws -> [WorkerReport] {
+        let time = try await leaseTime()
+        let report = SQLStatement(
+            .reportWorker,
+            .text(worker.id),
+            .text(time.epoch),
+            .integer(time.instant.milliseconds),
+            .text(worker.sealingKeyID.description),
+            .text(worker.keyIDs.map(\.description).joined(separator: " ")),
+            .flag(worker.isRefreshing)
+        )
+        return try await change(
+            others + [.liveWorkers(.removeDeadWorkers, at: time), report, .liveWorkers(at: time)],
+            .repeatable,
+            WorkerReport.read
+        ).last
+    }
+
+    package func liveWorkers() async throws -> [WorkerReport] {
+        try await rows(.liveWorkers(at: leaseTime()), by: .single, WorkerReport.read)
+    }
+
+    package func removeWorker(_ id: String) async throws {
+        try await change([SQLStatement(.removeWorker, .text(id))], [.evenIfMoved, .repeatable])
+    }
+
+    // MARK: Notes
+
+    package func note(_ name: String) async throws -> String? {
+        try await first(SQLStatement(.readMeta, .text(name))) { $0.text() }
+    }
+
+    package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
+        let statement =
+            if let former {
+                SQLStatement(.replaceMeta, .text(name), .text(text), .text(former))
+            } else {
+                SQLStatement(.addMeta, .text(name), .text(text))
+            }
+        return try await change([statement]) == [1]
+    }
+
+    private static var clockReadingKey: String { "clock_reading" }
+
+    package func clockReading() async throws -> ClockReading? {
+        try await note(Self.clockReadingKey).flatMap { ClockReading(stored: $0) }
+    }
+
+    package func record(_ reading: ClockReading) async throws {
+        try await change([SQLStatement(.writeMeta, .text(Self.clockReadingKey), .text(reading.stored))])
+    }
+
+    // MARK: The right to deliver notices
+
+    private static var deliveryKey: String { "notice_lease" }
+
+    /// A lease that ends later than any can is free: the clock was set back since.
+    package func claimNotices(owner: String, for span: Duration) async throws -> Bool {
+        let former = try await note(Self.deliveryKey)
+        let time = try await leaseTime()
+        if let lease = former.flatMap(DeliveryLease.init(stored:)), lease.owner != owner {
+            let remaining = lease.epoch == time.epoch ? lease.until - time.instant : .zero
+            if remaining > .zero, remaining <= span * 2 { return false }
+        }
+        let lease = DeliveryLease(owner: owner, epoch: time.epoch, until: time.instant + span)
+        return try await replaceNote(Self.deliveryKey, former, with: lease.stored)
+    }
+
+    package func releaseNotices(owner: String) async throws {
+        guard let stored = try await note(Self.deliveryKey), DeliveryLease(stored: stored)?.owner == owner else {
+            return
+        }
+        try await change(
+            [SQLStatement(.deleteMetaIfSame, .text(Self.deliveryKey), .text(stored))],
+            [.evenIfMoved, .repeatable]
+        )
+    }
+}
+
+/// The right of one process to deliver notices.
+private struct DeliveryLease {
+    var owner: String
+    var epoch: String
+    var until: BootInstant
+
+    /// "until length epoch+owner", with the length of the epoch, since both may contain spaces.
+    var stored: String { "\(until.milliseconds) \(epoch.utf8.count) \(epoch)\(owner)" }
+}
+
+extension DeliveryLease {
+    init?(stored: String) {
+        let parts = stored.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let until = Int64(parts[0]), let length = Int(parts[1]) else { return nil }
+        let text = Array(parts[2].utf8)
+        owner = String(decoding: text.dropFirst(length), as: UTF8.self)
+        epoch = String(decoding: text.prefix(length), as: UTF8.self)
+        self.until = BootInstant(milliseconds: until)
+    }
+}

@@ -1,0 +1,102 @@
+import Base
+
+extension SQLiteStore {
+    static let grantQueries = SQLiteGrantRow.queries
+    static let lastLease = SQLQuery("last lease", "SELECT max(until) FROM \(LeaseFile.schema).leases WHERE epoch = ?1")
+    static let beforeMove: [SQLStatement] = []
+    static let afterCopy: [SQLStatement] = []
+
+    static let removeTombstones = [
+        SQLQuery(
+            "count removed grants",
+            """
+            INSERT INTO meta (key, value)
+            SELECT 'stored_grants', coalesce(sum(grants), 0) - \(endedGrants) FROM grant_counts WHERE true
+            ON CONFLICT (key) DO UPDATE SET value = value - \(endedGrants) WHERE \(endedGrants) > 0
+            """
+        ),
+        SQLQuery(
+            "remove history of users",
+            """
+            DELETE FROM grant_events
+            WHERE grant_id IN (SELECT id FROM grants WHERE user_id IN (\(endedUsers)))
+            """
+        ),
+        SQLQuery("remove grants of users", "DELETE FROM grants WHERE user_id IN (\(endedUsers))"),
+        SQLQuery("remove sessions of users", "DELETE FROM sessions WHERE user_id IN (\(endedUsers))"),
+        SQLQuery("remove users", "DELETE FROM users WHERE user_id IN (\(endedUsers))"),
+    ]
+    /// The same users in each statement of a transaction.
+    private static let endedUsers = """
+        SELECT user_id FROM users WHERE deleted_until <= ?1 AND NOT EXISTS (
+            SELECT 1 FROM grants WHERE grants.user_id = users.user_id AND revocation_asked_at IS NOT NULL
+        ) ORDER BY deleted_until, user_id LIMIT ?2
+        """
+
+    private static let endedGrants = "(SELECT count(*) FROM grants WHERE user_id IN (\(endedUsers)))"
+
+    /// The number of grants is also recorded in `meta`, because the triggers count the changes of other programs too.
+    static let countAdded = SQLQuery(
+        "count added grant",
+        """
+        INSERT INTO meta (key, value) SELECT 'stored_grants', sum(grants) FROM grant_counts WHERE true
+        ON CONFLICT (key) DO UPDATE SET value = value + 1
+        """
+    )
+
+    var databaseName: String { "The database \(path)" }
+
+    func rows<Element: Sendable>(
+        _ statements: [SQLStatement],
+        by reader: SQLReader,
+        _ read: @escaping @Sendable (_ position: Int, _ row: inout SQLiteRow) throws(StoreError) -> Element
+    ) async throws(StoreError) -> [Element] {
+        try await (reader == .single ? self.reader : scanner).run { connection throws(StoreError) in
+            // One statement needs no transaction to see one state.
+            guard statements.count > 1 else { return try connection.rows(of: statements, read) }
+            return try connection.read { () throws(StoreError) in try connection.rows(of: statements, read) }
+        }
+    }
+
+    func change<Element: Sendable>(
+        _ statements: [SQLStatement],
+        _ options: SQLChangeOptions,
+        _ read: @escaping @Sendable (inout SQLiteRow) throws(StoreError) -> Element
+    ) async throws(StoreError) -> (changed: [Int], last: [Element]) {
+        try await writer.run { connection throws(StoreError) in
+            let result = try connection.write(evenIfMoved: options.contains(.evenIfMoved)) {
+                () throws(StoreError) -> (changed: [Int], last: [Element]) in
+                var changed: [Int] = []
+                for statement in statements.dropLast() {
+                    try connection.run(statement)
+                    changed.append(connection.changedRows)
+                }
+                guard let last = statements.last else { return (changed, []) }
+                let rows = try connection.rows(last, read: read)
+                return (changed + [connection.changedRows], rows)
+            }
+            if options.contains(.wipes), result.changed.contains(where: { $0 > 0 }) { connection.needsWipe = true }
+            return result
+        }
+    }
+
+    static func restore<Element>(_ elements: [Element], into table: Table<Element>) -> [SQLStatement] {
+        let restore = table.add("restore \(table.name)")
+        return elements.map { SQLStatement(restore, table.values(of: $0)) }
+    }
+
+    static func restore(_ grants: [Grant]) -> [SQLStatement] { restore(grants, into: Grant.table) }
+}
+
+extension SQLiteConnection {
+    fileprivate func rows<Element>(
+        of statements: [SQLStatement],
+        _ read: (_ position: Int, _ row: inout SQLiteRow) throws(StoreError) -> Element
+    ) throws(StoreError) -> [Element] {
+        var elements: [Element] = []
+        for (position, statement) in statements.enumerated() {
+            elements += try rows(statement) { row throws(StoreError) in try read(position, &row) }
+        }
+        return elements
+    }
+}
