@@ -131,7 +131,7 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["Base", "Crypto", "GoogleOAuth"],
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "Storage"],
             path: "Tests/TestSupport",
             swiftSettings: common
         ),
@@ -168,7 +168,7 @@ let package = Package(
         ),
         .testTarget(
             name: "StatusTests",
-            dependencies: ["Base", "Crypto", "Status", "Storage", "Telemetry"],
+            dependencies: ["Base", "Crypto", "Status", "Storage", "Telemetry", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(

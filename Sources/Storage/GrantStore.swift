@@ -150,8 +150,6 @@ extension GrantStore {
 
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
 
-    package func grantTally() async throws -> GrantTally? { nil }
-
     package func takeIncidents() -> [StoreIncident] { [] }
 }
 

@@ -2,6 +2,7 @@ import Base
 import Glibc
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Routes

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Storage
+import TestSupport
 import Testing
 
 @Suite("Requests that could cost a write", .timeLimit(.minutes(10)))

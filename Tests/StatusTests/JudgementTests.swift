@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Status
@@ -252,7 +253,7 @@ struct PublishedAlarmsTests {
 
     @Test("are read as they were published, each cause once, until they end")
     func published() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         #expect(try await PublishedAlarms.read(from: store, at: time.now) == [])
         let (fault, loop) = (alarm(.clientFault, client: "c"), alarm(.refreshLoop, lasting: .seconds(60)))
         try await PublishedAlarms.publish([fault, loop], of: "a", in: store, at: time.now)

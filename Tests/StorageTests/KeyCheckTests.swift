@@ -1,17 +1,19 @@
 import Base
 import Crypto
 import Storage
+import TestSupport
 import Testing
 
 @Suite("The checks of a database's keys")
 struct KeyCheckTests {
     private let first: SealingKey
     private let second: SealingKey
-    private let store = InMemoryStore(timeSource: ManualTime())
+    private let store: TestStore
 
     init() throws {
         first = try .random()
         second = try .random()
+        store = try TestStore(time: ManualTime())
     }
 
     @Test("fit a ring that opens all, whatever other keys it holds")

@@ -20,7 +20,7 @@ struct SessionLifeTests {
         var session = Sample.session(1)
         for (position, step) in steps.enumerated() {
             let span = Duration.seconds(step.seconds)
-            if wiping { _ = session.wipeSuccessor(at: start + span) }
+            if wiping { session.wipeSuccessor(at: start + span) }
             let next = UInt8(position + 2)
             let outcome = try Sample.rotate(&session, step.token, to: next, after: span, successor: "\(next)")
             let answer: UInt8 =

@@ -1,5 +1,14 @@
 import Base
-import Storage
+
+@testable import Storage
+
+extension Session {
+    /// Removes the sealed successor as ``AccountStore/removeExpired(at:)`` does.
+    mutating func wipeSuccessor(at now: Timestamp) {
+        guard let end = successorUntil, end <= now || end > now + Self.longestGrace else { return }
+        successor = nil
+    }
+}
 
 /// The clocks of a simulated server: real time passes on both; the wall clock is stepped, and the boot clock restarts.
 struct ServerClocks: Sendable {

@@ -52,7 +52,7 @@ private final class RulesServer: SimulatedServer {
         return answer
     }
 
-    func removeExpired(at clocks: ServerClocks) async throws { _ = session?.wipeSuccessor(at: clocks.wall) }
+    func removeExpired(at clocks: ServerClocks) async throws { session?.wipeSuccessor(at: clocks.wall) }
 }
 
 /// The same rules over a store, with each presentation in one transaction.

@@ -1,21 +1,20 @@
 import Base
 import Storage
+import TestSupport
 import Testing
 
 /// The stores that the conformance suite covers.
 enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
-    case inMemory
     case sqlite
     case postgres
 
     /// PostgreSQL only if `scripts/test` started a server; without one, its own suites report that they are skipped.
     static var allCases: [StoreKind] {
-        PostgresServer.url == nil ? [.inMemory, .sqlite] : [.inMemory, .sqlite, .postgres]
+        PostgresServer.url == nil ? [.sqlite] : [.sqlite, .postgres]
     }
 
     var testDescription: String {
         switch self {
-        case .inMemory: "in memory"
         case .sqlite: "SQLite"
         case .postgres: "PostgreSQL"
         }
@@ -23,7 +22,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
 
     /// Calls `body` with a new, empty store whose clocks move only when the test moves them.
     ///
-    /// Only the store in memory can choose if it takes plain refreshes.
+    /// SQLite takes plain refreshes only in ``TestStore``, by which the engine's tests see what PostgreSQL does.
     func withStore(
         keepsNotices: Bool = false,
         storesPlainRefreshes: Bool = false,
@@ -31,13 +30,10 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     ) async throws {
         let time = ManualTime()
         switch self {
-        case .inMemory:
-            let store = InMemoryStore(
-                timeSource: time,
-                keepsNotices: keepsNotices,
-                storesPlainRefreshes: storesPlainRefreshes
-            )
+        case .sqlite where storesPlainRefreshes:
+            let store = try TestStore(time: time, keepsNotices: keepsNotices, storesPlainRefreshes: true)
             try await body(store, time)
+            await store.close()
         case .sqlite:
             try await TemporaryFolder.with { folder in
                 let store = try SQLiteStore(

@@ -12,14 +12,11 @@ extension CommandContext {
         let vault = try openVault()
         let file = try InputFile(path: options.file)
         let store = try await openStore(forDryRun: options.isDryRun)
-        let heartbeat = WorkerHeartbeat(
-            store: store,
-            ring: vault.ring,
-            workerName: workerName,
-            diagnostics: diagnostics
-        )
-        try await heartbeat.report()
-        let reporting = Task { await heartbeat.run(by: time) {} }
+        let heartbeat = store.map {
+            WorkerHeartbeat(store: $0, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        }
+        try await heartbeat?.report()
+        let reporting = Task { await heartbeat?.run(by: time) {} }
         var writer = ImportedGrantWriter(
             store: store,
             vault: vault,
@@ -36,8 +33,8 @@ extension CommandContext {
         ) {
             reporting.cancel()
             await reporting.value
-            await heartbeat.leave()
-            await store.close()
+            await heartbeat?.leave()
+            await store?.close()
         }
         guard let prefix = options.prefix else {
             let reader = GrantReader(clientIDs: configuration.clientIDs)

@@ -1,5 +1,5 @@
 import Base
-package import Storage
+import Storage
 package import Worker
 
 /// Imports users from a stream of bytes.
@@ -7,7 +7,8 @@ struct UserImport: RecordImport {
     /// The limit of unknown field names that are recorded.
     private static let ignoredLimit = 20
 
-    let store: any AccountStore
+    /// `nil` for a dry run without a database.
+    let store: (any AccountStore)?
     let map: UserFieldMap
     let replacesExisting: Bool
     /// `true` if everything is decided and nothing is stored.
@@ -21,7 +22,7 @@ struct UserImport: RecordImport {
     private(set) var ignored: Set<String> = []
 
     init(
-        store: any AccountStore,
+        store: (any AccountStore)?,
         map: UserFieldMap = .unmapped,
         replacesExisting: Bool,
         isDryRun: Bool = false,
@@ -49,6 +50,7 @@ struct UserImport: RecordImport {
     }
 
     func store(_ batch: [ImportedUser]) async throws -> [ImportedUserWriter.Outcome] {
+        guard let store else { return batch.map { _ in .stored } }
         let (replaces, writes, now) = (replacesExisting, !isDryRun, time.now)
         return try await store.transact { transaction in
             try batch.map { user in
@@ -111,7 +113,7 @@ extension CommandContext {
             progress: ImportProgress(of: "users", output: .error, time: time),
             isDryRun: options.isDryRun,
             isJSON: options.isJSON,
-            close: { await store.close() }
+            close: { await store?.close() }
         )
         return try await run.perform(
             UserImport(
@@ -125,10 +127,9 @@ extension CommandContext {
         )
     }
 
-    /// Opens the database; a dry run does not create one and uses an empty store instead.
-    package func openStore(forDryRun isDryRun: Bool) async throws -> any AccountStore {
-        guard isDryRun else { return try await openStore() }
-        return try await openStoreIfThere(for: .reading) ?? InMemoryStore(timeSource: time, random: random)
+    /// Opens the database; a dry run does not create one, and finds no record stored if there is none.
+    func openStore(forDryRun isDryRun: Bool) async throws -> (any AccountStore)? {
+        isDryRun ? try await openStoreIfThere(for: .reading) : try await openStore()
     }
 }
 

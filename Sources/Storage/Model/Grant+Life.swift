@@ -430,11 +430,6 @@ extension Grant {
         stored.setLease(claimed.lease)
         return stored == claimed
     }
-
-    /// `true` if an attempt before the due time does no harm.
-    var mayBeExpedited: Bool {
-        state == .retrying && !GrantReason.awaitingConfirmation.contains(reason)
-    }
 }
 
 extension Grant.AccessToken {

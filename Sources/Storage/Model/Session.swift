@@ -118,17 +118,6 @@ extension Session {
             return .reused
         }
     }
-
-    /// Removes the sealed successor after the grace.
-    ///
-    /// One that is too far ahead was stored by a clock that was ahead.
-    package mutating func wipeSuccessor(at now: Timestamp) -> Bool {
-        guard successor != nil, let end = successorUntil, end <= now || end > now + Self.longestGrace else {
-            return false
-        }
-        successor = nil
-        return true
-    }
 }
 
 /// The name of a session: 128 random bits.

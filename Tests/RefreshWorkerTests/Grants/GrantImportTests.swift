@@ -15,6 +15,21 @@ struct GrantImportTests {
         fixture = try ImportFixture()
     }
 
+    @Test("A dry run without a database finds no grant stored, and checks the input")
+    func dryRunWithoutDatabase() async throws {
+        let writer = ImportedGrantWriter(
+            store: nil,
+            vault: fixture.vault,
+            time: fixture.time,
+            random: SystemRandom(),
+            existing: .keep,
+            isDryRun: true
+        )
+        let text = [try line("a"), "rubbish", try line("b"), try line("a")].joined(separator: "\n")
+        let tally = try await fixture.importText(text, writer: writer)
+        #expect(tally.stored == 3 && tally.bad == 1)
+    }
+
     @Test("stores the valid lines and reports the invalid ones with their numbers")
     func badLines() async throws {
         let text = [

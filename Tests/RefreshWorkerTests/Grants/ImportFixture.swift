@@ -45,11 +45,16 @@ final class ImportFixture {
 
     /// Imports a text in pieces of a given number of bytes.
     @discardableResult
-    func importText(_ text: String, replace: Bool = false, pieces: Int = 4096) async throws -> ImportTally {
+    func importText(
+        _ text: String,
+        replace: Bool = false,
+        pieces: Int = 4096,
+        writer: ImportedGrantWriter? = nil
+    ) async throws -> ImportTally {
         reports = []
         var grants = GrantImport(
             reader: GrantReader(clientIDs: clientIDs),
-            writer: writer(replace ? .replace : .keep),
+            writer: writer ?? self.writer(replace ? .replace : .keep),
             time: time,
             report: { self.reports.append($0) }
         )

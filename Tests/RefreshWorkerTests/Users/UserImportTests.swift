@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import Storage
+import TestSupport
 import Testing
 
 @testable import Commands
@@ -19,7 +20,7 @@ struct UserImportTests {
 
     private func run(
         _ text: String,
-        into store: InMemoryStore,
+        into store: (any AccountStore)?,
         map: UserFieldMap = .unmapped,
         replacing: Bool = false,
         isDryRun: Bool = false
@@ -44,7 +45,7 @@ struct UserImportTests {
 
     @Test("Every field is stored, from lines and from an array")
     func fields() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let text = """
             [{"user_id": "a", "email": "a@b.c", "name": "A", "created_on": "2020-01-31T12:00:00Z", \
             "google_user_id": 123, "picture": "https://example.com/a", "is_active": false},
@@ -70,7 +71,7 @@ struct UserImportTests {
 
     @Test("Invalid lines are reported by number, without their content")
     func badLines() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let text = """
             {"user_id": "a", "google_user_id": "1"}
             {"email": "secret@example.com"}
@@ -95,7 +96,7 @@ struct UserImportTests {
 
     @Test("A stored user is kept; a replacement changes only the fields of the line")
     func existing() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         _ = try await run(#"{"user_id": "a", "email": "a@b.c", "name": "A"}"#, into: store)
         let text = #"{"user_id": "a", "email": "new@b.c"}"#
         let kept = try await run(text, into: store)
@@ -109,7 +110,7 @@ struct UserImportTests {
 
     @Test("A user known only from a token is completed, and keeps the stored fields")
     func completed() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let now = time.now
         try await store.transact { transaction in
             try transaction.insert(User(id: "a", createdAt: now, email: "a@b.c", emailIsVerified: true))
@@ -147,7 +148,7 @@ struct UserImportTests {
 
     @Test("A user known only from a grant is completed")
     func placeholder() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let now = time.now
         try await store.transact { try $0.insert(User(id: "a", createdAt: now)) }
         let result = try await run(#"{"user_id": "a", "email": "a@b.c", "created_on": 86400}"#, into: store)
@@ -158,7 +159,7 @@ struct UserImportTests {
 
     @Test("A user who signed up at the backend and signed in here first is one user after the import")
     func joined() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let (start, login) = (time.now, time.now + .seconds(60))
         try await store.transact { transaction in
             try transaction.insert(
@@ -206,7 +207,7 @@ struct UserImportTests {
 
     @Test("A user whom the backend knows by this id, or who has a second grant, is not joined")
     func notJoined() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let now = time.now
         try await store.transact { transaction in
             for (id, account) in [("here 1", "1"), ("here 2", "2")] {
@@ -236,7 +237,7 @@ struct UserImportTests {
 
     @Test("A deleted user is not restored", arguments: [false, true])
     func deleted(replacing: Bool) async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let now = time.now
         _ = try await store.transact { transaction in
             try transaction.insert(User(id: "a", createdAt: now))
@@ -271,7 +272,7 @@ struct UserImportTests {
         ]
     )
     func payPulse(text: String) async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let result = try await run(text, into: store, map: .payPulse)
         #expect(result.tally == ImportTally(stored: 1) && result.reports.isEmpty)
         #expect(try await store.user("user_1") == Self.payPulseUser)
@@ -280,7 +281,7 @@ struct UserImportTests {
 
     @Test("ComprehensionEngine's rows are read as PostgreSQL writes them")
     func comprehensionEngine() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let text = """
             {"id":"6f9619ff-8b86-4d01-b42d-00cf4fc964ff","email":"j@gmail.com","name":"J","google_id":"1001",\
             "avatar_url":"https://x/y","created_at":"2025-08-25T12:00:00.123456+02:00",\
@@ -305,7 +306,7 @@ struct UserImportTests {
 
     @Test("A custom map renames only the fields that it names")
     func ownMap() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let map = try UserFieldMap(reading: "user_id=uid,created_on=since,email_verified=ok")
         let result = try await run(
             #"{"uid":"a","since":"2025-06-01","name":"A","ok":true,"x":1}"#,
@@ -361,7 +362,7 @@ struct UserImportTests {
         ]
     )
     func problems(text: String, map: UserFieldMap, problem: String) async throws {
-        let result = try await run("\n" + text, into: InMemoryStore(timeSource: time), map: map)
+        let result = try await run("\n" + text, into: try TestStore(time: time), map: map)
         #expect(["line 2: \(problem)", "line 2: user 'a': \(problem)"].contains(result.reports.joined()))
         #expect(result.tally.reasonLines == ["bad, 1 of 1: \(problem)"])
         #expect(result.tally.summaryOfReasons.isEmpty, "the reason was reported with its line")
@@ -369,7 +370,7 @@ struct UserImportTests {
 
     @Test("Users that are stored as in the file count as unchanged, so a second run checks the first")
     func unchanged() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let text = #"{"user_id":"a","email":"a@b.c","created_on":"2025-06-01"}"# + "\n" + #"{"user_id":"b"}"#
         let dry = try await run(text, into: store, isDryRun: true)
         #expect(dry.tally == ImportTally(stored: 2))
@@ -388,9 +389,18 @@ struct UserImportTests {
         #expect(try await store.user("a")?.email == "a@b.c")
     }
 
+    @Test("A dry run without a database finds no user stored")
+    func dryRunWithoutDatabase() async throws {
+        let text = [#"{"user_id":"a","email":"a@b.c"}"#, #"{"user_id":"b"}"#, #"{"user_id":7e9}"#].joined(
+            separator: "\n"
+        )
+        let result = try await run(text, into: nil, isDryRun: true)
+        #expect(result.tally.stored == 2 && result.tally.bad == 1)
+    }
+
     @Test("A sign-in here is later than the last one in the file")
     func lastLogin() async throws {
-        let store = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let login = time.now
         try await store.transact { try $0.insert(User(id: "a", createdAt: login, lastLoginAt: login)) }
         let text = #"{"user_id":"a","last_login":"2020-01-01","email":"a@b.c","email_verified":true}"#

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import HTTPServer
 import Storage
+import TestSupport
 import Testing
 
 @testable import Routes

@@ -3,6 +3,7 @@ import Crypto
 import Glibc
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Routes

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Storage
+import TestSupport
 import Testing
 
 @testable import Routes

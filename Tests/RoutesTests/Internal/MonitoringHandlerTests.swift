@@ -5,6 +5,7 @@ import Status
 import Storage
 import Synchronization
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Routes

@@ -3,6 +3,7 @@ import Foundation
 import GoogleOAuth
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import HTTPServer

@@ -3,6 +3,7 @@ import GoogleOAuth
 import HTTPServer
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @Suite("A token for a service", .timeLimit(.minutes(10)))

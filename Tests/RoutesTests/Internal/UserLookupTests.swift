@@ -5,6 +5,7 @@ import HTTPServer
 import Status
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Routes

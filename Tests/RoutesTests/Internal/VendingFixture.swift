@@ -59,7 +59,7 @@ final class ImmediateGrants: Sendable {
     func grant(ofUser userID: String) -> Grant? { grants.withLock { $0[userID] } }
 }
 
-/// The internal routes over a store in memory, a scripted endpoint, and clocks that only a test advances.
+/// The internal routes over a store, a scripted endpoint, and clocks that only a test advances.
 struct VendingFixture {
     static let credential = "rwc_full"
     static let limitedCredential = "rwc_limited"
@@ -78,7 +78,7 @@ struct VendingFixture {
     let time = ManualTime(immediateUpTo: .milliseconds(5))
     let endpoint = VendEndpoint()
     let audit = CapturedLines()
-    let store: InMemoryStore
+    let store: TestStore
     let vault: TokenVault
     let engine: RefreshEngine
     let counters: IntervalCounters
@@ -92,7 +92,7 @@ struct VendingFixture {
     private let random = SeededRandom(seed: 11)
 
     init() throws {
-        store = InMemoryStore(timeSource: time, random: random)
+        store = try TestStore(time: time, random: random)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = IntervalCounters(time: time)

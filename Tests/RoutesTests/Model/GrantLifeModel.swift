@@ -2,6 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import Storage
+import TestSupport
 
 @testable import Routes
 @testable import Scheduler

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Scheduler
 import Storage
+import TestSupport
 import Testing
 
 @testable import GoogleOAuth

@@ -12,12 +12,12 @@ import Testing
 
 @testable import GoogleOAuth
 
-/// A receiver over a store in memory, with an engine; the fixture sets the token that a posted body is parsed as.
+/// A receiver over a store, with an engine; the fixture sets the token that a posted body is parsed as.
 final class SecurityEventFixture: Sendable {
     static let account = "117"
 
     let time = ManualTime(immediateUpTo: .milliseconds(5))
-    let store: InMemoryStore
+    let store: TestStore
     let vault: TokenVault
     let lines = CapturedLines()
     let google = PausableEndpoint()
@@ -29,7 +29,7 @@ final class SecurityEventFixture: Sendable {
     )
 
     init() throws {
-        store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
+        store = try TestStore(time: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = IntervalCounters(time: time)

@@ -6,6 +6,7 @@ import Scheduler
 import Status
 import Storage
 import Telemetry
+import TestSupport
 import Testing
 
 @Suite("Google's security events", .timeLimit(.minutes(10)))

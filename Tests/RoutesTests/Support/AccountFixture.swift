@@ -7,8 +7,9 @@ import Routes
 import Scheduler
 import Storage
 import Telemetry
+import TestSupport
 
-/// The public routes over a store in memory, a fake Google, and clocks that only a test advances.
+/// The public routes over a store, a fake Google, and clocks that only a test advances.
 struct AccountFixture {
     static let oldSecret = Secret("an older secret of more than thirty-two bytes")
     static let newSecret = Secret("the secret that signs now, also long enough")
@@ -18,7 +19,7 @@ struct AccountFixture {
     let time = ManualTime(immediateUpTo: .milliseconds(5))
     let random = SeededRandom(seed: 7)
     let google = FakeGoogle()
-    let store: InMemoryStore
+    let store: TestStore
     let vault: TokenVault
     let engine: RefreshEngine
     let signer: TokenSigner
@@ -36,7 +37,7 @@ struct AccountFixture {
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountFixture.nowhere
     ) throws {
-        store = InMemoryStore(timeSource: time, random: random, keepsNotices: true)
+        store = try TestStore(time: time, random: random, keepsNotices: true)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])

@@ -96,14 +96,14 @@ struct NoticeDispatcherTests {
 /// A store with an outbox, a backend that answers by the number of the request, and a dispatcher between them.
 private final class NoticeFixture: Sendable {
     let time = ManualTime()
-    let store: InMemoryStore
+    let store: TestStore
     let sink = LineMemory()
     let dispatcher: NoticeDispatcher
     private let server: ScriptedServer
     private let http: HTTPClient
 
     init(status: @escaping @Sendable (Int) -> Int) throws {
-        store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1), keepsNotices: true)
+        store = try TestStore(time: time, random: SeededRandom(seed: 1), keepsNotices: true)
         server = try ScriptedServer { request in
             [.send("HTTP/1.1 \(status(request.number)) Answer\r\nContent-Length: 0\r\n\r\n")]
         }

@@ -2,6 +2,7 @@ import Base
 import Scheduler
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Scheduler
@@ -12,19 +13,15 @@ extension RefreshEngine {
 
 @Suite("Claims that fail or return no grant", .timeLimit(.minutes(10)))
 struct ClaimFailureTests {
-    private func fixture() throws -> (EngineFixture, FailingStore) {
-        var failing: FailingStore?
-        let fixture = try EngineFixture(seed: 70) { memory in
-            let store = FailingStore(memory)
-            failing = store
-            return store
-        }
-        return (fixture, try #require(failing))
+    private let fixture: EngineFixture
+    private var store: TestStore { fixture.store }
+
+    init() throws {
+        fixture = try EngineFixture(seed: 70)
     }
 
     @Test("A failed claim ends the iteration", arguments: [StoreError.Code.unreachable, .diskFull, .moved])
     func failedClaim(code: StoreError.Code) async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<300)
         let engine = fixture.engine()
         store.failClaims(with: code)
@@ -37,7 +34,6 @@ struct ClaimFailureTests {
 
     @Test("Claims pause after a failure, and continue when the store works again")
     func pause() async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<30)
         let engine = fixture.engine(scanInterval: .seconds(2))
         store.failClaims(with: .unreachable)
@@ -65,7 +61,6 @@ struct ClaimFailureTests {
 
     @Test("The loop reports that it is alive after each claim, not only after each iteration")
     func progress() async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<250)
         let engine = fixture.engine()
         let reports = Mutex(0)
@@ -84,10 +79,9 @@ struct ClaimFailureTests {
 
     @Test("A stopping engine does not claim another grant to probe with")
     func stoppedProbe() async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<200)
         let client = EngineFixture.clientID
-        try await fixture.memory.transact { transaction in
+        try await fixture.store.database.transact { transaction in
             var health = ClientHealth(epoch: transaction.leaseTime.epoch)
             _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, unit: 0.5)
             try transaction.setClientHealth(health.stored, of: client)
@@ -98,7 +92,7 @@ struct ClaimFailureTests {
             guard number == 1 else { return }
             // Another worker has the grants of this claim, and the stop comes during the claim.
             let grants = (try? await fixture.grants().map(\.id)) ?? []
-            _ = try? await fixture.memory.claim(grants, dueBy: nil, owner: "another", for: .seconds(30))
+            _ = try? await fixture.store.database.claim(grants, dueBy: nil, owner: "another", for: .seconds(30))
             Task { await engine.stop(within: .seconds(30)) }
             // The stop waits for its deadline once it has begun.
             await fixture.time.sleepers(atLeast: 1)
@@ -109,7 +103,6 @@ struct ClaimFailureTests {
 
     @Test("A revocation whose lease is about to end is not sent")
     func lateRevocation() async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<1)
         try await fixture.change(0) { $0.disconnectByRequest(revokes: true, at: start) }
         let engine = fixture.engine()

@@ -2,6 +2,7 @@ import Base
 import GoogleOAuth
 import Storage
 import Synchronization
+import TestSupport
 import Testing
 
 /// Failures of one client do not affect another.

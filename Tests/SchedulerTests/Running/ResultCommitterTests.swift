@@ -4,6 +4,7 @@ import GoogleOAuth
 import Storage
 import Synchronization
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import Scheduler
@@ -31,7 +32,7 @@ struct ResultCommitterTests {
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")
     func refusedFinding() async throws {
-        let fixture = ResultCommitterFixture(store(failing: 1, with: .corrupt), time: time)
+        let fixture = ResultCommitterFixture(try store(failing: 1, with: .corrupt), time: time)
         fixture.committer.add(try pending(1))
         await fixture.waitForFailure()
         fixture.committer.add(try pending(2))
@@ -44,7 +45,7 @@ struct ResultCommitterTests {
 
     @Test("results that are being written when the worker gives up are lost, and so are later ones")
     func findingInHand() async throws {
-        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time)
         fixture.committer.add(try pending(1))
         await time.sleepers(atLeast: 1)
         await fixture.committer.giveUp()
@@ -56,7 +57,7 @@ struct ResultCommitterTests {
 
     @Test("requests that were not sent are delivered without the store, also while it fails")
     func notSent() async throws {
-        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time)
         fixture.committer.add(try pending(1, verdict: .notSent(code: "withheld")))
         let finished = await fixture.nextFinished()
         #expect(finished.decision == nil && finished.isNotSent)
@@ -73,7 +74,7 @@ struct ResultCommitterTests {
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
     func readsWhatWaits() async throws {
         let read = Stream<Void>()
-        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time) { pending in
+        let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time) { pending in
             if pending.refresh.grant.id == GrantID(rawValue: 2) { read.add(()) }
         }
         fixture.committer.add(try pending(1))
@@ -88,7 +89,7 @@ struct ResultCommitterTests {
 
     @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
     func many(areForced: Bool) async throws {
-        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
+        let fixture = ResultCommitterFixture(try TestStore(time: time), time: time)
         let committer = fixture.committer
         let arrivals = try (1...1_000).map { number in
             let isSent = number % 7 != 0
@@ -126,7 +127,7 @@ struct ResultCommitterTests {
     @Test("An answer that cannot be sealed is kept and stored when it can")
     func unsealed() async throws {
         let failures = Mutex(1)
-        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time) { _ throws(SealError) in
+        let fixture = ResultCommitterFixture(try TestStore(time: time), time: time) { _ throws(SealError) in
             let fails = failures.withLock { left in
                 defer { left -= 1 }
                 return left > 0
@@ -149,7 +150,7 @@ struct ResultCommitterTests {
     )
     func spill() async throws {
         let spill = MemorySpill()
-        let fixture = ResultCommitterFixture(store(failing: .max, with: .unreachable), time: time, spill: spill)
+        let fixture = ResultCommitterFixture(try store(failing: .max, with: .unreachable), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await time.sleepers(atLeast: 1)
         #expect(fixture.committer.isCommitFailing)
@@ -171,7 +172,8 @@ struct ResultCommitterTests {
     func stalledCommit() async throws {
         let spill = MemorySpill()
         let gate = Gate()
-        let store = FailingStore(InMemoryStore(timeSource: time), gate: gate)
+        let store = try TestStore(time: time)
+        store.beforeTransaction { await gate.pass() }
         let fixture = ResultCommitterFixture(store, time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await gate.waitForCaller()
@@ -186,7 +188,7 @@ struct ResultCommitterTests {
     @Test("A spill that fails too is reported, and the answers count as lost")
     func failingSpill() async throws {
         let spill = MemorySpill(error: SpillFileError("the disk is full"))
-        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time, spill: spill)
+        let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await fixture.waitForFailure()
         await fixture.committer.giveUp()
@@ -199,7 +201,7 @@ struct ResultCommitterTests {
     func stalledSpill() async throws {
         let gate = Gate()
         let fixture = ResultCommitterFixture(
-            store(failing: .max, with: .diskFull),
+            try store(failing: .max, with: .diskFull),
             time: time,
             spill: MemorySpill(gate: gate)
         )
@@ -216,7 +218,7 @@ struct ResultCommitterTests {
     @Test("A full disk takes the reserve before it waits")
     func reserve() async throws {
         let spill = MemorySpill(reserves: 1)
-        let fixture = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
+        let fixture = ResultCommitterFixture(try store(failing: 1, with: .diskFull), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         #expect(await fixture.nextFinished().decision != nil)
         #expect(spill.reserves == 0)
@@ -226,7 +228,7 @@ struct ResultCommitterTests {
     @Test("Results are spilled at once when the store was moved")
     func moved() async throws {
         let spill = MemorySpill()
-        let fixture = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
+        let fixture = ResultCommitterFixture(try store(failing: .max, with: .moved), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         #expect(await fixture.nextFinished().decision == nil)
         #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
@@ -236,7 +238,7 @@ struct ResultCommitterTests {
     @Test("Tokens of a grant that a restored backup lacks go to the spill, and raise an alarm")
     func missingGrant() async throws {
         let spill = MemorySpill()
-        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time, spill: spill)
+        let fixture = ResultCommitterFixture(try TestStore(time: time), time: time, spill: spill)
         fixture.committer.add(try pending(1))
         #expect(await fixture.nextFinished().decision?.alarm == nil)
         fixture.committer.add(try pending(2, answer: try Sample.granted()))
@@ -247,7 +249,7 @@ struct ResultCommitterTests {
 
     @Test("A result that waited is stored in a restored backup, whose version of the token is lower")
     func restoredBackup() async throws {
-        let memory = InMemoryStore(timeSource: time)
+        let store = try TestStore(time: time)
         let (backup, events) = Grant.connected(
             id: GrantID(rawValue: 1),
             userID: "user 1",
@@ -255,21 +257,21 @@ struct ResultCommitterTests {
             dueAt: start,
             at: start
         )
-        try await memory.transact { transaction in
+        try await store.transact { transaction in
             try transaction.insert(backup)
             for event in events { try transaction.record(event) }
         }
-        let fixture = ResultCommitterFixture(memory, time: time)
+        let fixture = ResultCommitterFixture(store, time: time)
         // The claimed grant has version 3.
         fixture.committer.add(try pending(1, answer: try Sample.granted(rotated: Sample.refreshToken("rotated"))))
         #expect(await fixture.nextFinished().decision?.outcome == .refreshed)
-        let stored = try #require(try await memory.grant(GrantID(rawValue: 1)))
+        let stored = try #require(try await store.grant(GrantID(rawValue: 1)))
         let rotated = try Sample.refreshToken("rotated")
         #expect(stored.generation == 4 && stored.refreshToken == rotated)
     }
 
-    private func store(failing transactions: Int, with code: StoreError.Code) -> FailingStore {
-        let store = FailingStore(InMemoryStore(timeSource: time))
+    private func store(failing transactions: Int, with code: StoreError.Code) throws -> TestStore {
+        let store = try TestStore(time: time)
         store.failTransactions(transactions, with: code)
         return store
     }

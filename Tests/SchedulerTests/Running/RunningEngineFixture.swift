@@ -7,10 +7,10 @@ import TestSupport
 @testable import GoogleOAuth
 @testable import Scheduler
 
-/// Engines over one store in memory, with a token endpoint that a closure implements.
+/// Engines over one store, with a token endpoint that a closure implements.
 struct RunningEngineFixture {
     let time = ManualTime(immediateUpTo: .milliseconds(15))
-    let store: InMemoryStore
+    let store: TestStore
     let vault: TokenVault
     let engine: RefreshEngine
     private let endpoint: any TokenEndpoint
@@ -32,7 +32,7 @@ struct RunningEngineFixture {
         clientSecrets: [String: Secret] = [:],
         endpoint: any TokenEndpoint
     ) throws {
-        store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
+        store = try TestStore(time: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
         self.endpoint = endpoint

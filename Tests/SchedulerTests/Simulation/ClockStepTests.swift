@@ -2,6 +2,7 @@ import Base
 import GoogleOAuth
 import Scheduler
 import Storage
+import TestSupport
 import Testing
 
 @Suite("The machine's clock is stepped", .timeLimit(.minutes(10)))
@@ -50,20 +51,14 @@ struct ClockStepTests {
 
     @Test("A clock set back while the store fails is repaired when the store works again")
     func storeFails() async throws {
-        var failing: FailingStore?
-        let fixture = try EngineFixture(seed: 43) { memory in
-            let store = FailingStore(memory)
-            failing = store
-            return store
-        }
-        let store = try #require(failing)
+        let fixture = try EngineFixture(seed: 43)
         try await fixture.add(0..<20)
         let engine = fixture.engine()
         await fixture.run(engine, for: .seconds(600), grain: .seconds(60))
         fixture.time.stepWallClock(by: .seconds(7200))
         await fixture.run(engine, for: .seconds(90), grain: .seconds(2))
         fixture.time.stepWallClock(by: .seconds(-7200))
-        store.failReschedules(3)
+        fixture.store.failReschedules(3)
         await fixture.run(engine, for: .seconds(150), grain: .seconds(2))
         let now = fixture.time.now
         #expect(try await fixture.grants().allSatisfy { $0.accessToken.map { $0.obtainedAt <= now } ?? false })
@@ -72,20 +67,14 @@ struct ClockStepTests {
 
     @Test("A step whose repair was cut short is repaired by the next worker", arguments: [false, true])
     func diesDuringRepair(stopsInOrder: Bool) async throws {
-        var failing: FailingStore?
-        let fixture = try EngineFixture(seed: 44) { memory in
-            let store = FailingStore(memory)
-            failing = store
-            return store
-        }
-        let store = try #require(failing)
+        let fixture = try EngineFixture(seed: 44)
         fixture.time.stepWallClock(by: .seconds(3600))
         try await fixture.add(0..<20)
         let first = fixture.engine("first")
         await fixture.run(first, for: .seconds(600), grain: .seconds(5))
         await first.recordClock()
         fixture.time.stepWallClock(by: .seconds(-3600))
-        store.failReschedules(1)
+        fixture.store.failReschedules(1)
         let second = fixture.engine("second")
         await second.checkClock()
         if stopsInOrder { await second.recordClock() }

@@ -1,6 +1,7 @@
 import Base
 import GoogleOAuth
 import Storage
+import TestSupport
 import Testing
 
 @Suite("Simulated failures of the token endpoint", .timeLimit(.minutes(10)))
@@ -140,7 +141,7 @@ struct EndpointFailureTests {
         let fixture = try EngineFixture()
         try await fixture.add(0..<2)
         // Their ids are before those of the others, which are large random numbers.
-        try await fixture.memory.transact { transaction in
+        try await fixture.store.database.transact { transaction in
             for number in 1_000..<1_000 + others {
                 var grant = try Sample.grant(number, dueAt: start + .seconds(3000))
                 grant.clientID = "other"

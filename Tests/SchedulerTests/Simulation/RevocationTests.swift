@@ -2,6 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import Storage
+import TestSupport
 import Testing
 
 @testable import Scheduler
@@ -43,7 +44,8 @@ struct RevocationTests {
     @Test("A revocation is not sent if the user has connected again since it was claimed")
     func reconnectBeforeSending() async throws {
         let gate = Gate()
-        let fixture = try EngineFixture { FailingStore($0, gate: gate) }
+        let fixture = try EngineFixture()
+        fixture.store.beforeTransaction { await gate.pass() }
         try await fixture.add(0..<1)
         try await Self.disconnect(0, in: fixture)
         let engine = fixture.engine()

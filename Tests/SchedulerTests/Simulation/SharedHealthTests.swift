@@ -2,6 +2,7 @@ import Base
 import Crypto
 import GoogleOAuth
 import Storage
+import TestSupport
 import Testing
 
 @testable import Scheduler
@@ -40,7 +41,7 @@ struct SharedHealthTests {
         func everEnded() async throws -> Int {
             var count = 0
             for grant in try await fixture.grants() {
-                let events = try await fixture.memory.events(of: grant.id, atMost: 100)
+                let events = try await fixture.store.database.events(of: grant.id, atMost: 100)
                 if events.contains(where: { $0.to == .disconnected }) { count += 1 }
             }
             return count
@@ -57,7 +58,7 @@ struct SharedHealthTests {
         site.fixture.google.answer { _ in .grant }
         await site.run(for: 3_300, grain: .seconds(5))
         #expect(try await site.fixture.states() == [.active: 500])
-        return (try await site.everEnded(), site.fixture.google.calls, site.fixture.memory.transactions)
+        return (try await site.everEnded(), site.fixture.google.calls, site.fixture.store.transactions)
     }
 
     @Test("A wave ends no grant for good, and no more of them before it is recognised if successes are plain")

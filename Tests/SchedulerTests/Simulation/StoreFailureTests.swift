@@ -3,20 +3,18 @@ import Crypto
 import GoogleOAuth
 import Scheduler
 import Storage
+import TestSupport
 import Testing
 
 @testable import Scheduler
 
 @Suite("The store fails for a while", .timeLimit(.minutes(10)))
 struct StoreFailureTests {
-    private func fixture(rotates: Bool = true) throws -> (EngineFixture, FailingStore) {
-        var failing: FailingStore?
-        let fixture = try EngineFixture(seed: 60, rotates: rotates) { memory in
-            let store = FailingStore(memory)
-            failing = store
-            return store
-        }
-        return (fixture, try #require(failing))
+    private let fixture: EngineFixture
+    private var store: TestStore { fixture.store }
+
+    init() throws {
+        fixture = try EngineFixture(seed: 60, rotates: true)
     }
 
     @Test(
@@ -24,7 +22,6 @@ struct StoreFailureTests {
         arguments: [StoreError.Code.busy, .diskFull, .ioFailure, .fault]
     )
     func nothingLost(code: StoreError.Code) async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<40)
         let engine = fixture.engine()
         store.failTransactions(5, with: code)
@@ -53,7 +50,6 @@ struct StoreFailureTests {
 
     @Test("Results that a stopping worker cannot store within its deadline are counted")
     func gaveUp() async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<3)
         let engine = fixture.engine()
         store.failTransactions(.max)
@@ -69,7 +65,6 @@ struct StoreFailureTests {
 
     @Test("A stop ends the retries after outages of all clients")
     func retriesEnd() async throws {
-        let (fixture, store) = try fixture()
         store.retryEndlessly()
         let engine = fixture.engine()
         for client in ["one", "two", "three"] { await engine.expediteRetries(of: client) }
@@ -79,7 +74,6 @@ struct StoreFailureTests {
 
     @Test("Results that a slow disk has not taken before the worker must end are counted as lost")
     func slowSpill() async throws {
-        let (fixture, store) = try fixture()
         try await fixture.add(0..<3)
         let gate = Gate()
         let engine = fixture.engine(spill: MemorySpill(gate: gate))

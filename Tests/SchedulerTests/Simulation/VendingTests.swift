@@ -3,6 +3,7 @@ import Crypto
 import GoogleOAuth
 import Scheduler
 import Storage
+import TestSupport
 import Testing
 
 @Suite("A token for a caller", .timeLimit(.minutes(10)))
@@ -62,7 +63,7 @@ struct VendingTests {
         let engine = fixture.engine()
         #expect(try await engine.freshToken(of: "user 0", minimumLife: .zero).warning == nil)
         let now = fixture.time.now
-        try await fixture.memory.transact { transaction in
+        try await fixture.store.database.transact { transaction in
             guard var grant = try transaction.grant(ofUser: "user 0") else { return }
             _ = grant.retry(reason: GrantReason(rawValue: "http_503"), dueAt: now + .seconds(5), at: now)
             try transaction.update(grant)

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Scheduler
 import Storage
+import TestSupport
 import Testing
 
 @testable import Scheduler
@@ -177,7 +178,7 @@ struct ResultRecoveryTests {
     @Test("do not affect the health of the endpoint")
     func health() async throws {
         try await fixture.add(0..<1)
-        try await fixture.memory.transact { transaction in
+        try await fixture.store.database.transact { transaction in
             var health = ClientHealth(epoch: transaction.leaseTime.epoch)
             _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, unit: 0.5)
             try transaction.setClientHealth(health.stored, of: EngineFixture.clientID)

@@ -4,6 +4,7 @@ import Glibc
 import Storage
 import Synchronization
 import Telemetry
+import TestSupport
 
 @testable import Scheduler
 
@@ -27,7 +28,7 @@ final class CapturedLines: LineSink {
     }
 }
 
-/// Engines over one store in memory, with a fake endpoint and clocks that only a test moves.
+/// Engines over one store, with a fake endpoint and clocks that only a test moves.
 struct EngineFixture {
     static let clientID = "client"
 
@@ -35,25 +36,18 @@ struct EngineFixture {
     let random: SeededRandom
     let lines = CapturedLines()
     let google: FakeGoogle
-    let memory: InMemoryStore
-    let store: any GrantStore
+    let store: TestStore
     let vault: TokenVault
 
     init(
         seed: UInt64 = 1,
         lifetime: Duration = .seconds(3600),
         rotates: Bool = false,
-        storesPlainRefreshes: Bool = false,
-        wrap: (InMemoryStore) -> any GrantStore = { $0 }
+        storesPlainRefreshes: Bool = false
     ) throws {
         random = SeededRandom(seed: seed)
         google = FakeGoogle(time: time, lifetime: lifetime, rotates: rotates)
-        memory = InMemoryStore(
-            timeSource: time,
-            random: random,
-            storesPlainRefreshes: storesPlainRefreshes
-        )
-        store = wrap(memory)
+        store = try TestStore(time: time, random: random, storesPlainRefreshes: storesPlainRefreshes)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try ReloadableKeyRing { ring })
     }
@@ -106,7 +100,7 @@ struct EngineFixture {
                 dueAt: time.now + span,
                 at: time.now
             )
-            try await memory.transact { transaction in
+            try await store.database.transact { transaction in
                 try transaction.insert(grant)
                 for event in events { try transaction.record(event) }
             }
@@ -118,13 +112,15 @@ struct EngineFixture {
     }
 
     func grant(_ account: Int) async throws -> Grant {
-        guard let grant = try await memory.grant(ofUser: "user \(account)") else { throw Missing(account: account) }
+        guard let grant = try await store.database.grant(ofUser: "user \(account)") else {
+            throw Missing(account: account)
+        }
         return grant
     }
 
     struct Missing: Error { var account: Int }
 
-    func grants() async throws -> [Grant] { try await memory.grants(after: nil, in: nil, atMost: .max) }
+    func grants() async throws -> [Grant] { try await store.database.grants(after: nil, in: nil, atMost: .max) }
 
     func states() async throws -> [GrantState: Int] {
         Dictionary(grouping: try await grants(), by: \.state).mapValues(\.count)
@@ -132,7 +128,7 @@ struct EngineFixture {
 
     /// Acts as the app does: changes a stored grant and keeps the events.
     func change(_ account: Int, _ body: @escaping @Sendable (inout Grant) throws -> [GrantEvent]) async throws {
-        try await memory.transact { transaction in
+        try await store.database.transact { transaction in
             guard var grant = try transaction.grant(ofUser: "user \(account)") else { throw Missing(account: account) }
             let events = try body(&grant)
             try transaction.update(grant)

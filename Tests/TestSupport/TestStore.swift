@@ -1,0 +1,287 @@
+package import Base
+package import Crypto
+private import Foundation
+package import Storage
+private import Synchronization
+
+/// A store in a temporary SQLite database, which counts its transactions and fails when a test says so.
+///
+/// ``database`` is the store below: what a test does through it is neither counted nor held up, and never fails.
+package final class TestStore: AccountStore {
+    private struct State {
+        var transactions = 0
+        var failures = 0
+        var error = StoreError(.busy, "busy")
+        var failed = 0
+        var claims = 0
+        var claimError: StoreError?
+        var rescheduleFailures = 0
+        var hasEndlessRetries = false
+        var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
+        var beforeTransaction: @Sendable () async -> Void = {}
+    }
+
+    package let database: SQLiteStore
+    /// `true` if the store takes plain refreshes, as PostgreSQL does.
+    package let storesPlainRefreshes: Bool
+    private let uncounted = UncountedRefreshes()
+    private let state = Mutex(State())
+    // The last property: the folder is removed after the database is closed.
+    private let folder: TemporaryDatabaseFolder
+
+    package init(
+        time: any TimeSource,
+        random: any RandomSource = SystemRandom(),
+        keepsNotices: Bool = false,
+        storesPlainRefreshes: Bool = false
+    ) throws {
+        folder = try TemporaryDatabaseFolder()
+        database = try SQLiteStore(
+            path: folder.path + "/grants.db",
+            timeSource: time,
+            random: random,
+            bootID: "boot",
+            keepsNotices: keepsNotices
+        )
+        self.storesPlainRefreshes = storesPlainRefreshes
+    }
+
+    /// The number of transactions so far, including failed ones.
+    package var transactions: Int { state.withLock(\.transactions) }
+    /// The number of transactions that failed because the test said so.
+    package var failed: Int { state.withLock(\.failed) }
+    /// The number of claims that were requested.
+    package var claims: Int { state.withLock(\.claims) }
+
+    /// Makes the next `count` transactions fail.
+    package func failTransactions(_ count: Int, with code: StoreError.Code = .busy) {
+        state.withLock {
+            $0.failures = count
+            $0.error = StoreError(code, "the test says so")
+        }
+    }
+
+    /// Makes every claim fail; `nil` ends that.
+    package func failClaims(with code: StoreError.Code?) {
+        state.withLock { $0.claimError = code.map { StoreError($0, "the test says so") } }
+    }
+
+    /// Makes the retries after an outage endless.
+    package func retryEndlessly() {
+        state.withLock { $0.hasEndlessRetries = true }
+    }
+
+    /// Makes the next changes of due times after a step of the clock fail.
+    package func failReschedules(_ count: Int) {
+        state.withLock { $0.rescheduleFailures = count }
+    }
+
+    /// Runs `action` at the beginning of each claim, numbered from one.
+    package func beforeClaim(_ action: @escaping @Sendable (_ number: Int) async -> Void) {
+        state.withLock { $0.beforeClaim = action }
+    }
+
+    /// Runs `action` at the beginning of each transaction, which waits for it.
+    package func beforeTransaction(_ action: @escaping @Sendable () async -> Void) {
+        state.withLock { $0.beforeTransaction = action }
+    }
+
+    package func transact<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        let action = state.withLock { state in
+            state.transactions += 1
+            return state.beforeTransaction
+        }
+        await action()
+        try state.withLock { state in
+            guard state.failures > 0 else { return }
+            state.failures -= 1
+            state.failed += 1
+            throw state.error
+        }
+        guard storesPlainRefreshes else { return try await database.transact(body) }
+        return try await database.transact { [uncounted] transaction in try uncounted.run(body, in: transaction) }
+    }
+
+    package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> {
+        try await database.transact { [uncounted] transaction in
+            var stored: Set<GrantID> = []
+            for refresh in refreshes where try transaction.replace(refresh.claimed, by: refresh.refreshed) {
+                uncounted.add(refresh, at: now)
+                stored.insert(refresh.claimed.id)
+            }
+            return stored
+        }
+    }
+
+    package func claim(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        owner: String,
+        for span: Duration,
+        takesOver: Bool
+    ) async throws -> [Grant] {
+        let (number, action) = state.withLock { state in
+            state.claims += 1
+            return (state.claims, state.beforeClaim)
+        }
+        await action(number)
+        if let error = state.withLock(\.claimError) { throw error }
+        return try await database.claim(ids, dueBy: dueBy, owner: owner, for: span, takesOver: takesOver)
+    }
+
+    package func expediteRetries(
+        ofClient client: String,
+        dueBy: Timestamp,
+        after cursor: GrantID?,
+        atMost count: Int
+    ) async throws -> GrantID? {
+        let next = try await database.expediteRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
+        return state.withLock(\.hasEndlessRetries) ? GrantID(rawValue: 1) : next
+    }
+
+    package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
+        try state.withLock { state in
+            guard state.rescheduleFailures > 0 else { return }
+            state.rescheduleFailures -= 1
+            throw StoreError(.busy, "the test says so")
+        }
+        return try await database.rescheduleGrantsStoredAfter(now)
+    }
+
+    package func close() async { await database.close() }
+}
+
+/// A folder that is removed with the object, in memory if the machine has room there, because a database on a disk
+/// waits for it at each commit.
+private final class TemporaryDatabaseFolder: Sendable {
+    let path: String
+
+    /// The file system in memory of most machines.
+    ///
+    /// That of a container often has room for 64 MB only.
+    private static let root: String = {
+        let memory = "/dev/shm"
+        let free = try? FileManager.default.attributesOfFileSystem(forPath: memory)[.systemFreeSize] as? Int
+        guard (free ?? 0) > 1 << 30, FileManager.default.isWritableFile(atPath: memory) else {
+            return FileManager.default.temporaryDirectory.path
+        }
+        return memory
+    }()
+
+    init() throws {
+        path = "\(Self.root)/refresh-worker-test-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+// The other calls pass through.
+extension TestStore {
+    package func leaseTime() async throws -> LeaseTime { try await database.leaseTime() }
+
+    package var bootID: String { database.bootID }
+
+    package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
+        try await database.renew(leases, for: span)
+    }
+
+    package func release(_ leases: [GrantID: Int64]) async throws { try await database.release(leases) }
+
+    package func clientsWithDueTimes() async throws -> [String] { try await database.clientsWithDueTimes() }
+
+    package func due(
+        ofClient client: String,
+        by limit: Timestamp,
+        after cursor: DueEntry?,
+        atMost count: Int
+    ) async throws -> [DueEntry] {
+        try await database.due(ofClient: client, by: limit, after: cursor, atMost: count)
+    }
+
+    package func grant(_ id: GrantID) async throws -> Grant? { try await database.grant(id) }
+
+    package func grant(ofUser userID: String) async throws -> Grant? { try await database.grant(ofUser: userID) }
+
+    package func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant] {
+        try await database.grants(after: id, in: state, atMost: count)
+    }
+
+    package func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent] {
+        try await database.events(of: id, atMost: count)
+    }
+
+    package func grantStatistics(
+        at now: Timestamp,
+        refreshTokensEndingBefore end: Timestamp,
+        idleSince: Timestamp
+    ) async throws -> GrantStatistics {
+        try await database.grantStatistics(at: now, refreshTokensEndingBefore: end, idleSince: idleSince)
+    }
+
+    package func keysInUse() async throws -> [KeyID: Int] { try await database.keysInUse() }
+
+    package func report(_ worker: WorkerReport) async throws -> [WorkerReport] { try await database.report(worker) }
+
+    package func liveWorkers() async throws -> [WorkerReport] { try await database.liveWorkers() }
+
+    package func removeWorker(_ id: String) async throws { try await database.removeWorker(id) }
+
+    package func note(_ name: String) async throws -> String? { try await database.note(name) }
+
+    package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
+        try await database.replaceNote(name, former, with: text)
+    }
+
+    package func clientHealth() async throws -> [String: [UInt8]] { try await database.clientHealth() }
+
+    package func clockReading() async throws -> ClockReading? { try await database.clockReading() }
+
+    package func record(_ reading: ClockReading) async throws { try await database.record(reading) }
+
+    package func grantTally() async throws -> GrantTally? { try await database.grantTally() }
+
+    package func user(_ id: String) async throws -> User? { try await database.user(id) }
+
+    package func users(after id: String?, atMost count: Int) async throws -> [User] {
+        try await database.users(after: id, atMost: count)
+    }
+
+    package func session(_ id: SessionID) async throws -> Session? { try await database.session(id) }
+
+    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
+        try await database.removeExpired(at: now)
+    }
+
+    package func claimNotices(owner: String, for span: Duration) async throws -> Bool {
+        try await database.claimNotices(owner: owner, for: span)
+    }
+
+    package func releaseNotices(owner: String) async throws { try await database.releaseNotices(owner: owner) }
+
+    package func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice] {
+        try await database.dueNotices(at: now, atMost: count)
+    }
+
+    package func nextNoticeAt() async throws -> Timestamp? { try await database.nextNoticeAt() }
+
+    package func pendingNotices() async throws -> PendingNotices { try await database.pendingNotices() }
+
+    package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
+        try await database.noticeAccepted(sequence, at: now)
+    }
+
+    package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {
+        try await database.noticePostponed(sequence, until: next)
+    }
+
+    package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
+        try await database.noticeGivenUp(sequence, at: now)
+    }
+
+    package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
+        try await database.replayNotices(since: start, ofUser: userID, at: now)
+    }
+}
