@@ -28,10 +28,6 @@ static inline CURLcode ccurl_easy_get_long(CURL *easy, CURLINFO info, long *valu
     return curl_easy_getinfo(easy, info, value);
 }
 
-static inline CURLcode ccurl_easy_get_size(CURL *easy, CURLINFO info, curl_off_t *value) {
-    return curl_easy_getinfo(easy, info, value);
-}
-
 static inline CURLcode ccurl_easy_get_string(CURL *easy, CURLINFO info, const char **value) {
     return curl_easy_getinfo(easy, info, value);
 }

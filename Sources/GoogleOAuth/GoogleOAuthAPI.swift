@@ -19,14 +19,15 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     }
 
     package func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void] {
-        let requests = submissions.map { submission in
-            HTTPClient.Submission(
+        let transfers = submissions.map { submission in
+            HTTPTransfer(
                 RefreshRequest.make(token: submission.token, client: submission.client, pattern: refreshPattern),
                 beforeSend: submission.mayStillSend,
                 completion: { submission.receive(RawRefreshResponse($0)) }
             )
         }
-        return http.submit(requests).map { pending in { pending.cancel() } }
+        http.submit(transfers)
+        return transfers.map { [http] transfer in { http.cancel(transfer) } }
     }
 
     package func revoke(

@@ -2,7 +2,7 @@ private import Base
 internal import CCurl
 private import Crypto
 
-/// A libcurl easy handle: a transfer, or a connection for bytes.
+/// A libcurl easy handle: an ``HTTP1Connection`` or a ``TLSConnection``.
 ///
 /// It is confined to the client's thread: libcurl calls back only from inside the calls that this thread makes.
 @safe
@@ -37,10 +37,6 @@ class EasyHandle {
 
     /// The argument of libcurl's callbacks.
     var context: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
-
-    func clearError() {
-        unsafe errorText[0] = 0
-    }
 
     /// Returns libcurl's message, short and printable: its detail may quote text that a server sent.
     func message(code: UInt32) -> String {
@@ -103,71 +99,5 @@ extension EasyHandle {
         guard result != CURLE_OK else { return }
         let message = unsafe String(cString: curl_easy_strerror(result))
         throw HTTPFailure(kind: .other, code: Int(result.rawValue), message: message)
-    }
-}
-
-/// The libcurl options that prepare a handle for a request.
-extension Transfer {
-    func setOptions(of pattern: RequestPattern) throws(HTTPFailure) {
-        try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_WRITEFUNCTION, Self.bodyReceiver))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_WRITEDATA, context))
-        try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_HEADERFUNCTION, Self.headerReceiver))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HEADERDATA, context))
-        try check(unsafe ccurl_easy_set_prerequest(easy, Self.prerequest))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PREREQDATA, context))
-        try setConnectionOptions(for: pattern.endpoint)
-        let offersHTTP2 = pattern.endpoint.scheme == .https && configuration.http2
-        try set(CURLOPT_URL, pattern.endpoint.url)
-        try set(CURLOPT_FOLLOWLOCATION, 0)
-        try set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-        // Waiting for a connection to become shareable only helps if it may turn out to be HTTP/2.
-        try set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
-        // CURLOPT_BUFFERSIZE stays at 16 KB: libcurl 7.88 refuses another size once a handle has its buffer, and may
-        // keep the buffer over curl_easy_reset.
-        try set(CURLOPT_FORBID_REUSE, 1)
-        switch pattern.method {
-        case .get: try set(CURLOPT_HTTPGET, 1)
-        case .post: try set(CURLOPT_POST, 1)
-        }
-    }
-
-    func setDeadline(remaining: Duration) throws(HTTPFailure) {
-        // The loop enforces the total deadline: libcurl would end a transfer before checking whether its response has
-        // arrived. libcurl reads zero as its own default, so the value is at least one.
-        let total = remaining.wholeMilliseconds.clamped(to: 1...Int64(Int32.max))
-        let connect = configuration.connectDeadline.wholeMilliseconds.clamped(to: 1...total)
-        guard connectMilliseconds != Int(connect) else { return }
-        try set(CURLOPT_CONNECTTIMEOUT_MS, Int(connect))
-        connectMilliseconds = Int(connect)
-    }
-
-    func setBody(_ body: HTTPBody?) throws(HTTPFailure) {
-        try set(CURLOPT_POSTFIELDSIZE, body?.count ?? 0)
-        if let body, body.count > 0 {
-            // libcurl reads from the body's own memory, which the submitted request keeps until the transfer is reset.
-            try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, body.address))
-        } else {
-            try set(CURLOPT_COPYPOSTFIELDS, "")
-        }
-    }
-
-    func setHeaders(of pattern: RequestPattern) throws(HTTPFailure) {
-        for (name, value) in pattern.headers {
-            // With a name and colon alone, libcurl would leave the header out.
-            try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
-        }
-        // Without this line libcurl may ask for permission before it sends a body, which costs a round trip.
-        try unsafe appendHeader("Expect:")
-        // Only takes effect over HTTP/1.1: libcurl leaves it out of HTTP/2. The server then closes the connection first
-        // and keeps the port in TIME_WAIT; this side would run out of ports.
-        try unsafe appendHeader("Connection: close")
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
-    }
-
-    private func appendHeader(_ line: UnsafePointer<CChar>) throws(HTTPFailure) {
-        guard let longer = unsafe curl_slist_append(headerList, line) else {
-            throw HTTPFailure(kind: .other, message: "libcurl has no memory for a header")
-        }
-        unsafe headerList = unsafe longer
     }
 }

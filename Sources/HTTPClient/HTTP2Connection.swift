@@ -10,18 +10,12 @@ final class HTTP2Connection {
         case draining
     }
 
-    /// The reason why a connection is lost.
-    struct Loss {
-        let kind: HTTPFailure.Kind
-        let code: UInt32?
-        let message: String
-    }
-
     let tls: TLSConnection
     private let session: HTTP2Session
     private let input: InputBuffer
     private(set) var state = State.connecting
-    private(set) var loss: Loss?
+    /// The reason why the connection is lost.
+    private(set) var loss: HTTPFailure?
     /// `true` until the first request begins.
     private(set) var isUnused = true
     /// `true` if the last round read as much as it may, so that more may be left.
@@ -37,29 +31,25 @@ final class HTTP2Connection {
     private var unaskedBytes = 0
 
     /// The most requests on one connection at a time, also if the server allows more.
-    static let mostStreams = 100
+    static let maximumStreams = 100
     /// The most reads of one round, so that one server cannot hold up all others.
-    private static let readsPerRound = 32
+    private static let maximumReadsPerRound = 32
     /// The most reads where what is not read now is lost: more than the flow-control windows let a server send.
-    private static let readsAtTheEnd = 1024
+    private static let maximumReadsAtTheEnd = 1024
     /// The most bytes that a server may send while no request is open.
-    private static let mostUnaskedBytes = 1_048_576
+    private static let maximumUnaskedBytes = 1_048_576
     /// The time without a sign of life after which the server is asked for one, and then given up.
     private static let patience = Duration.seconds(5)
 
     init(
         to endpoint: Endpoint,
         configuration: HTTPClient.Configuration,
-        limits: HTTP2Limits,
+        userAgent: HTTP2Fields,
         input: InputBuffer
     ) throws(HTTPFailure) {
         tls = try TLSConnection(to: endpoint, configuration: configuration)
+        session = try HTTP2Session(limits: configuration.limits, userAgent: userAgent)
         self.input = input
-        do throws(HTTP2Error) {
-            session = try HTTP2Session(limits: limits)
-        } catch {
-            throw HTTPFailure(kind: .other, message: error.message)
-        }
     }
 
     func establish(at now: BootInstant) throws(HTTPFailure) {
@@ -77,7 +67,7 @@ extension HTTP2Connection {
     /// The number of requests that may begin now.
     var freeStreams: Int {
         guard state == .open, loss == nil, !session.hasUnsentOutput, session.takesRequests else { return 0 }
-        return max(0, min(Self.mostStreams, session.maximumStreams) - session.openStreams)
+        return max(0, min(Self.maximumStreams, session.maximumStreams) - session.openStreams)
     }
 
     var isIdle: Bool { session.openStreams == 0 }
@@ -86,27 +76,26 @@ extension HTTP2Connection {
     var isOver: Bool { state != .connecting && (session.isOver || state == .draining && session.unfinished.isEmpty) }
 
     /// Begins a request, which ``flush(at:)`` sends; returns `false` if the connection cannot take it.
-    func begin(_ exchange: HTTP2Exchange, limits: HTTP2Limits, at now: BootInstant) -> Bool {
+    func begin(_ transfer: HTTPTransfer, at now: BootInstant) -> Bool {
         if isIdle { lastSign = now }
-        let stream = exchange.request.withBody { body in
-            HTTP2Stream(tag: exchange.request.id, head: exchange.head, body: body, limits: limits)
-        }
-        attempt { () throws(HTTP2Error) in try session.submit(stream) }
+        attempt { () throws(HTTPFailure) in try session.submit(transfer) }
         guard loss == nil else { return false }
-        exchange.begin(on: stream, of: self)
+        transfer.http2 = self
+        transfer.issue()
+        if isUnused { transfer.opensConnection = true }
         isUnused = false
         unaskedBytes = 0
         return true
     }
 
-    /// Ends a stream before its response is complete; ``flush(at:)`` notifies the server.
-    func cancel(_ stream: HTTP2Stream) {
-        attempt { () throws(HTTP2Error) in try session.cancel(stream) }
+    /// Ends a request before its response is complete; ``flush(at:)`` notifies the server.
+    func cancel(_ transfer: HTTPTransfer) {
+        attempt { () throws(HTTPFailure) in try session.cancel(transfer) }
     }
 
-    func takeEnded() -> [HTTP2Stream] { session.takeEnded() }
+    func takeEnded() -> [HTTPTransfer] { session.takeEnded() }
 
-    var unfinished: [HTTP2Stream] { session.unfinished }
+    var unfinished: [HTTPTransfer] { session.unfinished }
 }
 
 // MARK: - Bytes
@@ -119,16 +108,19 @@ extension HTTP2Connection {
     func flush(at now: BootInstant) {
         guard state != .connecting, loss == nil else { return }
         var failure: UInt32?
-        let result = session.send { bytes in
-            switch tls.send(bytes) {
-            case .moved(let count): return count
-            case .wouldBlock: return 0
-            case .closed: failure = 0
-            case .failed(let code): failure = code
+        do throws(HTTPFailure) {
+            try session.send { bytes in
+                switch tls.send(bytes) {
+                case .moved(let count): return count
+                case .wouldBlock: return 0
+                case .closed: failure = 0
+                case .failed(let code): failure = code
+                }
+                return 0
             }
-            return 0
+        } catch {
+            loss = loss ?? error
         }
-        if case .failure(let error) = result { lose(.other, error.message) }
         unsentSince = session.hasUnsentOutput ? unsentSince ?? now : nil
         guard let failure else { return }
         // The server may have responded before it closed the connection.
@@ -141,13 +133,13 @@ extension HTTP2Connection {
     /// It must read until nothing is left before the loop waits for the socket: one `recv` brings more than one record.
     func receive(at now: BootInstant, isLast: Bool = false) {
         hasMoreInput = false
-        for _ in 0..<(isLast ? Self.readsAtTheEnd : Self.readsPerRound) where loss == nil {
+        for _ in 0..<(isLast ? Self.maximumReadsAtTheEnd : Self.maximumReadsPerRound) where loss == nil {
             switch unsafe tls.receive(into: input.bytes) {
             case .moved(let count):
                 lastSign = now
                 pingedAt = nil
                 noteUnasked(count)
-                input.use(count) { bytes in attempt { () throws(HTTP2Error) in try session.receive(bytes) } }
+                input.use(count) { bytes in attempt { () throws(HTTPFailure) in try session.receive(bytes) } }
             case .wouldBlock:
                 return
             case .closed:
@@ -163,13 +155,13 @@ extension HTTP2Connection {
     private func noteUnasked(_ count: Int) {
         guard isIdle else { return }
         unaskedBytes += count
-        if unaskedBytes > Self.mostUnaskedBytes {
+        if unaskedBytes > Self.maximumUnaskedBytes {
             lose(.receiveFailed, "the server sent data although no request was open")
         }
     }
 
-    private func attempt(_ call: () throws(HTTP2Error) -> Void) {
-        do throws(HTTP2Error) {
+    private func attempt(_ call: () throws(HTTPFailure) -> Void) {
+        do throws(HTTPFailure) {
             try call()
         } catch {
             lose(.receiveFailed, "HTTP/2 failed: \(error.message)")
@@ -177,8 +169,7 @@ extension HTTP2Connection {
     }
 
     private func lose(_ kind: HTTPFailure.Kind, code: UInt32? = nil, _ message: String) {
-        guard loss == nil else { return }
-        loss = Loss(kind: kind, code: code, message: message)
+        loss = loss ?? HTTPFailure(kind: kind, code: code.map { Int($0) }, message: message)
     }
 }
 
@@ -197,7 +188,7 @@ extension HTTP2Connection {
         guard !isIdle, now - lastSign >= Self.patience else { return }
         guard let pingedAt else {
             self.pingedAt = now
-            attempt { () throws(HTTP2Error) in try session.ping() }
+            attempt { () throws(HTTPFailure) in try session.ping() }
             return
         }
         if now - pingedAt >= Self.patience { state = .draining }

@@ -4,7 +4,7 @@ internal import Base
 final class HTTP2Pool {
     let endpoint: Endpoint
     var connections: [HTTP2Connection] = []
-    private var waiting: [HTTP2Exchange] = []
+    private var waiting: [HTTPTransfer] = []
     private var waitingStart = 0
     /// The time before which no further connection is tried.
     private var pausedUntil: BootInstant?
@@ -20,22 +20,22 @@ final class HTTP2Pool {
         self.endpoint = endpoint
     }
 
-    func enqueue(_ exchange: HTTP2Exchange) {
-        waiting.append(exchange)
+    func enqueue(_ transfer: HTTPTransfer) {
+        waiting.append(transfer)
     }
 
     /// The number of waiting requests, with those that have ended since.
     var waitingCount: Int { waiting.count - waitingStart }
 
-    func nextWaiting() -> HTTP2Exchange? {
+    func nextWaiting() -> HTTPTransfer? {
         while waitingStart < waiting.count {
-            let exchange = waiting[waitingStart]
+            let transfer = waiting[waitingStart]
             waitingStart += 1
             if waitingStart == waiting.count {
                 waiting.removeAll(keepingCapacity: true)
                 waitingStart = 0
             }
-            if !exchange.hasEnded { return exchange }
+            if transfer.result == nil { return transfer }
         }
         return nil
     }
@@ -44,12 +44,12 @@ final class HTTP2Pool {
     func removeEnded() {
         waiting.removeFirst(waitingStart)
         waitingStart = 0
-        waiting.removeAll(where: \.hasEnded)
+        waiting.removeAll { $0.result != nil }
     }
 
-    func takeWaiting() -> [HTTP2Exchange] {
-        var taken: [HTTP2Exchange] = []
-        while let exchange = nextWaiting() { taken.append(exchange) }
+    func takeWaiting() -> [HTTPTransfer] {
+        var taken: [HTTPTransfer] = []
+        while let transfer = nextWaiting() { taken.append(transfer) }
         return taken
     }
 
@@ -74,7 +74,7 @@ final class HTTP2Pool {
     /// Returns the number of connections to open, if those that are being made take as many requests as a connection
     /// can.
     static func connectionsToOpen(waiting: Int, connecting: Int, open: Int, limit: Int) -> Int {
-        let wanted = (waiting + HTTP2Connection.mostStreams - 1) / HTTP2Connection.mostStreams - connecting
+        let wanted = (waiting + HTTP2Connection.maximumStreams - 1) / HTTP2Connection.maximumStreams - connecting
         return max(0, min(wanted, limit - connecting - open))
     }
 }

@@ -8,36 +8,21 @@ private import Crypto
 /// calls of their own, and reads in small pieces. Here all requests that begin together leave together.
 final class HTTP2Transport {
     private let configuration: HTTPClient.Configuration
-    private let limits: HTTP2Limits
+    private let userAgent: HTTP2Fields
     private let time: any TimeSource
     private let multi: MultiHandle
     private let input = InputBuffer()
     private let mayUseTLSProxy = ProxyEnvironment.namesTLSProxy()
 
     private var pools: [String: HTTP2Pool] = [:]
-    private var preparedPatterns: [ObjectIdentifier: PreparedPattern] = [:]
-    private var exchanges: [UInt64: HTTP2Exchange] = [:]
-    private var ended: [EndedRequest] = []
-    private var requestsForHTTP1: [SubmittedRequest] = []
+    private var ended: [HTTPTransfer] = []
+    private var transfersForHTTP1: [HTTPTransfer] = []
     /// The connections whose sockets the loop waits for, in the order of the wait.
     private var watched: [HTTP2Connection] = []
 
-    /// The pool and the fields of a lasting pattern, which is kept so that its identity stays its own.
-    private struct PreparedPattern {
-        let pattern: RequestPattern
-        let pool: HTTP2Pool
-        let head: HTTP2RequestHead
-    }
-
-    /// The most lasting patterns that are kept prepared.
-    private static let mostPatterns = 64
-
     init(configuration: HTTPClient.Configuration, time: any TimeSource, multi: MultiHandle) {
         self.configuration = configuration
-        limits = HTTP2Limits(
-            headerBytes: configuration.maximumHeaderBytes,
-            bodyBytes: configuration.maximumBodyBytes
-        )
+        userAgent = HTTP2Fields([("user-agent", configuration.userAgent)], isSecret: false)
         self.time = time
         self.multi = multi
     }
@@ -46,7 +31,6 @@ final class HTTP2Transport {
     func close() {
         for pool in pools.values { for connection in pool.connections { multi.remove(connection.tls) } }
         pools = [:]
-        preparedPatterns = [:]
         watched = []
     }
 }
@@ -54,82 +38,44 @@ final class HTTP2Transport {
 // MARK: - Requests
 
 extension HTTP2Transport {
-    /// Takes a request over; returns `false` if libcurl must carry it.
+    /// Takes a request over; returns `false` if ``HTTP1Connection`` must carry it.
     ///
-    /// libcurl carries what only it can: HTTP/1.1, http URLs, and what may go through a proxy that
-    /// speaks TLS.
-    func accept(_ request: SubmittedRequest) -> Bool {
-        let pattern = request.content.pattern
-        guard configuration.http2, configuration.http2Framing == .nghttp2, pattern.endpoint.scheme == .https,
-            !mayUseTLSProxy || pattern.endpoint.isLoopback
-        else { return false }
-        let (pool, head) = prepare(pattern)
+    /// That is the case for http URLs, servers without HTTP/2, and for what might go through a proxy that speaks TLS.
+    func accept(_ transfer: HTTPTransfer) -> Bool {
+        let pattern = transfer.request.pattern
+        guard pattern.endpoint.scheme == .https, !mayUseTLSProxy || pattern.endpoint.isLoopback else { return false }
+        let pool = pool(for: pattern)
         let now = time.sinceBoot
         guard !pool.speaksHTTP1(at: now) else { return false }
-        let exchange = HTTP2Exchange(request, head: head, startedAt: now)
-        exchanges[request.id] = exchange
-        pool.enqueue(exchange)
+        transfer.start(at: now)
+        pool.enqueue(transfer)
         return true
     }
 
-    private func prepare(_ pattern: RequestPattern) -> (HTTP2Pool, HTTP2RequestHead) {
-        let identity = ObjectIdentifier(pattern)
-        if let prepared = preparedPatterns[identity] { return (prepared.pool, prepared.head) }
-        let pool = pool(for: pattern.endpoint)
-        let head = HTTP2RequestHead(pattern, userAgent: configuration.userAgent)
-        guard pattern.isLasting else { return (pool, head) }
-        if preparedPatterns.count >= Self.mostPatterns { preparedPatterns = [:] }
-        preparedPatterns[identity] = PreparedPattern(pattern: pattern, pool: pool, head: head)
-        return (pool, head)
-    }
-
-    private func pool(for endpoint: Endpoint) -> HTTP2Pool {
-        let name = endpoint.authority
-        if let pool = pools[name] { return pool }
-        let pool = HTTP2Pool(to: endpoint)
-        pools[name] = pool
+    private func pool(for pattern: RequestPattern) -> HTTP2Pool {
+        if let pool = pools[pattern.authority] { return pool }
+        let pool = HTTP2Pool(to: pattern.endpoint)
+        pools[pattern.authority] = pool
         return pool
     }
 
-    /// Ends a request with a failure that the loop decided on; `nil` if the transport does not carry the request.
-    func abandon(_ id: UInt64, _ kind: HTTPFailure.Kind, _ message: String) -> EndedRequest? {
-        guard let exchange = exchanges.removeValue(forKey: id) else { return nil }
-        if let stream = exchange.stream { exchange.connection?.cancel(stream) }
-        return end(exchange, .failure(exchange.failure(kind, message)))
-    }
-
-    /// Ends a request whose deadline has passed; `nil` if the transport does not carry it.
-    func expire(_ id: UInt64) -> EndedRequest? {
-        guard let exchange = exchanges[id] else { return nil }
-        let (kind, message) = exchange.request.expiry(
-            isIssued: exchange.isIssued,
-            startedAt: exchange.startedAt,
-            now: time.sinceBoot
-        )
-        return abandon(id, kind, message)
-    }
-
-    /// Returns the requests that have ended since the last call.
-    func takeEnded() -> [EndedRequest] {
+    /// Returns the requests that have got their results since the last call.
+    func takeEnded() -> [HTTPTransfer] {
         guard !ended.isEmpty else { return [] }
         defer { ended.removeAll(keepingCapacity: true) }
         return ended
     }
 
-    /// Returns requests that libcurl must carry, because their server does not speak HTTP/2.
-    func takeRequestsForHTTP1() -> [SubmittedRequest] {
-        defer { requestsForHTTP1 = [] }
-        return requestsForHTTP1
+    /// Returns the requests whose server turned out not to speak HTTP/2.
+    func takeTransfersForHTTP1() -> [HTTPTransfer] {
+        defer { transfersForHTTP1 = [] }
+        return transfersForHTTP1
     }
 
-    private func finish(_ exchange: HTTP2Exchange, _ result: Result<HTTPResponse, HTTPFailure>) {
-        guard exchanges.removeValue(forKey: exchange.request.id) != nil else { return }
-        ended.append(end(exchange, result))
-    }
-
-    private func end(_ exchange: HTTP2Exchange, _ result: Result<HTTPResponse, HTTPFailure>) -> EndedRequest {
-        exchange.end()
-        return EndedRequest(request: exchange.request, result: result, cost: exchange.cost)
+    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPFailure>) {
+        guard transfer.result == nil else { return }
+        transfer.end(result)
+        ended.append(transfer)
     }
 }
 
@@ -169,34 +115,32 @@ extension HTTP2Transport {
         // The server may have closed an idle connection; a request that is sent then may be lost.
         if connection.isIdle { connection.receive(at: now) }
         var free = connection.freeStreams
-        while free > 0, let exchange = pool.nextWaiting() {
+        while free > 0, let transfer = pool.nextWaiting() {
             do throws(HTTPFailure) {
-                try exchange.request.checkBeforeSending(time)
+                try transfer.checkBeforeSending(time)
             } catch {
-                finish(exchange, .failure(exchange.failure(error.kind, error.message)))
+                end(transfer, .failure(error))
                 continue
             }
-            guard connection.begin(exchange, limits: limits, at: now) else { return pool.enqueue(exchange) }
+            guard connection.begin(transfer, at: now) else { return pool.enqueue(transfer) }
             free -= 1
         }
     }
 
     /// Takes the results of ended streams, and those of all streams of a connection that is lost.
     private func collect(from connection: HTTP2Connection, of pool: HTTP2Pool) {
-        for stream in connection.takeEnded() {
-            guard let exchange = exchanges[stream.tag], exchange.stream === stream else { continue }
-            if exchange.prepareRepeat() {
-                pool.enqueue(exchange)
+        for transfer in connection.takeEnded() where transfer.result == nil {
+            if transfer.prepareRepeat() {
+                pool.enqueue(transfer)
             } else {
-                finish(exchange, exchange.result(limits: limits))
+                end(transfer, transfer.resultOfStream())
             }
         }
         guard connection.loss != nil || connection.isOver else { return }
-        for stream in connection.unfinished {
-            guard let exchange = exchanges[stream.tag], exchange.stream === stream else { continue }
-            let loss = connection.loss
-            let message = loss?.message ?? "the HTTP/2 connection ended before the response was complete"
-            finish(exchange, .failure(exchange.failure(loss?.kind ?? .receiveFailed, code: loss?.code, message)))
+        let message = "the HTTP/2 connection ended before the response was complete"
+        let loss = connection.loss ?? HTTPFailure(kind: .receiveFailed, message: message)
+        for transfer in connection.unfinished where transfer.result == nil {
+            end(transfer, .failure(transfer.failure(loss.kind, code: loss.code, loss.message)))
         }
     }
 
@@ -219,17 +163,16 @@ extension HTTP2Transport {
             waiting: pool.waitingCount,
             connecting: pool.connections.count { $0.state == .connecting },
             open: pool.connections.count { $0.state == .open },
-            limit: configuration.connectionsOverHTTP2
+            limit: configuration.maximumConnections
         )
         for _ in 0..<count {
             do throws(HTTPFailure) {
                 let connection = try HTTP2Connection(
                     to: pool.endpoint,
                     configuration: configuration,
-                    limits: limits,
+                    userAgent: userAgent,
                     input: input
                 )
-                try multi.shareSessions(with: connection.tls)
                 try multi.add(connection.tls)
                 pool.connections.append(connection)
             } catch {
@@ -259,15 +202,11 @@ extension HTTP2Transport {
         }
     }
 
-    /// Gives the waiting requests of a server that speaks only HTTP/1.1 to libcurl.
+    /// Gives the waiting requests of a server that speaks only HTTP/1.1 back.
     private func fallBack(_ pool: HTTP2Pool, from connection: HTTP2Connection, at now: BootInstant) {
         remove(connection, from: pool)
         pool.rememberHTTP1(at: now)
-        for exchange in pool.takeWaiting() {
-            exchanges[exchange.request.id] = nil
-            exchange.end()
-            requestsForHTTP1.append(exchange.request)
-        }
+        transfersForHTTP1 += pool.takeWaiting()
     }
 
     private func remove(_ connection: HTTP2Connection, from pool: HTTP2Pool) {
@@ -278,9 +217,8 @@ extension HTTP2Transport {
     /// Fails the waiting requests unless another connection may still take them.
     private func failWaiting(of pool: HTTP2Pool, _ error: HTTPFailure, at now: BootInstant) {
         guard !pool.connections.contains(where: { $0.state != .draining }) else { return pool.pauseConnecting(at: now) }
-        for exchange in pool.takeWaiting() {
-            let failure = exchange.failure(error.kind, code: error.code.map { UInt32($0) }, error.message)
-            finish(exchange, .failure(failure))
+        for transfer in pool.takeWaiting() {
+            end(transfer, .failure(transfer.failure(error.kind, code: error.code, error.message)))
         }
     }
 }

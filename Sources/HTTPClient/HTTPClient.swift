@@ -1,7 +1,6 @@
 package import Base
 import Crypto
 private import Glibc
-private import Synchronization
 
 /// Sends many HTTP requests at once over few connections, with libcurl's multi interface.
 ///
@@ -16,7 +15,6 @@ package final class HTTPClient: Sendable {
 
     private let commands: TransferCommands
     private let thread: DedicatedThread
-    private let publishedCounters: PublishedCounters
     private let configuration: Configuration
     private let time: any TimeSource
 
@@ -29,18 +27,14 @@ package final class HTTPClient: Sendable {
     ) throws(HTTPFailure) {
         let multi = try MultiHandle(configuration)
         let commands = TransferCommands(waking: multi)
-        let published = PublishedCounters()
         do throws(SystemCallError) {
             thread = try DedicatedThread(name: "http-client") {
-                TransferLoop(commands: commands, multi: multi, configuration: configuration, time: time) { counters in
-                    published.counters.withLock { $0 = counters }
-                }.run()
+                TransferLoop(commands: commands, multi: multi, configuration: configuration, time: time).run()
             }
         } catch {
             throw HTTPFailure(kind: .other, message: "cannot start the thread of the HTTP client: \(error)")
         }
         self.commands = commands
-        publishedCounters = published
         self.configuration = configuration
         self.time = time
     }
@@ -50,7 +44,7 @@ package final class HTTPClient: Sendable {
     }
 
     /// The current counters.
-    package var counters: Counters { publishedCounters.counters.withLock { $0 } }
+    package var counters: Counters { commands.counters }
 
     /// Sends a request and waits for its response, which may have any status.
     ///
@@ -59,7 +53,7 @@ package final class HTTPClient: Sendable {
     /// - Parameters:
     ///   - request: the request to send.
     ///   - deadline: the time limit for this request, instead of the configuration's total.
-    ///   - beforeSend: a last check, as described at ``Submission/init(_:beforeSend:completion:)``.
+    ///   - beforeSend: a last check, as described at ``HTTPTransfer/init(_:beforeSend:completion:)``.
     /// - Returns: the complete response.
     /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server.
     package func send(
@@ -67,90 +61,42 @@ package final class HTTPClient: Sendable {
         deadline: Duration? = nil,
         beforeSend: (@Sendable () -> Bool)? = nil
     ) async throws(HTTPFailure) -> HTTPResponse {
-        let pending = PendingRequest(id: commands.makeID(), commands: commands)
+        let transfer = HTTPTransfer(request, beforeSend: beforeSend) { _ in }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { caller in
-                let submission = Submission(request, beforeSend: beforeSend) { caller.resume(returning: $0) }
-                submit([(submission, pending)], deadline: deadline)
+                transfer.completion = { caller.resume(returning: $0) }
+                submit([transfer], deadline: deadline)
             }
         } onCancel: {
-            pending.cancel()
+            cancel(transfer)
         }
         return try result.get()
     }
 
     /// Sends requests as ``send(_:deadline:beforeSend:)`` does, for callers with so many requests that a waiting task
     /// for each would cost too much.
-    ///
-    /// - Returns: a handle for each request, by which it can be cancelled.
-    @discardableResult
-    package func submit(_ submissions: [Submission]) -> [PendingRequest] {
-        let pending = submissions.map { _ in PendingRequest(id: commands.makeID(), commands: commands) }
-        submit(Array(zip(submissions, pending)), deadline: nil)
-        return pending
-    }
-
-    private func submit(_ submissions: [(Submission, PendingRequest)], deadline: Duration?) {
-        let submittedAt = time.sinceBoot
-        var accepted: [SubmittedRequest] = []
-        accepted.reserveCapacity(submissions.count)
-        for (submission, pending) in submissions {
-            guard submission.request.isSendable else {
+    package func submit(_ transfers: [HTTPTransfer], deadline: Duration? = nil) {
+        let now = time.sinceBoot
+        let latest = now + (deadline ?? configuration.totalDeadline)
+        var accepted: [HTTPTransfer] = []
+        accepted.reserveCapacity(transfers.count)
+        for transfer in transfers {
+            guard transfer.request.isSendable else {
                 let message = "a header has a character that cannot be sent"
-                submission.completion(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
+                transfer.completion(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
                 continue
             }
-            accepted.append(
-                SubmittedRequest(
-                    id: pending.id,
-                    content: submission.request,
-                    submittedAt: submittedAt,
-                    deadline: submittedAt + (deadline ?? configuration.totalDeadline),
-                    beforeSend: submission.beforeSend,
-                    cancellation: pending.cancellation,
-                    completion: submission.completion
-                )
-            )
+            transfer.prepare(at: now, deadline: latest, limits: configuration.limits)
+            accepted.append(transfer)
         }
         guard !commands.submit(accepted) else { return }
         let failure = HTTPFailure(kind: .shutDown, message: "the HTTP client was shut down")
-        for request in accepted { request.completion(.failure(failure)) }
+        for transfer in accepted { transfer.completion(.failure(failure)) }
     }
 
-    /// A request to send, and the closure that gets its result.
-    package struct Submission: Sendable {
-        let request: HTTPRequest
-        let beforeSend: (@Sendable () -> Bool)?
-        let completion: Completion
-
-        /// - Parameters:
-        ///   - request: the request to send.
-        ///   - beforeSend: called on the client's thread immediately before libcurl gets the request. If it returns
-        ///     `false`, the request fails as ``HTTPFailure/Kind/withheld``. It blocks every other request, so it
-        ///     must return at once.
-        ///   - completion: called with the result, possibly before ``HTTPClient/submit(_:)`` returns.
-        package init(
-            _ request: HTTPRequest,
-            beforeSend: (@Sendable () -> Bool)? = nil,
-            completion: @escaping Completion
-        ) {
-            self.request = request
-            self.beforeSend = beforeSend
-            self.completion = completion
-        }
-    }
-
-    /// A request that was submitted.
-    package struct PendingRequest: Sendable {
-        fileprivate let id: UInt64
-        fileprivate let commands: TransferCommands
-        fileprivate let cancellation = Cancellation()
-
-        /// Ends the request at once, unless it has already ended.
-        package func cancel() {
-            cancellation.request()
-            commands.cancel(id)
-        }
+    /// Ends a request at once, unless it has already ended.
+    package func cancel(_ transfer: HTTPTransfer) {
+        commands.cancel(transfer)
     }
 
     /// Ends every request as ``HTTPFailure/Kind/shutDown``, closes the connections and waits for the thread to end.
@@ -159,11 +105,6 @@ package final class HTTPClient: Sendable {
     package func shutDown() {
         commands.close()
         thread.join()
-    }
-
-    /// The counters that the client's thread publishes for other threads.
-    private final class PublishedCounters: Sendable {
-        let counters = Mutex(Counters())
     }
 }
 
@@ -178,47 +119,24 @@ extension HTTPClient {
         package var caFile: String?
         package var maximumBodyBytes = 65536
         package var maximumHeaderBytes = 65536
-        /// The number of requests that libcurl handles at once; further requests wait in first-in, first-out order.
+        /// The number of requests in flight; further ones wait in first-in, first-out order.
         package var maximumInFlight: Int
-        /// The maximum number of connections to one host and port.
+        /// The maximum number of connections to one host and port over HTTP/2.
         ///
-        /// A number below `maximumInFlight` works well only if the server speaks HTTP/2: over HTTP/1.1 libcurl would
-        /// hold back the excess requests itself and count their wait as connect time.
+        /// Over HTTP/1.1 each request has its own.
         package var maximumConnections: Int
         package var userAgent = "refresh-worker"
-        /// `true` if HTTP/2 is offered; it is only used over TLS.
-        package var http2 = true
-        /// The library that frames HTTP/2.
-        package var http2Framing = HTTP2Framing.nghttp2
 
-        /// libcurl can carry HTTP/2 too; tests hold both ways to the same rules.
-        package enum HTTP2Framing: Sendable, CaseIterable {
-            case nghttp2
-            case libcurl
-        }
-
-        /// Sets as many connections as requests in flight, which HTTP/1.1 needs.
+        /// Sets four connections, or more if 50 requests for each are not enough.
+        ///
+        /// Most servers allow 100 streams or more
+        /// per connection.
         package init(maximumInFlight: Int = 64) {
             self.maximumInFlight = maximumInFlight
-            maximumConnections = maximumInFlight
+            maximumConnections = min(maximumInFlight, max(4, (maximumInFlight + 49) / 50))
         }
 
-        /// The maximum number of connections to one host and port until a response comes over HTTP/1.1.
-        ///
-        /// libcurl opens a connection for every request that finds no free stream, although one more connection would
-        /// serve a hundred requests (https://curl.se/libcurl/c/CURLOPT_PIPEWAIT.html waits only for the first
-        /// connection). Most servers allow 100 streams or more per connection; 50 are enough here.
-        var connectionsOverHTTP2: Int {
-            http2 ? min(maximumConnections, max(4, (maximumInFlight + 49) / 50)) : maximumConnections
-        }
-
-        /// The maximum number of connections to one host and port in libcurl until a response comes over HTTP/1.1.
-        ///
-        /// At the limit, libcurl 7.88 closes a connection that it has just made for ``HTTP2Transport``, to make room
-        /// for another. So there is room for the connections that only finish their requests: each has one in flight.
-        var connectionsInLibcurl: Int {
-            http2 && http2Framing == .nghttp2 ? connectionsOverHTTP2 + maximumInFlight : connectionsOverHTTP2
-        }
+        var limits: ResponseLimits { ResponseLimits(headerBytes: maximumHeaderBytes, bodyBytes: maximumBodyBytes) }
     }
 }
 
@@ -235,11 +153,6 @@ extension HTTPClient {
         package var newConnections = 0
         /// Responses that did not need a new connection.
         package var reusedConnections = 0
-        package var http1Responses = 0
-        package var http2Responses = 0
-        /// Bytes of bodies; headers are not counted, here and in `bytesReceived`.
-        package var bytesSent = 0
-        package var bytesReceived = 0
         /// Rounds of the client's thread.
         ///
         /// It grows at least once a second while the thread works.

@@ -39,9 +39,9 @@ package struct HTTPFailure: Error, Sendable {
     /// `true` if the request may have reached the server, so that a token in it may be spent although no response came.
     ///
     /// `false` guarantees that not one byte of the request was sent.
-    package let outcomeUnknown: Bool
+    package private(set) var outcomeUnknown = false
     /// libcurl's code (https://curl.se/libcurl/c/libcurl-errors.html), if libcurl reported the failure.
-    package let code: Int?
+    package private(set) var code: Int?
     package let message: String
     /// The part of the response that arrived before the failure: all headers, and the body up to the failure or the
     /// limit.
@@ -49,21 +49,7 @@ package struct HTTPFailure: Error, Sendable {
     /// A server that rotates refresh tokens has spent the old one when it responds, so the token in a broken response
     /// may be the only copy of the new one. Only a reader that distinguishes a complete value from a truncated one may
     /// use it.
-    package let partialResponse: HTTPResponse?
-
-    init(
-        kind: Kind,
-        outcomeUnknown: Bool = false,
-        code: Int? = nil,
-        message: String,
-        partialResponse: HTTPResponse? = nil
-    ) {
-        self.kind = kind
-        self.outcomeUnknown = outcomeUnknown
-        self.code = code
-        self.message = message
-        self.partialResponse = partialResponse
-    }
+    package private(set) var partialResponse: HTTPResponse?
 }
 
 extension HTTPFailure: CustomStringConvertible {

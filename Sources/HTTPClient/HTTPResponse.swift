@@ -5,7 +5,6 @@ package struct HTTPResponse: Sendable {
     package enum Version: Sendable {
         case http1
         case http2
-        case other
     }
 
     package let status: Int

@@ -28,10 +28,9 @@ final class MultiHandle: @unchecked Sendable {
         guard result == CURLSHE_OK else {
             throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_share_strerror(result)))
         }
-        try limitConnections(to: configuration.connectionsInLibcurl)
-        // The limit of idle connections to all hosts. The worker calls few hosts, each over its own connections.
-        try set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections * 4)
-        try set(CURLMOPT_MAX_CONCURRENT_STREAMS, 100)
+        // The limit of connections that libcurl has handed over and takes for idle: those for HTTP/2 to all hosts.
+        // There is no limit for one host, at which libcurl 7.88 closes one that it has just made.
+        try set(CURLMOPT_MAXCONNECTS, configuration.maximumInFlight * 4)
     }
 
     deinit {
@@ -46,20 +45,9 @@ final class MultiHandle: @unchecked Sendable {
         assert(result == CURLM_OK, "curl_multi_wakeup failed")
     }
 
-    /// Sets the maximum number of connections to one host and port.
-    func limitConnections(to connections: Int) throws(HTTPFailure) {
-        try set(CURLMOPT_MAX_HOST_CONNECTIONS, connections)
-    }
-
-    /// Lets a new handle use the sessions for as long as it exists; a reset of its options does not change that.
-    func shareSessions(with handle: EasyHandle) throws(HTTPFailure) {
-        let result = unsafe ccurl_easy_set_pointer(handle.easy, CURLOPT_SHARE, sessions)
-        guard result == CURLE_OK else {
-            throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_easy_strerror(result)))
-        }
-    }
-
+    /// Begins the work of a handle, with the sessions of all others.
     func add(_ handle: EasyHandle) throws(HTTPFailure) {
+        try handle.check(unsafe ccurl_easy_set_pointer(handle.easy, CURLOPT_SHARE, sessions))
         try check(unsafe curl_multi_add_handle(multi, handle.easy))
     }
 

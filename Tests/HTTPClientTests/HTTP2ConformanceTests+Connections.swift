@@ -10,8 +10,7 @@ import Testing
 extension HTTP2ConformanceTests {
     @Test("A new connection resumes the TLS session of an earlier one")
     func resumption() async throws {
-        // With TLS 1.3, libcurl 7.88 does not keep the tickets of connections that it frames itself.
-        let fixture = try HTTP2Fixture(.nghttp2) { connection in
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let request = connection.nextRequest() else { return }
             connection.respond(to: request)
@@ -27,7 +26,7 @@ extension HTTP2ConformanceTests {
     @Test("A connection without a sign of life is replaced while its requests wait")
     func deadConnection() async throws {
         let time = ManualTime()
-        let fixture = try HTTP2Fixture(.nghttp2, time: time) { connection in
+        let fixture = try HTTP2Fixture(time: time) { connection in
             connection.begin()
             guard connection.number == 1 else { return connection.respondToAll() }
             _ = connection.nextRequest()
@@ -52,7 +51,7 @@ extension HTTP2ConformanceTests {
     func serverThatDoesNotRead() async throws {
         let time = ManualTime()
         let mayPing = DispatchSemaphore(value: 0)
-        let fixture = try HTTP2Fixture(.nghttp2, time: time, configure: { $0.maximumConnections = 1 }) { connection in
+        let fixture = try HTTP2Fixture(time: time, configure: { $0.maximumConnections = 1 }) { connection in
             connection.begin([(4, 1_000_000)])
             guard connection.number == 1 else { return connection.respondToAll() }
             connection.send(.windowUpdate(0, 1_000_000_000))
@@ -66,7 +65,7 @@ extension HTTP2ConformanceTests {
         async let first = fixture.send("first", deadline: .seconds(60))
         await fixture.server.waitForRequests(1)
         let body = String(repeating: "x", count: 900_000)
-        fixture.client.submit((1...30).map { _ in HTTPClient.Submission(post(fixture.server.url, body)) { _ in } })
+        fixture.client.submit((1...30).map { _ in HTTPTransfer(post(fixture.server.url, body)) { _ in } })
         async let last = fixture.send("last", deadline: .seconds(60))
         try await poll { fixture.client.counters.inFlight == 32 }
         for _ in 0..<3 {
@@ -86,7 +85,7 @@ extension HTTP2ConformanceTests {
 
     @Test("A server that sends megabytes that nobody asked for loses its connection")
     func unaskedData() async throws {
-        let fixture = try HTTP2Fixture(.nghttp2) { connection in
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let request = connection.nextRequest() else { return }
             connection.respond(to: request)
@@ -104,7 +103,7 @@ extension HTTP2ConformanceTests {
     @Test("A response that arrived before its request was cancelled counts")
     func cancelledAfterResponse() async throws {
         let (mayRespond, hasResponded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let fixture = try HTTP2Fixture(.nghttp2) { connection in
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let late = connection.nextRequest(), let other = connection.nextRequest() else { return }
             connection.respond(to: other)
@@ -115,14 +114,14 @@ extension HTTP2ConformanceTests {
         }
         defer { fixture.stop() }
         let (results, continuation) = AsyncStream.makeStream(of: Result<HTTPResponse, HTTPFailure>.self)
-        let late = HTTPClient.Submission(post(fixture.server.url, "late")) { continuation.yield($0) }
-        let pending = fixture.client.submit([late])
+        let late = HTTPTransfer(post(fixture.server.url, "late")) { continuation.yield($0) }
+        fixture.client.submit([late])
         await fixture.server.waitForRequests(1)
         // The client's thread is held up until the response waits in the socket.
-        let other = HTTPClient.Submission(post(fixture.server.url, "other")) { _ in
+        let other = HTTPTransfer(post(fixture.server.url, "other")) { _ in
             mayRespond.signal()
             hasResponded.wait()
-            for request in pending { request.cancel() }
+            fixture.client.cancel(late)
         }
         fixture.client.submit([other])
         for await result in results {
@@ -135,7 +134,7 @@ extension HTTP2ConformanceTests {
     func manySmallRecords() async throws {
         let time = ManualTime()
         let (mayRespond, hasResponded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let fixture = try HTTP2Fixture(.nghttp2, time: time) { connection in
+        let fixture = try HTTP2Fixture(time: time) { connection in
             connection.begin()
             guard let late = connection.nextRequest(), let other = connection.nextRequest() else { return }
             connection.respond(to: other)
@@ -151,7 +150,7 @@ extension HTTP2ConformanceTests {
         async let late = fixture.send("late", deadline: .seconds(10))
         await fixture.server.waitForRequests(1)
         // The client's thread is held up until the deadline has passed.
-        let other = HTTPClient.Submission(post(fixture.server.url, "other")) { _ in
+        let other = HTTPTransfer(post(fixture.server.url, "other")) { _ in
             mayRespond.signal()
             hasResponded.wait()
             time.advance(by: .seconds(10))
@@ -162,10 +161,9 @@ extension HTTP2ConformanceTests {
 
     @Test(
         "A host whose IPv6 address refuses connections is reached at its IPv4 address",
-        arguments: HTTP2Framing.allCases
     )
-    func brokenAddress(framing: HTTP2Framing) async throws {
-        let fixture = try HTTP2Fixture(framing) { connection in
+    func brokenAddress() async throws {
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             connection.respondToAll()
         }
@@ -190,7 +188,7 @@ extension HTTP2ConformanceTests {
     @Test("A proxy carries the connection")
     func proxy() async throws {
         await #expect(processExitsWith: .success) {
-            let fixture = try HTTP2Fixture(.nghttp2) { connection in
+            let fixture = try HTTP2Fixture { connection in
                 connection.begin()
                 connection.respondToAll()
             }
@@ -210,7 +208,7 @@ extension HTTP2ConformanceTests {
 
     @Test("A server without HTTP/2 is remembered, and its requests are not sent twice")
     func fallback() async throws {
-        let fixture = try HTTP2Fixture(.nghttp2, protocol: "http/1.1") { connection in
+        let fixture = try HTTP2Fixture(protocol: "http/1.1") { connection in
             var received: [UInt8] = []
             while !received.suffix(5).elementsEqual("token".utf8) {
                 guard let more = connection.read() else { return }

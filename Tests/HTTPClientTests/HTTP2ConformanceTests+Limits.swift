@@ -6,10 +6,9 @@ import Testing
 
 /// The server's limits hold.
 extension HTTP2ConformanceTests {
-    @Test("No more requests are open than the server allows", arguments: HTTP2Framing.allCases)
-    func maximumStreams(framing: HTTP2Framing) async throws {
+    @Test("No more requests are open than the server allows")
+    func maximumStreams() async throws {
         let fixture = try HTTP2Fixture(
-            framing,
             configure: { $0.maximumConnections = 1 },
             script: { connection in
                 connection.begin([(3, 1)])
@@ -33,9 +32,9 @@ extension HTTP2ConformanceTests {
         #expect(fixture.server.accepted == 1)
     }
 
-    @Test("A request that gets no window to send its body fails at its deadline", arguments: HTTP2Framing.allCases)
-    func exhaustedWindow(framing: HTTP2Framing) async throws {
-        let fixture = try HTTP2Fixture(framing) { connection in
+    @Test("A request that gets no window to send its body fails at its deadline")
+    func exhaustedWindow() async throws {
+        let fixture = try HTTP2Fixture { connection in
             connection.begin([(4, 0)])
             connection.hang()
         }
@@ -45,10 +44,10 @@ extension HTTP2ConformanceTests {
         #expect(failure?.outcomeUnknown == true)
     }
 
-    @Test("Large responses do not exhaust the windows that the client grants", arguments: HTTP2Framing.allCases)
-    func largeResponses(framing: HTTP2Framing) async throws {
+    @Test("Large responses do not exhaust the windows that the client grants")
+    func largeResponses() async throws {
         let body = String(repeating: "x", count: 65_536)
-        let fixture = try HTTP2Fixture(framing) { connection in
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             while let request = connection.nextRequest() {
                 connection.send(.headers(request.stream))
@@ -64,9 +63,9 @@ extension HTTP2ConformanceTests {
         #expect(results.allSatisfy { $0.success?.body.count == 65_536 })
     }
 
-    @Test("A PING is answered", arguments: HTTP2Framing.allCases)
-    func ping(framing: HTTP2Framing) async throws {
-        let fixture = try HTTP2Fixture(framing) { connection in
+    @Test("A PING is answered")
+    func ping() async throws {
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let request = connection.nextRequest() else { return }
             let payload: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
@@ -97,7 +96,7 @@ extension HTTP2ConformanceTests {
     func floods(index: Int) async throws {
         let (name, frame) = Self.floodFrames[index]
         // libcurl 7.88 reads such frames in one call for as long as they arrive.
-        let fixture = try HTTP2Fixture(.nghttp2) { connection in
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let request = connection.nextRequest() else { return }
             if name == "CONTINUATION" { connection.send(Frame(.headers, stream: request.stream, [0x88])) }

@@ -8,12 +8,11 @@ import Testing
 /// Requests that the server has not processed are sent again, and no others.
 extension HTTP2ConformanceTests {
     @Test(
-        "A refused stream is repeated at most twice, and only if nghttp2 frames it",
-        arguments: HTTP2Framing.allCases,
-        [1, 9]
+        "A refused stream is repeated at most twice",
+        arguments: [1, 9]
     )
-    func refusedStream(framing: HTTP2Framing, refusals: Int) async throws {
-        let fixture = try HTTP2Fixture(framing) { connection in
+    func refusedStream(refusals: Int) async throws {
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             var refused = 0
             while let request = connection.nextRequest() {
@@ -27,15 +26,15 @@ extension HTTP2ConformanceTests {
         }
         defer { fixture.stop() }
         let result = await fixture.send()
-        let isRepeated = framing == .nghttp2 && refusals == 1
+        let isRepeated = refusals == 1
         #expect(result.success?.text == (isRepeated ? "token" : nil))
         #expect(result.failure?.outcomeUnknown == (isRepeated ? nil : true))
-        if framing == .nghttp2 { #expect(fixture.server.requests.count == (refusals == 1 ? 2 : 3)) }
+        #expect(fixture.server.requests.count == (isRepeated ? 2 : 3))
     }
 
-    @Test("A stream that is refused after its response began is not repeated", arguments: HTTP2Framing.allCases)
-    func refusedLate(framing: HTTP2Framing) async throws {
-        let fixture = try HTTP2Fixture(framing) { connection in
+    @Test("A stream that is refused after its response began is not repeated")
+    func refusedLate() async throws {
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let request = connection.nextRequest() else { return }
             connection.send(.headers(request.stream))
@@ -49,7 +48,7 @@ extension HTTP2ConformanceTests {
 
     @Test("After GOAWAY, processed requests end, others are repeated on a new connection")
     func goAway() async throws {
-        let fixture = try HTTP2Fixture(.nghttp2) { connection in
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard connection.number == 1 else { return connection.respondToAll() }
             let requests = (1...4).compactMap { _ in connection.nextRequest() }
@@ -67,10 +66,9 @@ extension HTTP2ConformanceTests {
 
     @Test(
         "After a graceful GOAWAY, requests in flight end, and the next gets a new connection",
-        arguments: HTTP2Framing.allCases
     )
-    func gracefulGoAway(framing: HTTP2Framing) async throws {
-        let fixture = try HTTP2Fixture(framing) { connection in
+    func gracefulGoAway() async throws {
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let request = connection.nextRequest() else { return }
             connection.send(.goAway(lastStream: Int32.max))
@@ -84,9 +82,9 @@ extension HTTP2ConformanceTests {
 
     @Test("Connections that only finish their requests leave room for others")
     func manyDrainingConnections() async throws {
-        // More than ``HTTPClient/Configuration/connectionsOverHTTP2`` of a client with few requests in flight.
+        // More than ``HTTPClient/Configuration/maximumConnections`` of a client with few requests in flight.
         let draining = 6
-        let fixture = try HTTP2Fixture(.nghttp2) { connection in
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard connection.number <= draining else { return connection.respondToAll() }
             guard let request = connection.nextRequest() else { return }
@@ -96,7 +94,7 @@ extension HTTP2ConformanceTests {
         defer { fixture.stop() }
         let ended = Atomic(0)
         for number in 1...draining {
-            let request = HTTPClient.Submission(post(fixture.server.url, "unanswered")) { _ in
+            let request = HTTPTransfer(post(fixture.server.url, "unanswered")) { _ in
                 ended.add(1, ordering: .relaxed)
             }
             fixture.client.submit([request])
@@ -107,9 +105,9 @@ extension HTTP2ConformanceTests {
         #expect(fixture.server.accepted == draining + 1)
     }
 
-    @Test("An idle connection that the server closed costs no request", arguments: HTTP2Framing.allCases)
-    func idleClose(framing: HTTP2Framing) async throws {
-        let fixture = try HTTP2Fixture(framing) { connection in
+    @Test("An idle connection that the server closed costs no request")
+    func idleClose() async throws {
+        let fixture = try HTTP2Fixture { connection in
             connection.begin()
             guard let request = connection.nextRequest() else { return }
             connection.respond(to: request)

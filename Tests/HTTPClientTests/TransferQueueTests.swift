@@ -1,21 +1,31 @@
 import Base
-import HTTPClient
 import Testing
+
+@testable import HTTPClient
 
 @Suite("The queue of requests")
 struct TransferQueueTests {
     private let start = BootInstant(milliseconds: 0)
 
+    private func transfer(deadline: BootInstant) -> HTTPTransfer {
+        let transfer = HTTPTransfer(HTTPRequest(method: .get, url: "https://localhost/")) { _ in }
+        transfer.prepare(at: start, deadline: deadline, limits: ResponseLimits())
+        return transfer
+    }
+
     @Test("Requests start in the order of submission, within the limit")
     func order() {
         var queue = TransferQueue(maximumInFlight: 2)
-        for id in 1...4 as ClosedRange<UInt64> { queue.submit(id, deadline: start + .seconds(9)) }
-        #expect([queue.startNext(), queue.startNext(), queue.startNext()] == [1, 2, nil])
+        let transfers = (1...4).map { _ in transfer(deadline: start + .seconds(9)) }
+        for transfer in transfers { queue.submit(transfer) }
+        #expect(queue.startNext() === transfers[0])
+        #expect(queue.startNext() === transfers[1])
+        #expect(queue.startNext() == nil)
         #expect(queue.waiting == 2)
-        queue.remove(3)
-        queue.remove(1)
-        queue.remove(1)
-        #expect(queue.startNext() == 4)
+        queue.remove(transfers[2])
+        queue.remove(transfers[0])
+        queue.remove(transfers[0])
+        #expect(queue.startNext() === transfers[3])
         #expect(queue.inFlight == 2)
     }
 
@@ -23,12 +33,13 @@ struct TransferQueueTests {
     func waitTime() {
         var queue = TransferQueue(maximumInFlight: 1)
         #expect(queue.waitTime(at: start, limit: .seconds(1)) == .seconds(1))
-        queue.submit(1, deadline: start + .milliseconds(300))
+        let transfer = transfer(deadline: start + .milliseconds(300))
+        queue.submit(transfer)
         #expect(queue.waitTime(at: start, limit: .seconds(1)) == .zero)
-        #expect(queue.startNext() == 1)
+        #expect(queue.startNext() === transfer)
         #expect(queue.waitTime(at: start, limit: .seconds(1)) == .milliseconds(300))
-        #expect(queue.expired(at: start + .milliseconds(299)) == [])
-        #expect(queue.expired(at: start + .milliseconds(300)) == [1])
+        #expect(queue.expired(at: start + .milliseconds(299)).isEmpty)
+        #expect(queue.expired(at: start + .milliseconds(300)).map(\.number) == [1])
         #expect(queue.waitTime(at: start + .seconds(2), limit: .seconds(1)) == .seconds(1))
     }
 
@@ -38,19 +49,19 @@ struct TransferQueueTests {
         var queue = TransferQueue(maximumInFlight: 3)
         var waiting: [UInt64] = []
         var inFlight: [UInt64] = []
-        var deadlines: [UInt64: BootInstant] = [:]
+        var transfers: [UInt64: HTTPTransfer] = [:]
         var now = start
-        for id in 1...2000 as ClosedRange<UInt64> {
+        for _ in 1...2000 {
             let pick = { (list: [UInt64]) in list[Int(random.nextBits() % UInt64(list.count))] }
             switch random.nextBits() % 6 {
             case 0, 1, 2:
-                let deadline = now + .milliseconds(Int64(random.nextBits() % 100))
-                queue.submit(id, deadline: deadline)
-                waiting.append(id)
-                deadlines[id] = deadline
+                let transfer = transfer(deadline: now + .milliseconds(Int64(random.nextBits() % 100)))
+                queue.submit(transfer)
+                waiting.append(transfer.number)
+                transfers[transfer.number] = transfer
             case 3:
                 let expected = inFlight.count < 3 ? waiting.first : nil
-                #expect(queue.startNext() == expected, "seed \(seed)")
+                #expect(queue.startNext()?.number == expected, "seed \(seed)")
                 if let expected {
                     waiting.removeFirst()
                     inFlight.append(expected)
@@ -58,14 +69,14 @@ struct TransferQueueTests {
             case 4:
                 guard !(waiting + inFlight).isEmpty else { continue }
                 let removed = pick(waiting + inFlight)
-                queue.remove(removed)
+                transfers[removed].map { queue.remove($0) }
                 waiting.removeAll { $0 == removed }
                 inFlight.removeAll { $0 == removed }
             default:
                 now = now + .milliseconds(Int64(random.nextBits() % 20))
-                let expected = (waiting + inFlight).filter { (deadlines[$0] ?? start) <= now }
+                let expected = (waiting + inFlight).filter { (transfers[$0]?.deadline ?? start) <= now }
                 let expired = queue.expired(at: now)
-                #expect(Set(expired) == Set(expected), "seed \(seed)")
+                #expect(Set(expired.map(\.number)) == Set(expected), "seed \(seed)")
                 for removed in expired { queue.remove(removed) }
                 waiting.removeAll { expected.contains($0) }
                 inFlight.removeAll { expected.contains($0) }

@@ -37,7 +37,7 @@ extension HTTP2Session {
 
     private static let fieldsBegin: nghttp2_on_begin_headers_callback = { _, frame, context in
         guard let frame = unsafe frame, let session = unsafe of(context) else { return 0 }
-        unsafe session.stream(frame.pointee.hd.stream_id)?.beginFields()
+        unsafe session.transfer(frame.pointee.hd.stream_id)?.beginFields()
         return 0
     }
 
@@ -51,14 +51,14 @@ extension HTTP2Session {
         _,
         context in
         guard let frame = unsafe frame, let session = unsafe of(context),
-            let stream = unsafe session.stream(frame.pointee.hd.stream_id)
+            let transfer = unsafe session.transfer(frame.pointee.hd.stream_id)
         else { return 0 }
-        let isKept = unsafe stream.receiveField(
+        let isKept = unsafe transfer.receiveField(
             name: UnsafeRawBufferPointer(start: name, count: nameLength),
             value: UnsafeRawBufferPointer(start: value, count: valueLength)
         )
         guard !isKept else { return 0 }
-        session.finish(stream, .headersTooLarge)
+        session.finish(transfer, .cancelled)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
     }
 
@@ -66,22 +66,25 @@ extension HTTP2Session {
         guard let frame = unsafe frame, let session = unsafe of(context) else { return 0 }
         let header = unsafe frame.pointee.hd
         let isHeaders = header.type == NGHTTP2_HEADERS.rawValue
-        guard isHeaders || header.type == NGHTTP2_DATA.rawValue, let stream = session.stream(header.stream_id) else {
+        guard isHeaders || header.type == NGHTTP2_DATA.rawValue, let transfer = session.transfer(header.stream_id)
+        else {
             return 0
         }
-        if isHeaders { stream.endFields() }
-        return header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) == 0 ? 0 : session.complete(stream)
+        if isHeaders { transfer.endFields() }
+        return header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) == 0 ? 0 : session.complete(transfer)
     }
 
     private static let bodyReceived: nghttp2_on_data_chunk_recv_callback = { _, _, id, bytes, count, context in
-        guard let session = unsafe of(context), let stream = session.stream(id), stream.end == nil else { return 0 }
-        let isKept = unsafe stream.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count))
-        return isKept ? 0 : session.abort(stream, .bodyTooLarge)
+        guard let session = unsafe of(context), let transfer = session.transfer(id), transfer.stream.end == nil else {
+            return 0
+        }
+        let isKept = unsafe transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count))
+        return isKept ? 0 : session.abort(transfer)
     }
 
     private static let streamClosed: nghttp2_on_stream_close_callback = { _, id, code, context in
-        guard let session = unsafe of(context), let stream = session.stream(id) else { return 0 }
-        session.close(stream, code: code)
+        guard let session = unsafe of(context), let transfer = session.transfer(id) else { return 0 }
+        session.close(transfer, code: code)
         return 0
     }
 
@@ -93,12 +96,12 @@ extension HTTP2Session {
 
     /// Says how many bytes of a body are in the next frame; ``bodySender`` moves them.
     static let bodySource: nghttp2_data_source_read_callback = { _, id, _, limit, flags, _, context in
-        guard let session = unsafe of(context), let stream = session.stream(id), let flags = unsafe flags else {
+        guard let session = unsafe of(context), let transfer = session.transfer(id), let flags = unsafe flags else {
             return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
         }
-        let count = min(limit, stream.unsentBytes)
+        let count = min(limit, transfer.unsentBytes)
         unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
-        if count == stream.unsentBytes { unsafe flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        if count == transfer.unsentBytes { unsafe flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return count
     }
 
@@ -107,10 +110,10 @@ extension HTTP2Session {
 
     private static let bodySender: nghttp2_send_data_callback = { _, frame, header, count, _, context in
         guard let frame = unsafe frame, let session = unsafe of(context),
-            let stream = unsafe session.stream(frame.pointee.hd.stream_id)
+            let transfer = unsafe session.transfer(frame.pointee.hd.stream_id)
         else { return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue }
         let header = unsafe UnsafeRawBufferPointer(start: header, count: frameHeaderLength)
-        unsafe session.sendBody(of: stream, frameHeader: header, count: count)
+        unsafe session.sendBody(of: transfer, frameHeader: header, count: count)
         return 0
     }
 }

@@ -7,20 +7,22 @@ private import Crypto
 /// nghttp2 does the framing. It answers PING and SETTINGS, grants flow-control windows, checks the order and format of
 /// everything that arrives, and ends the session if the server floods it.
 @safe
-package final class HTTP2Session {
+final class HTTP2Session {
     private let session: OpaquePointer
-    private let limits: HTTP2Limits
-    /// The streams that nghttp2 has not closed.
-    private var open: [HTTP2Stream] = []
-    private var ended: [HTTP2Stream] = []
+    private let limits: ResponseLimits
+    private let userAgent: HTTP2Fields
+    /// The requests whose streams nghttp2 has not closed.
+    private var open: [HTTPTransfer] = []
+    private var ended: [HTTPTransfer] = []
     private var output = ErasedBytes(capacity: 4096)
     private var outputStart = 0
 
-    package init(limits: HTTP2Limits) throws(HTTP2Error) {
+    init(limits: ResponseLimits, userAgent: HTTP2Fields) throws(HTTPFailure) {
         self.limits = limits
+        self.userAgent = userAgent
         var created: OpaquePointer?
         let result = unsafe Self.makeSession(&created)
-        guard result == 0, let created = unsafe created else { throw HTTP2Error(code: Int(result)) }
+        guard result == 0, let created = unsafe created else { throw Self.failure(Int(result)) }
         unsafe session = unsafe created
         unsafe nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
         try submitSettings()
@@ -30,14 +32,14 @@ package final class HTTP2Session {
         unsafe nghttp2_session_del(session)
     }
 
-    private func submitSettings() throws(HTTP2Error) {
+    private func submitSettings() throws(HTTPFailure) {
         let settings = [
             setting(NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
             setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
             setting(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.headerBytes),
         ]
         try check(unsafe nghttp2_submit_settings(session, Self.noFlags, settings, settings.count))
-        let window = Int32(HTTP2Limits.connectionWindow)
+        let window = Int32(ResponseLimits.connectionWindow)
         try check(unsafe nghttp2_session_set_local_window_size(session, Self.noFlags, 0, window))
     }
 
@@ -52,61 +54,65 @@ package final class HTTP2Session {
 
 extension HTTP2Session {
     /// The number of streams that the server counts against its limit.
-    package var openStreams: Int { open.count }
+    var openStreams: Int { open.count }
 
-    /// The streams that have not ended.
-    package var unfinished: [HTTP2Stream] { open.filter { $0.end == nil } }
+    /// The requests whose streams have not ended.
+    var unfinished: [HTTPTransfer] { open.filter { $0.stream.end == nil } }
 
     /// The number of streams that the server allows at the same time.
-    package var maximumStreams: Int {
+    var maximumStreams: Int {
         Int(unsafe nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
     }
 
     /// `false` once the session takes no more requests: the server said so, or all stream numbers are used.
-    package var takesRequests: Bool { unsafe nghttp2_session_check_request_allowed(session) != 0 }
+    var takesRequests: Bool { unsafe nghttp2_session_check_request_allowed(session) != 0 }
 
     /// `true` once neither side expects or has anything to send.
-    package var isOver: Bool {
+    var isOver: Bool {
         unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
     }
 
     /// Begins a request; its bytes are in the next output.
-    package func submit(_ stream: HTTP2Stream) throws(HTTP2Error) {
-        let context = unsafe Unmanaged.passUnretained(stream).toOpaque()
+    func submit(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+        let context = unsafe Unmanaged.passUnretained(transfer).toOpaque()
         var source = unsafe nghttp2_data_provider(source: nghttp2_data_source(), read_callback: Self.bodySource)
-        let id = unsafe stream.requestHead.withFields(bodyLength: stream.bodyLength) { fields in
+        let pattern = transfer.request.pattern
+        let length = transfer.bodyLength
+        let id = unsafe pattern.fields.withFields(
+            and: userAgent,
+            bodyLength: pattern.method == .post ? length : nil
+        ) { fields in
             unsafe withUnsafePointer(to: &source) { source in
-                let body = unsafe stream.bodyLength > 0 ? source : nil
+                let body = unsafe length > 0 ? source : nil
                 return unsafe nghttp2_submit_request(session, nil, fields.baseAddress, fields.count, body, context)
             }
         }
-        stream.id = Int32(try check(id))
-        stream.index = open.count
-        open.append(stream)
+        transfer.stream.id = Int32(try check(id))
+        transfer.stream.index = open.count
+        open.append(transfer)
     }
 
-    /// Ends a stream without its response; the server is notified by the next output.
-    package func cancel(_ stream: HTTP2Stream) throws(HTTP2Error) {
-        guard stream.end == nil else { return }
-        stream.end = .cancelled
-        try reset(stream)
+    /// Ends a request without its response; the server is notified by the next output.
+    func cancel(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+        guard transfer.stream.end == nil else { return }
+        transfer.stream.end = .cancelled
+        try check(reset(transfer))
     }
 
     /// Asks the server for a sign of life.
-    package func ping() throws(HTTP2Error) {
+    func ping() throws(HTTPFailure) {
         try check(unsafe nghttp2_submit_ping(session, Self.noFlags, nil))
     }
 
-    /// Returns the streams that have ended since the last call; a cancelled stream is not among them.
-    package func takeEnded() -> [HTTP2Stream] {
+    /// Returns the requests whose streams have ended since the last call, without those that were cancelled.
+    func takeEnded() -> [HTTPTransfer] {
         guard !ended.isEmpty else { return [] }
         defer { ended.removeAll(keepingCapacity: true) }
         return ended
     }
 
-    private func reset(_ stream: HTTP2Stream) throws(HTTP2Error) {
-        let code = NGHTTP2_CANCEL.rawValue
-        try check(unsafe nghttp2_submit_rst_stream(session, Self.noFlags, stream.id, code))
+    private func reset(_ transfer: HTTPTransfer) -> Int32 {
+        unsafe nghttp2_submit_rst_stream(session, Self.noFlags, transfer.stream.id, NGHTTP2_CANCEL.rawValue)
     }
 }
 
@@ -117,36 +123,28 @@ extension HTTP2Session {
     private static let outputLimit = 65_536
 
     /// Reads bytes from the server.
-    package func receive(_ bytes: RawSpan) throws(HTTP2Error) {
+    func receive(_ bytes: RawSpan) throws(HTTPFailure) {
         let result = unsafe bytes.withUnsafeBytes { bytes in
             unsafe nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
         }
         try check(result)
     }
 
-    /// Calls the closure with the bytes to send until all are sent; the closure returns how many it sent.
-    ///
-    /// - Returns: `false` if the closure could not send all of them.
-    package func send<Failure: Error>(
-        _ write: (RawSpan) throws(Failure) -> Int
-    ) throws(Failure) -> Result<Bool, HTTP2Error> {
+    /// Calls the closure with the bytes to send until all are sent, or until it returns that it sent none.
+    func send(_ write: (RawSpan) -> Int) throws(HTTPFailure) {
         while true {
-            do throws(HTTP2Error) {
-                try prepareOutput()
-            } catch {
-                return .failure(error)
-            }
-            guard output.count > 0 else { return .success(true) }
-            let count = try output.withBytes { (bytes) throws(Failure) in try write(bytes.extracting(outputStart...)) }
-            guard count > 0 else { return .success(false) }
+            try prepareOutput()
+            guard output.count > 0 else { return }
+            let count = output.withBytes { bytes in write(bytes.extracting(outputStart...)) }
+            guard count > 0 else { return }
             outputStart += count
         }
     }
 
     /// `true` if output is prepared that could not be sent.
-    package var hasUnsentOutput: Bool { outputStart < output.count }
+    var hasUnsentOutput: Bool { outputStart < output.count }
 
-    private func prepareOutput() throws(HTTP2Error) {
+    private func prepareOutput() throws(HTTPFailure) {
         guard outputStart == output.count else { return }
         output.removeAll()
         outputStart = 0
@@ -161,18 +159,17 @@ extension HTTP2Session {
 
 // MARK: - Results
 
-extension HTTP2Error {
-    fileprivate init(code: Int) {
-        message = unsafe String(cString: nghttp2_strerror(Int32(clamping: code)))
-    }
-}
-
 extension HTTP2Session {
     /// Returns a result of nghttp2; a negative one is an error.
     @discardableResult
-    private func check(_ result: some BinaryInteger) throws(HTTP2Error) -> Int {
-        guard result >= 0 else { throw HTTP2Error(code: Int(result)) }
+    private func check(_ result: some BinaryInteger) throws(HTTPFailure) -> Int {
+        guard result >= 0 else { throw Self.failure(Int(result)) }
         return Int(result)
+    }
+
+    /// The text is nghttp2's; it holds nothing of a request or response.
+    private static func failure(_ code: Int) -> HTTPFailure {
+        HTTPFailure(kind: .other, message: unsafe String(cString: nghttp2_strerror(Int32(clamping: code))))
     }
 }
 
@@ -180,86 +177,62 @@ extension HTTP2Session {
 
 extension HTTP2Session {
     /// Ends a stream once.
-    func finish(_ stream: HTTP2Stream, _ end: HTTP2Stream.End) {
-        guard stream.end == nil else { return }
-        stream.end = end
-        ended.append(stream)
+    func finish(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End) {
+        guard transfer.stream.end == nil else { return }
+        transfer.stream.end = end
+        ended.append(transfer)
     }
 
-    /// Ends a stream whose response must not continue; returns nghttp2's result.
-    func abort(_ stream: HTTP2Stream, _ end: HTTP2Stream.End) -> Int32 {
-        guard stream.end == nil else { return 0 }
-        finish(stream, end)
-        return unsafe nghttp2_submit_rst_stream(session, Self.noFlags, stream.id, NGHTTP2_CANCEL.rawValue)
+    /// Ends a stream that must not continue; returns nghttp2's result.
+    func abort(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End = .cancelled) -> Int32 {
+        guard transfer.stream.end == nil else { return 0 }
+        finish(transfer, end)
+        return reset(transfer)
     }
 
     /// Ends a stream whose response is complete.
     ///
     /// A body that the server did not wait for is not sent any further.
-    func complete(_ stream: HTTP2Stream) -> Int32 {
-        guard stream.isHeadComplete else { return abort(stream, .reset(NGHTTP2_PROTOCOL_ERROR.rawValue)) }
-        guard stream.unsentBytes == 0 else { return abort(stream, .complete) }
-        finish(stream, .complete)
+    func complete(_ transfer: HTTPTransfer) -> Int32 {
+        guard transfer.isHeadComplete else { return abort(transfer, .reset(NGHTTP2_PROTOCOL_ERROR.rawValue)) }
+        guard transfer.unsentBytes == 0 else { return abort(transfer, .complete) }
+        finish(transfer, .complete)
         return 0
     }
 
     /// Forgets a stream that nghttp2 has closed.
-    func close(_ stream: HTTP2Stream, code: UInt32) {
-        finish(stream, .reset(code))
+    func close(_ transfer: HTTPTransfer, code: UInt32) {
+        finish(transfer, .reset(code))
         let last = open.removeLast()
-        guard last !== stream else { return }
-        last.index = stream.index
-        open[stream.index] = last
+        guard last !== transfer else { return }
+        last.stream.index = transfer.stream.index
+        open[transfer.stream.index] = last
     }
 
     /// Ends a stream whose request could not be sent, and which the server has therefore not processed.
     func refuse(_ id: Int32) {
         // nghttp2 reports the end of a stream that it knows, in addition.
-        if let stream = stream(id) { return finish(stream, .reset(NGHTTP2_REFUSED_STREAM.rawValue)) }
-        guard let stream = open.first(where: { $0.id == id }) else { return }
-        close(stream, code: NGHTTP2_REFUSED_STREAM.rawValue)
+        if let transfer = transfer(id) { return finish(transfer, .reset(NGHTTP2_REFUSED_STREAM.rawValue)) }
+        guard let transfer = open.first(where: { $0.stream.id == id }) else { return }
+        close(transfer, code: NGHTTP2_REFUSED_STREAM.rawValue)
     }
 
-    func stream(_ id: Int32) -> HTTP2Stream? {
+    func transfer(_ id: Int32) -> HTTPTransfer? {
         guard let context = unsafe nghttp2_session_get_stream_user_data(session, id) else { return nil }
-        return unsafe Unmanaged<HTTP2Stream>.fromOpaque(context).takeUnretainedValue()
+        return unsafe Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
     }
 
     /// Appends a frame of a request's body to the output.
-    func sendBody(of stream: HTTP2Stream, frameHeader: UnsafeRawBufferPointer, count: Int) {
+    func sendBody(of transfer: HTTPTransfer, frameHeader: UnsafeRawBufferPointer, count: Int) {
         unsafe output.append(frameHeader)
-        stream.moveBody(count, into: &output)
+        transfer.moveBody(count, into: &output)
     }
-}
-
-/// The reason why a session cannot continue.
-///
-/// The text is nghttp2's; it holds nothing of a request or response.
-package struct HTTP2Error: Error {
-    package let message: String
 }
 
 /// The nghttp2 that this process runs with.
-package enum HTTP2Library {
-    package static var version: String {
+enum HTTP2Library {
+    static var version: String {
         guard let info = unsafe nghttp2_version(0) else { return "" }
         return unsafe String(cString: info.pointee.version_str)
     }
-}
-
-/// The limits of one response.
-package struct HTTP2Limits: Sendable {
-    package var headerBytes: Int
-    package var bodyBytes: Int
-
-    package init(headerBytes: Int, bodyBytes: Int) {
-        self.headerBytes = headerBytes
-        self.bodyBytes = bodyBytes
-    }
-
-    /// The bytes that a server may send on a stream before it must wait: a body up to the limit, and one frame more.
-    var streamWindow: Int { min(max(65_535, bodyBytes + 16_384), Int(Int32.max)) }
-
-    /// The bytes that a server may send on a connection before it must wait: many bodies at once.
-    static let connectionWindow = 16 * 1024 * 1024
 }

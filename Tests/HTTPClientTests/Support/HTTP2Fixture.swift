@@ -2,16 +2,13 @@ import Base
 import HTTPClient
 import TestSupport
 
-typealias HTTP2Framing = HTTPClient.Configuration.HTTP2Framing
-
-/// A ``FrameServer`` and a client that frames HTTP/2 with one of its two libraries.
+/// A ``FrameServer`` and a client.
 struct HTTP2Fixture {
     let authority: TestAuthority
     let server: FrameServer
     let client: HTTPClient
 
     init(
-        _ framing: HTTP2Framing,
         time: any TimeSource = SystemTime(),
         protocol name: String = "h2",
         configure: (inout HTTPClient.Configuration) -> Void = { _ in },
@@ -23,7 +20,6 @@ struct HTTP2Fixture {
         let file = authority.certificateFile
         client = try makeClient(time: time) { configuration in
             configuration.caFile = file
-            configuration.http2Framing = framing
             configure(&configuration)
         }
     }
@@ -43,7 +39,7 @@ struct HTTP2Fixture {
         let (results, continuation) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPFailure>).self)
         client.submit(
             (1...count).map { number in
-                HTTPClient.Submission(post(server.url, "request \(number)")) { continuation.yield((number, $0)) }
+                HTTPTransfer(post(server.url, "request \(number)")) { continuation.yield((number, $0)) }
             }
         )
         var received: [Int: Result<HTTPResponse, HTTPFailure>] = [:]

@@ -7,7 +7,7 @@ extension HTTPClient {
         beforeSend: @escaping @Sendable () -> Bool
     ) async throws(HTTPFailure) -> HTTPResponse {
         let result = await withCheckedContinuation { caller in
-            submit([Submission(request, beforeSend: beforeSend) { caller.resume(returning: $0) }])
+            submit([HTTPTransfer(request, beforeSend: beforeSend) { caller.resume(returning: $0) }])
         }
         return try result.get()
     }
