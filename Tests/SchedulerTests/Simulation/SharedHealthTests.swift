@@ -16,7 +16,7 @@ struct SharedHealthTests {
         let fixture: EngineFixture
         let engines: [RefreshEngine]
 
-        init(seed: UInt64, plain: Bool) async throws {
+        init(seed: UInt64, plain: Bool, grants: Int = 500) async throws {
             let fixture = try EngineFixture(seed: seed, lifetime: .seconds(300), storesPlainRefreshes: plain)
             self.fixture = fixture
             engines = ["first", "second", "third"].map { fixture.engine($0, maxRate: 600) }
@@ -29,12 +29,12 @@ struct SharedHealthTests {
                 )
             }
             for engine in engines { await engine.updateShare(among: reports) }
-            try await fixture.add(0..<500)
+            try await fixture.add(0..<grants)
             await run(for: 900, grain: .seconds(1))
         }
 
-        func run(for seconds: Int, grain: Duration = .milliseconds(500)) async {
-            await fixture.run(engines, for: .seconds(seconds), grain: grain)
+        func run(for seconds: Int, grain: Duration = .milliseconds(500), without killed: Int = 0) async {
+            await fixture.run(Array(engines.dropFirst(killed)), for: .seconds(seconds), grain: grain)
         }
 
         /// The number of grants that were ever ended, recalled or not.
@@ -68,5 +68,23 @@ struct SharedHealthTests {
         #expect(apart.ended <= together.ended)
         #expect(apart.calls == together.calls)
         #expect(apart.transactions < together.transactions - 500, "many batches were plain")
+    }
+
+    @Test("Ends that a worker stored just before it was killed are undone by the wave that the others see")
+    func killedInWave() async throws {
+        let site = try await Site(seed: 61, plain: false, grants: 150)
+        site.fixture.google.answer { request in
+            let draw = (request.account &* 7919 &+ request.count &* 104_729) % 1_000
+            return draw < 200 ? .answer(.invalidGrant) : .grant
+        }
+        // Only the first worker runs until it has ended a grant, and never again.
+        for _ in 0..<300 where try await site.everEnded() == 0 {
+            await site.fixture.run(site.engines[0], for: .milliseconds(500))
+        }
+        #expect(try await site.everEnded() > 0)
+        await site.run(for: 300, without: 1)
+        site.fixture.google.answer { _ in .grant }
+        await site.run(for: 1_500, grain: .seconds(5), without: 1)
+        #expect(try await site.fixture.states() == [.active: 150])
     }
 }
