@@ -123,11 +123,4 @@ package struct ArchivedNotice: Hashable, Sendable {
     package var nextTryAt: Timestamp?
     package var acceptedAt: Timestamp?
     package var givenUpAt: Timestamp?
-
-    package init(_ notice: Notice, nextTryAt: Timestamp?, acceptedAt: Timestamp?, givenUpAt: Timestamp?) {
-        self.notice = notice
-        self.nextTryAt = nextTryAt
-        self.acceptedAt = acceptedAt
-        self.givenUpAt = givenUpAt
-    }
 }

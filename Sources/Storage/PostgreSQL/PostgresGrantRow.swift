@@ -22,8 +22,9 @@ enum PostgresGrantRow {
     private static let oftenChanged = ofGrant.filter { !(key + fixed + seldomChanged).contains($0) }
 
     /// The columns of `grants` as `CREATE TABLE` defines them.
-    static let definitions = table(ofGrant).definitions(in: .postgres)
+    static let definitions = grants.definitions(in: .postgres)
 
+    private static let grants = table(ofGrant)
     private static let schedule = Table<Grant>(
         "grant_schedule",
         [
@@ -56,7 +57,7 @@ enum PostgresGrantRow {
     static let changing = table(key + seldomChanged + oftenChanged)
     static let refreshed = table(key + oftenChanged)
 
-    private static let insertGrant = table(ofGrant).insert(
+    private static let insertGrant = grants.insert(
         "insert grant",
         where: """
             NOT EXISTS (
@@ -72,20 +73,20 @@ enum PostgresGrantRow {
     private static let updateWhole = changing.updateMany("update whole grants")
     private static let updateRefreshed = refreshed.updateMany("update grants")
     private static let updateSchedule = schedule.updateMany("update schedule")
-    private static let restoreGrants = table(ofGrant).insertMany("restore grants")
+    private static let restoreGrants = grants.insertMany("restore grants")
     private static let restoreSchedules = schedule.insertMany("restore schedules")
 
     /// Returns the statements that add a grant; the number of rows that the first one changes shows if it was added.
     static func insert(_ grant: Grant) -> [SQLStatement] {
         [
-            SQLStatement(insertGrant, table(ofGrant).values(of: grant)),
+            SQLStatement(insertGrant, Self.grants.values(of: grant)),
             SQLStatement(insertSchedule, schedule.values(of: grant)),
         ]
     }
 
     static func restore(_ grants: [Grant]) -> [SQLStatement] {
         [
-            SQLStatement(restoreGrants, table(ofGrant).arrays(of: grants)),
+            SQLStatement(restoreGrants, Self.grants.arrays(of: grants)),
             SQLStatement(restoreSchedules, schedule.arrays(of: grants)),
         ]
     }

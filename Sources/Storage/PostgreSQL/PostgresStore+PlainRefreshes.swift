@@ -16,11 +16,13 @@ extension SQLQuery {
         ) AS locked
         """
     )
-    fileprivate static let storeWhole = storePlain("store whole plain refreshes", PostgresGrantRow.changing)
-    fileprivate static let storeRefreshed = storePlain("store plain refreshes", PostgresGrantRow.refreshed)
+    fileprivate static let wholeRows = plainRows(PostgresGrantRow.changing)
+    fileprivate static let refreshedRows = plainRows(PostgresGrantRow.refreshed)
+    fileprivate static let storeWhole = storePlain("store whole plain refreshes", wholeRows)
+    fileprivate static let storeRefreshed = storePlain("store plain refreshes", refreshedRows)
 
     /// The columns that the statements need in addition to those of the grant.
-    fileprivate static let plainColumns: [Table<PlainRefresh>.Column] = [
+    private static let plainColumns: [Table<PlainRefresh>.Column] = [
         .init("claim", .integer) { .integer($0.claimed.lease?.claim) },
         .init("row_version", .integer) { .integer($0.claimed.lease?.rowVersion.number) },
         .init("due_at", .integer) { .time($0.refreshed.dueAt) },
@@ -28,7 +30,7 @@ extension SQLQuery {
     ]
 
     /// The columns of the refreshed grant, and then ``plainColumns``.
-    fileprivate static func plainRows(_ table: Table<Grant>) -> Table<PlainRefresh> {
+    private static func plainRows(_ table: Table<Grant>) -> Table<PlainRefresh> {
         let refreshed = table.columns.map { column in
             Table<PlainRefresh>.Column(column.name, column.type) { column.value($0.refreshed) }
         }
@@ -39,13 +41,13 @@ extension SQLQuery {
     ///
     /// `xmin` is the transaction that wrote the row: it differs as soon as anything has changed the grant. The last
     /// parameter is the time of the successes.
-    private static func storePlain(_ name: String, _ table: Table<Grant>) -> SQLQuery {
-        let rows = plainRows(table)
+    private static func storePlain(_ name: String, _ rows: Table<PlainRefresh>) -> SQLQuery {
+        let ofGrant = Table(rows.name, rows.columns.dropLast(plainColumns.count))
         return SQLQuery(
             name,
             """
             WITH stored AS (
-                UPDATE refresh_worker.grants AS old SET \(table.changes)
+                UPDATE refresh_worker.grants AS old SET \(ofGrant.changes)
                 FROM \(rows.newRows)
                     JOIN refresh_worker.grant_schedule AS s ON s.grant_id = new.id AND s.lease_claim = new.claim
                 WHERE old.id = new.id AND old.xmin::text::bigint = new.row_version
@@ -82,7 +84,7 @@ extension PostgresStore {
             for isWhole in [false, true] {
                 let part = sorted.filter { $0.isWhole == isWhole }
                 guard !part.isEmpty else { continue }
-                let rows = SQLQuery.plainRows(isWhole ? PostgresGrantRow.changing : PostgresGrantRow.refreshed)
+                let rows = isWhole ? SQLQuery.wholeRows : SQLQuery.refreshedRows
                 let position = batch.add(
                     SQLStatement(isWhole ? .storeWhole : .storeRefreshed, rows.arrays(of: part) + [.time(now)])
                 )

@@ -29,7 +29,7 @@ extension ArchivedNotice {
 
     static func read(_ row: inout some SQLRow) throws(StoreError) -> ArchivedNotice {
         ArchivedNotice(
-            try Notice.read(&row),
+            notice: try Notice.read(&row),
             nextTryAt: row.timestamp(),
             acceptedAt: row.timestamp(),
             givenUpAt: row.timestamp()
