@@ -113,7 +113,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "RefreshWorker",
-            dependencies: ["Base", "Commands", "Storage", "Worker"],
+            dependencies: ["Commands", "Worker"],
             swiftSettings: common
         ),
         .executableTarget(

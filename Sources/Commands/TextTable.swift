@@ -1,23 +1,65 @@
 import Base
 private import Synchronization
 import Telemetry
-package import Worker
+import Worker
 
-/// Rows in columns for people, page by page.
+/// A listing of items: a table for people, or JSON, a page at a time.
+struct Listing<Item> {
+    private(set) var count = 0
+    private var table: TextTable<Item>
+    private let limit: Int?
+    private let printsJSON: Bool
+    private let time: any TimeSource
+    private let json: (Item) -> JSONLine
+    private let output = BlockingCallQueue(label: "refresh-worker.output")
+
+    init(
+        _ columns: [TextTable<Item>.Column],
+        limit: Int? = nil,
+        in context: CommandContext,
+        json: @escaping (Item) -> JSONLine
+    ) {
+        table = TextTable(columns, width: Output.standard.width)
+        self.limit = limit
+        printsJSON = context.printsJSON
+        time = context.time
+        self.json = json
+    }
+
+    /// Prints the items up to the limit; returns `false` once it is reached.
+    mutating func print(_ items: [Item]) async throws -> Bool {
+        let page = limit.map { Array(items.prefix($0 - count)) } ?? items
+        count += page.count
+        if !page.isEmpty {
+            let lines = printsJSON ? page.map { json($0).text } : table.lines(of: page, at: time.now)
+            try await output.run { Output.standard.line(lines.joined(separator: "\n")) }
+        }
+        return limit.map { count < $0 } ?? true
+    }
+}
+
+/// Items in rows for people, page by page.
 ///
 /// On a terminal the first page fixes the widths: wide texts are cut, and the last columns are left out if there is no
 /// room for them. Elsewhere no text is cut: columns grow with their content, and a very long text moves the rest of its
 /// own line.
-struct TextTable {
+struct TextTable<Item> {
     struct Column: Sendable {
         let title: String
         /// The width to which a terminal may cut the column; `nil` if its texts are never cut.
-        var narrowest: Int?
+        let narrowest: Int?
+        let text: @Sendable (Item, Timestamp) -> String
+
+        init(_ title: String, narrowest: Int? = nil, _ text: @escaping @Sendable (Item, Timestamp) -> String) {
+            self.title = title
+            self.narrowest = narrowest
+            self.text = text
+        }
     }
 
-    private static let gap = 2
+    private static var gap: Int { 2 }
     /// The width up to which a column grows where nothing is cut.
-    private static let widestPadding = 40
+    private static var widestPadding: Int { 40 }
 
     private let columns: [Column]
     /// The width of the terminal; `nil` if the table is not for one.
@@ -35,9 +77,9 @@ struct TextTable {
     }
 
     /// Returns the lines of the next page, below the titles on the first one.
-    mutating func lines(of page: [[String]]) -> [String] {
+    mutating func lines(of page: [Item], at now: Timestamp) -> [String] {
         let isFirst = !isFitted
-        let rows = (isFirst ? [columns.map(\.title)] : []) + page
+        let rows = (isFirst ? [columns.map(\.title)] : []) + page.map { item in columns.map { $0.text(item, now) } }
         if isFirst || width == nil { grow(with: rows) }
         if isFirst, let width { fit(width) }
         isFitted = true
@@ -152,7 +194,7 @@ enum ByteCount {
 }
 
 /// A line on a terminal that is overwritten on each update; it writes nothing if the output is not a terminal.
-package final class TerminalProgress: Sendable {
+final class TerminalProgress: Sendable {
     /// Moves to the first column and erases the rest of the line
     /// (https://man7.org/linux/man-pages/man4/console_codes.4.html).
     private static let eraseLine = "\r\u{1b}[K"
@@ -160,11 +202,11 @@ package final class TerminalProgress: Sendable {
     private let output: Output
     private let isShown = Mutex(false)
 
-    package init(to output: Output) {
+    init(to output: Output) {
         self.output = output
     }
 
-    package func show(_ text: String) {
+    func show(_ text: String) {
         guard output.isTerminal else { return }
         isShown.withLock { isShown in
             output.write(Self.eraseLine + text)
@@ -173,7 +215,7 @@ package final class TerminalProgress: Sendable {
     }
 
     /// Erases the line before a permanent line is written.
-    package func clear() {
+    func clear() {
         isShown.withLock { isShown in
             if isShown { output.write(Self.eraseLine) }
             isShown = false

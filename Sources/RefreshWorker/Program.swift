@@ -14,9 +14,12 @@ enum Program {
         let invocation: Invocation
         do {
             invocation = try CommandSpecification.program.parse(try ProcessArguments.read(), documents: .current)
-            if let code = answerImmediately(invocation.command) { exit(code.rawValue) }
-            if invocation.command == .work { SignalStream.ignoreHangUps() }
-            try ProcessLimits.check(forDaemon: invocation.command == .work)
+            if let text = invocation.text {
+                Output.standard.write(text)
+                exit(ExitCode.success.rawValue)
+            }
+            if invocation.runsWorker { SignalStream.ignoreHangUps() }
+            try ProcessLimits.check(forDaemon: invocation.runsWorker)
             // Before the first secret is read.
             try ProcessHardening.apply()
         } catch {
@@ -32,19 +35,6 @@ enum Program {
         dispatchMain()
     }
 
-    private static func answerImmediately(_ command: Command) -> ExitCode? {
-        switch command {
-        case .showHelp(let text):
-            Output.standard.write(text)
-            return .success
-        case .showVersion(let isJSON):
-            Output.standard.line(isJSON ? VersionReport.json : VersionReport.text)
-            return .success
-        default:
-            return nil
-        }
-    }
-
     private static func run(_ invocation: Invocation) async throws -> ExitCode {
         let inputs = ConfigurationInputs(
             flags: invocation.flags,
@@ -52,7 +42,8 @@ enum Program {
             files: .system
         )
         let configuration = try Configuration(inputs)
-        let context = CommandContext(configuration: configuration, inputs: inputs)
+        var context = CommandContext(configuration: configuration, inputs: inputs)
+        context.printsJSON = invocation.printsJSON
         return try await context.run(invocation.command)
     }
 

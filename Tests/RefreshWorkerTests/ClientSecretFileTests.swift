@@ -3,7 +3,6 @@ import Storage
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))
@@ -95,10 +94,10 @@ struct ClientSecretFileTests {
             try fixture.write("secret\n", to: "open", mode: 0o644)
             try fixture.write("secret\nformer-secret\n", to: "two")
             let context = try fixture.context([(.clientSecretFile, fixture.path(name)), (.clientID, "one")])
-            _ = try await context.run(.generateKeys())
+            _ = try await context.run(["keys", "generate"])
             try await fixture.openStore().close()
             let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await context.run(.vendToken(user: "alice", minimumLifetime: .zero))
+                _ = try await context.run(["token", "alice", "--min-ttl", "0"])
             }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.hasPrefix("--client-secret-file: ") == true)

@@ -9,8 +9,8 @@ struct ManualTests {
     private static let table = CompletionTable(.program)
 
     private static func text(of form: HelpForm) throws -> String {
-        let command = try CommandSpecification.program.parse(["help", "--format", form.rawValue]).command
-        guard case .showHelp(let text) = command else {
+        let command = try CommandSpecification.program.parse(["help", "--format", form.rawValue])
+        guard let text = command.text else {
             Issue.record("help --format \(form) is understood as \(command)")
             return ""
         }
@@ -49,7 +49,7 @@ struct ManualTests {
     func values() throws {
         let list = try #require(Self.table.entries.first { $0.path == "grants list" })
         let values = Dictionary(uniqueKeysWithValues: list.flags.map { ($0.name, $0.value) })
-        #expect(values["state"] == .choices(CommandSpecification.grantStates))
+        #expect(values["state"] == .choices(ListGrants.states))
         #expect(values["log-level"] == .choices(["error", "warning", "notice", "info", "debug"]))
         #expect(values["config"] == .file)
         #expect(values["json"] == .some(nil))
@@ -77,16 +77,18 @@ struct ManualTests {
         #expect(folder("/src/.build/debug/refresh-worker", "/src/.build/share/doc/refresh-worker") == "docs")
         let installed = DocumentFolder(path: "/usr/share/doc/refresh-worker")
         let invocation = try CommandSpecification.program.parse(["--help"], documents: installed)
-        guard case .showHelp(let text) = invocation.command else { return }
+        let text = try #require(invocation.text)
         #expect(text.contains("/usr/share/doc/refresh-worker/scaling.md") && !text.contains(" docs/"))
     }
 
     @Test("as JSON, the version has the same facts")
     func versionAsJSON() throws {
-        let document = try #require(JSONValue.object(in: VersionReport.json.utf8))
+        let document = try #require(JSONValue.object(in: ShowVersion(isJSON: true).text.utf8))
         #expect(document["version"]?.string == Version.current)
         #expect(document["commit"]?.string == Version.commit)
-        let libraries = VersionReport.text.split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
+        let libraries = ShowVersion(isJSON: false).text.split(separator: "\n").dropFirst().map {
+            $0.split(separator: " ")
+        }
         for library in libraries {
             #expect(document["libraries"]?[String(library[0])]?.string == String(library[1]))
         }
@@ -94,7 +96,7 @@ struct ManualTests {
 
     @Test("the version names the libraries, with numbers")
     func version() {
-        let lines = VersionReport.text.split(separator: "\n")
+        let lines = ShowVersion(isJSON: false).text.split(separator: "\n")
         #expect(lines.first?.hasPrefix("refresh-worker \(Version.current)") == true)
         #expect(lines.count > 5)
         #expect(lines.contains { $0.hasPrefix("nghttp2 1.") })

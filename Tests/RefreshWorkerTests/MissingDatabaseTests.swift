@@ -2,7 +2,6 @@ import Foundation
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("Without a database, a command that needs an existing one", .timeLimit(.minutes(10)))
@@ -10,22 +9,22 @@ struct MissingDatabaseTests {
     @Test(
         "reports that, and does not create one",
         arguments: [
-            .listGrants(GrantListOptions(isJSON: true)), .listUsers(isJSON: true),
-            .showHistory(user: "alice", isJSON: true), .showUser(user: "alice", isJSON: true),
-            .deleteUser(user: "alice", isJSON: true), .retryGrants(GrantRetryOptions(state: "retrying")),
-            .showGrant(user: "alice", isJSON: true),
-            .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice", isJSON: false),
-            .vendToken(user: "alice", minimumLifetime: .zero),
-        ] as [Command]
+            ["grants", "list", "--json"], ["users", "list", "--json"],
+            ["grants", "history", "alice", "--json"], ["users", "show", "alice", "--json"],
+            ["users", "delete", "alice", "--json"], ["grants", "retry", "--state", "retrying"],
+            ["grants", "show", "alice", "--json"],
+            ["grants", "export", "--plaintext"], ["grants", "disconnect", "alice"],
+            ["token", "alice", "--min-ttl", "0"],
+        ] as [[String]]
     )
-    func refused(command: Command) async throws {
+    func refused(command: [String]) async throws {
         try await refused(command, with: .configuration)
     }
 
     @Test("status says by its exit code that it cannot tell")
     func status() async throws {
-        try await refused(.showStatus(isJSON: true), with: .cannotTell)
-        try await refused(.watchStatus(isJSON: true), with: .cannotTell)
+        try await refused(["status", "--json"], with: .cannotTell)
+        try await refused(["status", "--watch", "--json"], with: .cannotTell)
     }
 
     @Test(
@@ -37,11 +36,11 @@ struct MissingDatabaseTests {
     func leftovers(name: String) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            _ = try await context.run(.generateKeys())
+            _ = try await context.run(["keys", "generate"])
             try fixture.write("", to: name)
-            let commands: [(Command, ExitCode)] = [
-                (.work, .configuration), (.listGrants(GrantListOptions()), .configuration),
-                (.listKeys(), .configuration), (.showStatus(isJSON: false), .cannotTell),
+            let commands: [([String], ExitCode)] = [
+                ([], .configuration), (["grants", "list"], .configuration),
+                (["keys", "list"], .configuration), (["status"], .cannotTell),
             ]
             for (command, code) in commands {
                 let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
@@ -73,10 +72,10 @@ struct MissingDatabaseTests {
         #expect(LeftoverFiles.names(ofDatabase: "grants.sqlite", among: names) == [])
     }
 
-    private func refused(_ command: Command, with code: ExitCode) async throws {
+    private func refused(_ command: [String], with code: ExitCode) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            _ = try await context.run(.generateKeys())
+            _ = try await context.run(["keys", "generate"])
             let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
             #expect(failure?.exitCode == code)
             #expect(failure?.message.contains(fixture.database) == true)

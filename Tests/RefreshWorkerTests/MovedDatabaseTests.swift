@@ -3,7 +3,6 @@ import Storage
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
@@ -11,11 +10,11 @@ struct MovedDatabaseTests {
     private func moved(_ body: (OperatorFixture, CommandContext) async throws -> Void) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            _ = try await context.run(.generateKeys())
+            _ = try await context.run(["keys", "generate"])
             let store = try fixture.openStore()
             try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             await store.close()
-            _ = try await context.run(.copyStore(from: fixture.database, to: fixture.path("new.sqlite")))
+            _ = try await context.run(["store", "copy", "--from", fixture.database, "--to", fixture.path("new.sqlite")])
             try await body(fixture, context)
         }
     }
@@ -25,13 +24,13 @@ struct MovedDatabaseTests {
         try await moved { fixture, context in
             try fixture.write("", to: "users")
             let key = try fixture.openVault().ring.current.sealingKeyID
-            let commands: [Command] = [
-                .work, .vendToken(user: "user 1", minimumLifetime: .zero),
-                .disconnectGrant(user: "user 1", isJSON: false),
-                .deleteUser(user: "user 1", isJSON: false), .retryGrants(GrantRetryOptions(user: "user 1")),
-                .rotateKeys(), .retireKey(id: "\(key)", isLost: false),
-                .importUsers(UserImportOptions(file: fixture.path("users"))),
-                .replayNotices(user: nil, within: .seconds(9)),
+            let commands: [[String]] = [
+                [], ["token", "user 1", "--min-ttl", "0"],
+                ["grants", "disconnect", "user 1"],
+                ["users", "delete", "user 1"], ["grants", "retry", "user 1"],
+                ["keys", "rotate"], ["keys", "retire", "\(key)"],
+                ["users", "import", fixture.path("users")],
+                ["notices", "replay", "--within", "9"],
             ]
             for command in commands {
                 let error = await #expect(throws: (any Error).self, "\(command)") {
@@ -54,18 +53,18 @@ struct MovedDatabaseTests {
     @Test("can still be read, and the doctor names its new place")
     func read() async throws {
         try await moved { fixture, context in
-            let commands: [Command] = [
-                .listGrants(GrantListOptions(isJSON: true)), .listUsers(isJSON: true),
-                .showHistory(user: "user 1", isJSON: true), .showUser(user: "user 1", isJSON: true),
-                .showGrant(user: "user 1", isJSON: true),
-                .exportGrants(isPlaintext: true), .listKeys(), .backUp(file: fixture.path("backup")),
-                .copyStore(from: fixture.database, to: fixture.path("another.sqlite")),
+            let commands: [[String]] = [
+                ["grants", "list", "--json"], ["users", "list", "--json"],
+                ["grants", "history", "user 1", "--json"], ["users", "show", "user 1", "--json"],
+                ["grants", "show", "user 1", "--json"],
+                ["grants", "export", "--plaintext"], ["keys", "list"], ["backup", fixture.path("backup")],
+                ["store", "copy", "--from", fixture.database, "--to", fixture.path("another.sqlite")],
             ]
             for command in commands {
                 #expect(try await context.run(command) == .success, "\(command)")
             }
             // No worker runs on it.
-            #expect(try await context.run(.showStatus(isJSON: true)) == .concerns)
+            #expect(try await context.run(["status", "--json"]) == .concerns)
             let diagnoses = try await Doctor(context: context).databaseDiagnoses()
             #expect(diagnoses.contains { $0.severity == .fault && "\($0)".contains("was moved to the SQLite file") })
         }

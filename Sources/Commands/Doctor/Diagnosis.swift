@@ -81,9 +81,8 @@ extension Diagnosis {
         return faults.allSatisfy(\.isAboutEndpoint) ? .googleUnreachable : .configuration
     }
 
-    /// All checks as one JSON object.
-    static func json(of diagnoses: [Diagnosis]) -> String {
-        var line = JSONLine()
+    /// Adds all checks for programs.
+    static func write(_ diagnoses: [Diagnosis], to line: inout JSONLine) {
         line.field("faults", diagnoses.count { $0.severity == .fault })
         line.field("warnings", diagnoses.count { $0.severity == .warning })
         line.array("checks") { array in
@@ -96,7 +95,6 @@ extension Diagnosis {
                 }
             }
         }
-        return line.text
     }
 
     static func summary(of diagnoses: [Diagnosis]) -> String {

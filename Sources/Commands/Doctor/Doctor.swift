@@ -2,7 +2,51 @@ import Base
 import Crypto
 import Status
 import Storage
-package import Worker
+import Worker
+
+/// `doctor`: checks the installation.
+struct RunDoctor: Command {
+    static let specification = CommandSpecification(
+        words: ["doctor"],
+        summary: "check the set-up and say what to fix",
+        discussion: [
+            """
+            Checks the configuration, the modes and owners of files, the key ring, the secrets and the services of the \
+            listeners, their addresses, the database and its spill files, the clock, the client ids and the endpoints, \
+            and gives advice for each fault. It changes nothing. It refuses the settings that the daemon refuses. It \
+            asks the token endpoint with a made-up token, which shows if the endpoint knows the client id. If root runs \
+            it, it checks as the owner of the database or of the key ring.
+            """
+        ],
+        options: [.jsonObject],
+        settings: Setting.Name.allCases.filter { $0 != .runOnce },
+        examples: [
+            Example(
+                line: "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf",
+                purpose: "as the service's user, with the service's configuration"
+            ),
+            Example(
+                line: """
+                    refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
+                    """,
+                purpose: "only what to do"
+            ),
+        ],
+        exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration]
+    )
+
+    init(_ arguments: CommandArguments) {}
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let isPlain = !(context.inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
+        let isColoured = Output.standard.isTerminal && !isPlain
+        let diagnoses = try await Doctor(context: context).examine { diagnosis in
+            if !context.printsJSON { Output.standard.line(diagnosis.line(isColoured: isColoured)) }
+        }
+        context.answer(Diagnosis.summary(of: diagnoses)) { Diagnosis.write(diagnoses, to: &$0) }
+        return Diagnosis.exitCode(of: diagnoses)
+    }
+}
 
 /// Checks everything that the worker depends on, and changes nothing.
 struct Doctor: Sendable {
@@ -22,24 +66,6 @@ struct Doctor: Sendable {
         add(try await clockDiagnoses())
         add(await endpointDiagnoses())
         return all
-    }
-}
-
-extension CommandContext {
-    /// `doctor`: checks the installation.
-    package func examine(isJSON: Bool = false) async throws -> ExitCode {
-        guard !isJSON else {
-            let diagnoses = try await Doctor(context: self).examine { _ in }
-            Output.standard.line(Diagnosis.json(of: diagnoses))
-            return Diagnosis.exitCode(of: diagnoses)
-        }
-        let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
-        let isColoured = Output.standard.isTerminal && !isPlain
-        let diagnoses = try await Doctor(context: self).examine { diagnosis in
-            Output.standard.line(diagnosis.line(isColoured: isColoured))
-        }
-        Output.standard.line(Diagnosis.summary(of: diagnoses))
-        return Diagnosis.exitCode(of: diagnoses)
     }
 }
 

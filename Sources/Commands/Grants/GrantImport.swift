@@ -1,10 +1,10 @@
-package import Base
+import Base
 import Worker
 
 /// Imports grants from a stream of bytes.
-package struct GrantImport: RecordImport {
+struct GrantImport: RecordImport {
     /// The end of a report about a user whose grant stays ended.
-    package static let endedGrant =
+    static let endedGrant =
         "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
 
     let reader: GrantReader
@@ -14,18 +14,6 @@ package struct GrantImport: RecordImport {
 
     var tally = ImportTally()
     var input = ImportInput<ImportedGrant>()
-
-    init(
-        reader: GrantReader,
-        writer: ImportedGrantWriter,
-        time: any TimeSource,
-        report: @escaping (String) -> Void
-    ) {
-        self.reader = reader
-        self.writer = writer
-        self.time = time
-        self.report = report
-    }
 
     func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
         [ImportReading(of: record) { () throws(ImportProblem) in try reader.grant(from: record, at: time.now) }]
@@ -64,25 +52,25 @@ package struct GrantImport: RecordImport {
 }
 
 /// The results of an import so far.
-package struct ImportTally: Equatable, Sendable {
+struct ImportTally: Equatable, Sendable {
     /// The limit of reasons that are counted separately.
     ///
     /// Others are counted together, so that memory stays bounded.
     private static let reasonLimit = 20
 
-    package var stored = 0
+    var stored = 0
     /// Users who were stored in part; the missing part was stored.
     var completed = 0
-    package var replaced = 0
+    var replaced = 0
     /// Records that are stored with other content, which was kept.
-    package var kept = 0
+    var kept = 0
     /// Records that are stored exactly as in the input; only an import of users compares them.
     var unchanged = 0
-    package var bad = 0
+    var bad = 0
     private var reasons: [String: Int] = [:]
     private var otherReasons = 0
 
-    package init(
+    init(
         stored: Int = 0,
         completed: Int = 0,
         replaced: Int = 0,
@@ -98,9 +86,9 @@ package struct ImportTally: Equatable, Sendable {
         self.bad = bad
     }
 
-    package var read: Int { stored + completed + replaced + kept + unchanged + bad }
+    var read: Int { stored + completed + replaced + kept + unchanged + bad }
 
-    package mutating func countBad(_ reason: String) {
+    mutating func countBad(_ reason: String) {
         bad += 1
         if reasons[reason] != nil || reasons.count < Self.reasonLimit {
             reasons[reason, default: 0] += 1
@@ -110,7 +98,7 @@ package struct ImportTally: Equatable, Sendable {
     }
 
     /// The numbers for programs.
-    package var json: JSONLine {
+    var json: JSONLine {
         var line = JSONLine()
         line.field("read", read)
         line.field("stored", stored)
@@ -123,12 +111,12 @@ package struct ImportTally: Equatable, Sendable {
     }
 
     /// The reasons of bad records, if one of them is frequent: a line for each record was reported before.
-    package var summaryOfReasons: [String] {
+    var summaryOfReasons: [String] {
         otherReasons > 0 || reasons.values.contains { $0 > 1 } ? reasonLines : []
     }
 
     /// One line for each reason of bad records, the most frequent first.
-    package var reasonLines: [String] {
+    var reasonLines: [String] {
         let lines = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             .map { "bad, \($0.value) of \(read): \($0.key)" }
         return otherReasons == 0 ? lines : lines + ["bad, \(otherReasons) of \(read): for other reasons, see above"]

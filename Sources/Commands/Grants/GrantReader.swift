@@ -1,10 +1,10 @@
-package import Base
+import Base
 import Crypto
 import Storage
-package import Worker
+import Worker
 
 /// Parses the JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
-package struct GrantReader: Sendable {
+struct GrantReader: Sendable {
     /// The configured client ids.
     ///
     /// If there is only one, it is used for JSON without a client id.
@@ -12,15 +12,10 @@ package struct GrantReader: Sendable {
     /// The user of JSON that does not name one.
     var userID: String?
 
-    package init(clientIDs: [String], userID: String? = nil) {
-        self.clientIDs = clientIDs
-        self.userID = userID
-    }
-
     /// The lifetime of a token whose JSON has none: that of Google's access tokens.
     private static let defaultLifetime: Duration = .seconds(3600)
 
-    package func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
+    func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
         try grant(from: try record.members(), at: now)
     }
 

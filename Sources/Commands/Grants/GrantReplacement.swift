@@ -1,4 +1,4 @@
-package import Base
+import Base
 import Crypto
 import Scheduler
 import Storage
@@ -93,7 +93,7 @@ enum GrantWarning: String, Sendable {
 }
 
 /// A grant as an import reads it: checked, with tokens that are not yet sealed.
-package struct ImportedGrant: Sendable {
+struct ImportedGrant: Sendable {
     struct AccessToken: Sendable {
         let secret: Secret
         let obtainedAt: Timestamp
@@ -109,7 +109,7 @@ package struct ImportedGrant: Sendable {
         let since: Timestamp?
     }
 
-    package let userID: String
+    let userID: String
     var clientID: String
     let owner: Grant.Owner
     let scope: String?
@@ -118,7 +118,7 @@ package struct ImportedGrant: Sendable {
     let accessToken: AccessToken?
     let recordedState: RecordedState?
     /// The time at which the origin obtained the tokens, if known.
-    package var obtainedAt: Timestamp?
+    var obtainedAt: Timestamp?
 }
 
 /// The rule for the first due time of an imported grant.

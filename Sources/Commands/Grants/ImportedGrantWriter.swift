@@ -1,12 +1,12 @@
-package import Base
+import Base
 import Crypto
 import Scheduler
-package import Storage
+import Storage
 
 /// Stores grants from outside: new ones and, if allowed, replacements of stored ones.
-package struct ImportedGrantWriter: Sendable {
+struct ImportedGrantWriter: Sendable {
     /// The outcome for one grant.
-    package enum Outcome: Equatable, Sendable {
+    enum Outcome: Equatable, Sendable {
         case stored
         case replaced
         /// The user already has a grant, which is unchanged.
@@ -18,7 +18,7 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     /// The treatment of a user who already has a grant.
-    package enum Existing: Sendable {
+    enum Existing: Sendable {
         case keep
         case replace
         /// Replaced, unless the stored grant is as new as the input, or newer.
@@ -26,7 +26,7 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     /// The rule for the first refresh of a grant.
-    package enum FirstRefresh: Sendable {
+    enum FirstRefresh: Sendable {
         /// The time at which its access token is due.
         case byToken
         case atOnce
@@ -35,39 +35,21 @@ package struct ImportedGrantWriter: Sendable {
     private static let historyLimit = 1000
 
     /// `nil` for a dry run without a database.
-    package let store: (any GrantStore)?
+    let store: (any GrantStore)?
     let vault: TokenVault
     let time: any TimeSource
     let random: any RandomSource
-    package var existing: Existing
+    var existing: Existing
     var firstRefresh = FirstRefresh.byToken
     /// `true` for a dry run: everything is decided and nothing is written.
-    package var isDryRun = false
-
-    package init(
-        store: (any GrantStore)?,
-        vault: TokenVault,
-        time: any TimeSource,
-        random: any RandomSource,
-        existing: Existing,
-        firstRefresh: FirstRefresh = .byToken,
-        isDryRun: Bool = false
-    ) {
-        self.store = store
-        self.vault = vault
-        self.time = time
-        self.random = random
-        self.existing = existing
-        self.firstRefresh = firstRefresh
-        self.isDryRun = isDryRun
-    }
+    var isDryRun = false
 
     /// Stores grants in their order; of two grants of one user, the first counts as stored before the second.
     ///
     /// All new grants are stored in one transaction. Tokens are sealed before it, so that other writers do not wait. A
     /// grant that turns out to be stored already needs a second attempt; one that another process changes during that
     /// attempt needs a third.
-    package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
+    func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
         var open = grants.enumerated().map { PendingGrant(position: $0.offset, imported: $0.element, stored: nil) }
         while !open.isEmpty {

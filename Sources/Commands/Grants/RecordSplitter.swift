@@ -6,10 +6,10 @@ import Worker
 /// It accepts one object a line, pretty-printed objects over several lines, and one array around all of them. It finds
 /// only the end of a record and does not validate its text. A broken record ends with its line, or before a line that
 /// cannot belong to it, so that a good record after it is not lost. Memory is bounded by ``longestRecord``.
-package struct RecordSplitter {
+struct RecordSplitter {
     /// A piece of input that should be one record.
-    package struct Record: Equatable, Sendable {
-        package enum Content: Equatable, Sendable {
+    struct Record: Equatable, Sendable {
+        enum Content: Equatable, Sendable {
             case text([UInt8])
             case tooLong
             case tooDeep
@@ -23,10 +23,6 @@ package struct RecordSplitter {
         let line: Int
         let content: Content
 
-        package init(line: Int, content: Content) {
-            self.line = line
-            self.content = content
-        }
     }
 
     static let longestRecord = 1 << 20

@@ -1,4 +1,4 @@
-package import Base
+import Base
 import Crypto
 import Status
 import Storage
@@ -22,7 +22,7 @@ extension StatusReport {
         }
     }
 
-    package var json: JSONLine {
+    var json: JSONLine {
         var line = JSONLine()
         line.field("at", at.iso8601)
         let judgement = judgement

@@ -6,7 +6,7 @@ import Storage
 import Worker
 
 /// Everything that `status` prints, as of one instant.
-package struct StatusReport: Equatable, Sendable {
+struct StatusReport: Equatable, Sendable {
     /// The state of one client id.
     struct Client: Equatable, Sendable {
         enum BreakerState: String, Sendable {

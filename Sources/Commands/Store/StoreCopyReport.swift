@@ -31,11 +31,13 @@ enum StoreCopyReport {
             """
     }
 
-    /// Returns the summary for programs.
-    static func json(of summary: StoreCopy.Summary, from source: DatabaseLocation, to target: DatabaseLocation)
-        -> String
-    {
-        var line = JSONLine()
+    /// Adds the summary for programs.
+    static func write(
+        _ summary: StoreCopy.Summary,
+        from source: DatabaseLocation,
+        to target: DatabaseLocation,
+        to line: inout JSONLine
+    ) {
         line.field("from", "\(source)")
         line.field("to", "\(target)")
         line.field("records", summary.counts.values.reduce(0, +))
@@ -44,7 +46,6 @@ enum StoreCopyReport {
             for kind in ArchiveRecord.Kind.allCases { object.field(kind.rawValue, summary.counts[kind] ?? 0) }
         }
         line.field("sha256", "\(summary.digest)")
-        return line.text
     }
 
     /// Returns the name of a database in a form that is valid from any folder, for users of the copied database.

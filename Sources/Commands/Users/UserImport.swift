@@ -1,6 +1,6 @@
 import Base
 import Storage
-package import Worker
+import Worker
 
 /// Imports users from a stream of bytes.
 struct UserImport: RecordImport {
@@ -9,10 +9,10 @@ struct UserImport: RecordImport {
 
     /// `nil` for a dry run without a database.
     let store: (any AccountStore)?
-    let map: UserFieldMap
+    var map = UserFieldMap.unmapped
     let replacesExisting: Bool
     /// `true` if everything is decided and nothing is stored.
-    let isDryRun: Bool
+    var isDryRun = false
     let time: any TimeSource
     let report: (String) -> Void
 
@@ -20,22 +20,6 @@ struct UserImport: RecordImport {
     var input = ImportInput<ImportedUser>()
     /// Unknown field names that occurred in valid records.
     private(set) var ignored: Set<String> = []
-
-    init(
-        store: (any AccountStore)?,
-        map: UserFieldMap = .unmapped,
-        replacesExisting: Bool,
-        isDryRun: Bool = false,
-        time: any TimeSource,
-        report: @escaping (String) -> Void
-    ) {
-        self.store = store
-        self.map = map
-        self.replacesExisting = replacesExisting
-        self.isDryRun = isDryRun
-        self.time = time
-        self.report = report
-    }
 
     mutating func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedUser>] {
         let reading = ImportReading(of: record) { () throws(ImportProblem) in
@@ -100,36 +84,6 @@ struct UserImport: RecordImport {
     var remarks: [String] {
         let names = ignored.sorted().map { "\(DisplayedText($0))" }
         return names.isEmpty ? [] : ["fields that were not imported: \(names.joined(separator: ", "))"]
-    }
-}
-
-/// `users import FILE`: imports users that another system has kept.
-extension CommandContext {
-    package func importUsers(_ options: UserImportOptions) async throws -> ExitCode {
-        let file = try InputFile(path: options.file)
-        let store = try await openStore(forDryRun: options.isDryRun)
-        let run = ImportRun(
-            file: file,
-            progress: ImportProgress(of: "users", output: .error, time: time),
-            isDryRun: options.isDryRun,
-            isJSON: options.isJSON,
-            close: { await store?.close() }
-        )
-        return try await run.perform(
-            UserImport(
-                store: store,
-                map: options.map,
-                replacesExisting: options.replacesExisting,
-                isDryRun: options.isDryRun,
-                time: time,
-                report: run.report
-            )
-        )
-    }
-
-    /// Opens the database; a dry run does not create one, and finds no record stored if there is none.
-    func openStore(forDryRun isDryRun: Bool) async throws -> (any AccountStore)? {
-        isDryRun ? try await openStoreIfThere(for: .reading) : try await openStore()
     }
 }
 

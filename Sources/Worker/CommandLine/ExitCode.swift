@@ -20,7 +20,7 @@ package enum ExitCode: Int32, CaseIterable, Sendable {
     case terminated = 143
 
     /// The meaning of the code, for the help.
-    var meaning: String {
+    package var meaning: String {
         switch self {
         case .success: "done"
         case .concerns: "only status: something needs attention"

@@ -202,6 +202,11 @@ package struct ConfigurationInputs: Sendable {
     package struct Flag: Equatable, Sendable {
         let name: Setting.Name
         let value: String
+
+        package init(name: Setting.Name, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     let flags: [Flag]

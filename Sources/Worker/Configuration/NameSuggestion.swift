@@ -1,9 +1,9 @@
 /// Finds the name that the user probably meant.
-enum NameSuggestion {
+package enum NameSuggestion {
     /// Returns the candidate with the fewest typing mistakes, or `nil` if none is near enough to suggest.
     ///
     /// Case does not count. Beyond a third of the name's length a suggestion is a guess and would mislead.
-    static func of(_ name: String, among candidates: [String]) -> String? {
+    package static func of(_ name: String, among candidates: [String]) -> String? {
         // A very long name is not a typing mistake, and the comparison below is quadratic.
         guard name.utf8.count <= 64 else { return nil }
         let wanted = Array(name.lowercased().utf8)

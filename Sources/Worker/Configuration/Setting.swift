@@ -42,17 +42,17 @@ package struct Setting: Sendable {
         case noticeSecretFile = "notice-secret-file"
     }
 
-    let name: Name
+    package let name: Name
     /// The placeholder for the value in the help; `nil` for a switch, which does not take a value.
-    let placeholder: String?
+    package let placeholder: String?
     /// The default, as it would be written in the configuration file.
-    let defaultValue: String?
+    package let defaultValue: String?
     /// `true` if the flag may be given several times; the variable and the key then take a comma-separated list.
     let isRepeatable: Bool
     /// The way in which a changed value reaches a running worker.
-    let change: Change
+    package let change: Change
     /// The effect of the setting, for the help.
-    let summary: String
+    package let summary: String
 
     init(
         _ name: Name,
@@ -70,13 +70,13 @@ package struct Setting: Sendable {
         self.summary = summary
     }
 
-    var flag: String { "--" + name.rawValue }
+    package var flag: String { "--" + name.rawValue }
 
     /// The flag with the placeholder of its value, as the help shows it.
-    var usage: String { placeholder.map { "\(flag) \($0)" } ?? flag }
+    package var usage: String { placeholder.map { "\(flag) \($0)" } ?? flag }
 
     /// The default, if it is worth showing: a switch is off unless it is given.
-    var shownDefault: String? { placeholder == nil ? nil : defaultValue }
+    package var shownDefault: String? { placeholder == nil ? nil : defaultValue }
 }
 
 extension Setting.Name {
@@ -101,7 +101,7 @@ extension Setting {
     package static let credentialsDirectoryName = "CREDENTIALS_DIRECTORY"
 
     /// Every setting, in the order of the help.
-    static let all: [Setting] = refreshing + listening
+    package static let all: [Setting] = refreshing + listening
 
     /// The settings for keeping grants alive.
     private static let refreshing: [Setting] = [
@@ -236,7 +236,7 @@ extension Setting {
     ]
 
     /// Returns the setting of a name; a test checks that there is one for each.
-    static func named(_ name: Name) -> Setting? {
+    package static func named(_ name: Name) -> Setting? {
         all.first { $0.name == name }
     }
 }

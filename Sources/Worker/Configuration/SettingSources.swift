@@ -205,7 +205,7 @@ extension Setting {
         }
 
         /// The effect of a reload, for the help; `nil` if it does not have one.
-        var note: String? {
+        package var note: String? {
             if reloadGroup != nil { return "A reload applies a change." }
             return isFileReadAgain ? "A reload reads the file again." : nil
         }

@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import HTTPClient
+package import HTTPClient
 import Routes
 import Telemetry
 
@@ -12,7 +12,7 @@ package enum SettingValue {
     }
 
     /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
-    static let lengthLimit = 4096
+    package static let lengthLimit = 4096
 
     /// Longer than any client id seen; Google's have about 72 characters.
     static let clientIDLimit = 256
@@ -47,7 +47,7 @@ package enum SettingValue {
         text == "-" ? .standardOutput : .file(text)
     }
 
-    static func endpoint(_ text: String) throws(Refusal) -> Endpoint {
+    package static func endpoint(_ text: String) throws(Refusal) -> Endpoint {
         do throws(EndpointError) {
             return try Endpoint(text)
         } catch {
@@ -84,7 +84,7 @@ package enum SettingValue {
     }
 
     /// Parses whole seconds within a range.
-    static func seconds(_ text: String, in range: ClosedRange<Int>) throws(Refusal) -> Duration {
+    package static func seconds(_ text: String, in range: ClosedRange<Int>) throws(Refusal) -> Duration {
         .seconds(try count(text, in: range, of: " of seconds"))
     }
 

@@ -20,6 +20,8 @@ package struct CommandContext: Sendable {
     package let diagnostics: DiagnosticLog
     /// The name of this process in leases, in its report to other workers, and in log lines.
     package let workerName: String
+    /// `true` if `--json` asks a command to print its result as JSON.
+    package var printsJSON = false
 
     /// `time` replaces the clock of the database, in tests.
     package init(configuration: Configuration, inputs: ConfigurationInputs, time: (any TimeSource)? = nil) {

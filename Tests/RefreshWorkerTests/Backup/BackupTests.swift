@@ -15,7 +15,7 @@ struct BackupTests {
             let vault = try fixture.openVault()
             try await fixture.insert(1...50, sealedBy: vault, into: store)
             let file = fixture.path("copy.sqlite")
-            #expect(try await fixture.context().backUp(to: file) == .success)
+            #expect(try await fixture.context().run(["backup", file]) == .success)
             // The original is still in use.
             try await fixture.insert(51...51, sealedBy: vault, into: store)
             await store.close()
@@ -42,7 +42,7 @@ struct BackupTests {
             try fixture.write("kept", to: "there")
             try fixture.write("", to: "file")
             let context = try fixture.context()
-            let refusal = await failure { try await context.backUp(to: fixture.path(name)) }
+            let refusal = await failure { try await context.run(["backup", fixture.path(name)]) }
             #expect(refusal?.exitCode == .cannotCreate)
             #expect(try FileStatus.of(fixture.path("there"))?.size == 4)
             #expect(!fixture.exists("no"))
@@ -54,7 +54,7 @@ struct BackupTests {
         try await OperatorFixture.with { fixture in
             try fixture.write(String(repeating: "no database ", count: 500), to: "grants.sqlite")
             let context = try fixture.context()
-            let refusal = await failure { try await context.backUp(to: fixture.path("copy")) }
+            let refusal = await failure { try await context.run(["backup", fixture.path("copy")]) }
             #expect(refusal?.exitCode == .configuration)
             #expect(!fixture.exists("copy"))
         }

@@ -35,7 +35,7 @@ struct DiagnosisTests {
             .ok("clock", "is right"), .fault("key ring", "is gone", advice: "restore it"), .warning("status", "late"),
         ]
         #expect(
-            Diagnosis.json(of: diagnoses) == """
+            written { Diagnosis.write(diagnoses, to: &$0) }.text == """
                 {"faults":1,"warnings":1,"checks":[\
                 {"name":"clock","result":"ok","text":"is right","advice":null},\
                 {"name":"key ring","result":"fault","text":"is gone","advice":"restore it"},\

@@ -3,7 +3,6 @@ import Storage
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("The commands that repair grants", .timeLimit(.minutes(10)))
@@ -18,7 +17,7 @@ struct GrantRepairTests {
     ) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context([(.clientID, "right")])
-            _ = try await context.run(.generateKeys())
+            _ = try await context.run(["keys", "generate"])
             let store = try fixture.openStore()
             try await fixture.insert(1...10, sealedBy: try fixture.openVault(), into: store)
             let now = fixture.time.now
@@ -55,19 +54,19 @@ struct GrantRepairTests {
     @Test(
         "retry makes the selected grants due, and an account that an event disabled only if it is named",
         arguments: [
-            (GrantRetryOptions(user: "user 1"), [1]),
-            (GrantRetryOptions(user: "user 4"), [4]),
-            (GrantRetryOptions(user: "user 9"), [9]),
-            (GrantRetryOptions(state: "retrying"), [1, 2]),
-            (GrantRetryOptions(state: "suspended"), [3, 4]),
-            (GrantRetryOptions(clientID: "client"), [1, 2, 3]),
-            (GrantRetryOptions(state: "suspended", clientID: "client"), [3, 4]),
-            (GrantRetryOptions(clientID: "other"), []),
-        ] as [(GrantRetryOptions, [Int64])]
+            (["user 1"], [1]),
+            (["user 4"], [4]),
+            (["user 9"], [9]),
+            (["--state", "retrying"], [1, 2]),
+            (["--state", "suspended"], [3, 4]),
+            (["--client", "client"], [1, 2, 3]),
+            (["--state", "suspended", "--client", "client"], [3, 4]),
+            (["--client", "other"], []),
+        ] as [([String], [Int64])]
     )
-    func retry(options: GrantRetryOptions, ids: [Int64]) async throws {
+    func retry(options: [String], ids: [Int64]) async throws {
         try await withGrants { fixture, context async throws in
-            #expect(try await context.run(.retryGrants(options)) == .success)
+            #expect(try await context.run(["grants", "retry"] + options) == .success)
             #expect(try await due(fixture) == ids)
         }
     }
@@ -83,7 +82,7 @@ struct GrantRepairTests {
     func refused(user: String, code: ExitCode, text: String) async throws {
         try await withGrants { fixture, context async throws in
             let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await context.run(.retryGrants(GrantRetryOptions(user: user)))
+                _ = try await context.run(["grants", "retry", user])
             }
             #expect(failure?.exitCode == code)
             #expect(failure?.message.contains(text) == true && failure?.message.contains("'\(user)'") == true)
@@ -94,7 +93,10 @@ struct GrantRepairTests {
     @Test("set-client moves the grants, and tries those again that were refused as of another client id")
     func setClient() async throws {
         try await withGrants { fixture, context async throws in
-            #expect(try await context.run(.setClient(from: "client", to: "right", isJSON: true)) == .success)
+            #expect(
+                try await context.run(["grants", "set-client", "--from", "client", "--to", "right", "--json"])
+                    == .success
+            )
             let store = try fixture.openStore()
             #expect(try await store.clientsWithDueTimes() == ["right"])
             let grant = try #require(try await store.grant(ofUser: "user 6"))
@@ -110,7 +112,7 @@ struct GrantRepairTests {
             let store = try fixture.openStore()
             let claimed = try await store.claim([GrantID(rawValue: 7)], dueBy: nil, owner: "w", for: .seconds(30))
             #expect(claimed.count == 1)
-            let command = Command.setClient(from: "client", to: "right", isJSON: false)
+            let command = ["grants", "set-client", "--from", "client", "--to", "right"]
             #expect(try await context.run(command) == .leftForLater)
             #expect(try await store.grant(ofUser: "user 7")?.clientID == "client")
             try await store.release(Dictionary(uniqueKeysWithValues: claimed.map { ($0.id, $0.lease?.claim ?? 0) }))
@@ -124,7 +126,7 @@ struct GrantRepairTests {
     func unconfigured() async throws {
         try await withGrants { fixture, context async throws in
             let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await context.run(.setClient(from: "client", to: "typo", isJSON: false))
+                _ = try await context.run(["grants", "set-client", "--from", "client", "--to", "typo"])
             }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.contains("'typo' is not configured") == true)
@@ -146,6 +148,6 @@ struct GrantRepairTests {
         #expect(
             tally.sentence.hasPrefix("1 grant is due now; left as they are: 1 being refreshed at this moment, 1 with")
         )
-        #expect(tally.json.text.contains(#""due":1,"in_flight":1,"#))
+        #expect(written(tally.write).text.contains(#""due":1,"in_flight":1,"#))
     }
 }

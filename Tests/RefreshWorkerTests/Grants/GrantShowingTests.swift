@@ -27,7 +27,8 @@ struct GrantShowingTests {
         for absent in ["reason", "google_email", "scope", "last_success_at"] { #expect(listed[absent] == .null) }
         #expect(listed["expires_at"] == .string("2027-01-15T09:00:00.000Z"))
         let shown = try #require(
-            try JSONValue.parse(GrantDocument.lineWithWarnings(of: grant, at: fixture.time.now).bytes).object
+            try JSONValue.parse(written { GrantDocument.writeWithWarnings(grant, to: &$0, at: fixture.time.now) }.bytes)
+                .object
         )
         #expect(Set(shown.keys) == names.union(["refresh_token_expires_at", "warnings"]))
     }
@@ -41,9 +42,12 @@ struct GrantShowingTests {
         let grant = try await fixture.grant("hostile")
         let now = fixture.time.now
         let history = try await fixture.store.events(of: grant.id, atMost: 10)
-        var table = GrantTable(width: 80)
+        var table = TextTable(ListGrants.columns, width: 80)
         let texts =
-            [GrantDocument.line(of: grant).text, GrantDocument.lineWithWarnings(of: grant, at: now).text, "\(grant)"]
+            [
+                GrantDocument.line(of: grant).text,
+                written { GrantDocument.writeWithWarnings(grant, to: &$0, at: now) }.text, "\(grant)",
+            ]
             + table.lines(of: [grant], at: now)
             + GrantReport.lines(about: grant, history: history, at: now)
         for text in texts {
@@ -63,7 +67,7 @@ struct GrantShowingTests {
             try line("a") + "\n" + line(long, ["state": "reauth_required", "reason": "no_refresh_token"])
         )
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
-        var table = GrantTable(width: width)
+        var table = TextTable(ListGrants.columns, width: width)
         let lines = table.lines(of: grants, at: fixture.time.now)
         let column = try #require(lines[0].range(of: "STATE")).lowerBound
         let offset = lines[0].distance(from: lines[0].startIndex, to: column)
@@ -83,7 +87,7 @@ struct GrantShowingTests {
         let long = String(repeating: "long", count: 200)
         try await fixture.importText(try line("a") + "\n" + line(long, ["google_email": long + "@example.com"]))
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
-        var table = GrantTable(width: nil)
+        var table = TextTable(ListGrants.columns, width: nil)
         let lines = table.lines(of: grants, at: fixture.time.now)
         let row = try #require(lines.first { $0.hasPrefix(long) })
         #expect(row.hasSuffix("  \(long)@example.com"))
@@ -96,7 +100,7 @@ struct GrantShowingTests {
         try await fixture.importText(try line("a"))
         let grant = try await fixture.grant("a")
         let event = try #require(try await fixture.store.events(of: grant.id, atMost: 1).first)
-        let printed = try #require(try JSONValue.parse(GrantDocument.line(of: event).bytes).object)
+        let printed = try #require(try JSONValue.parse(written { GrantDocument.write(event, to: &$0) }.bytes).object)
         #expect(Set(printed.keys) == ["at", "event", "from", "to", "reason", "generation", "grant"])
         #expect(printed["event"] == .string("connected") && printed["reason"] == .null)
     }

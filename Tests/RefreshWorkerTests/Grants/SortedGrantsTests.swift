@@ -69,20 +69,20 @@ struct SortedGrantsTests {
                 dueAt: now,
                 at: now
             ).grant
-        let options: [(GrantListOptions, Bool)] = [
-            (GrantListOptions(), true),
-            (GrantListOptions(state: "active"), true),
-            (GrantListOptions(state: "retrying"), false),
-            (GrantListOptions(reason: "none"), true),
-            (GrantListOptions(reason: "client_mismatch"), false),
-            (GrantListOptions(clientID: "odd", isExpired: true), true),
-            (GrantListOptions(clientID: "even", isExpired: true), false),
+        let filters: [(GrantFilter, Bool)] = [
+            (GrantFilter(), true),
+            (GrantFilter(state: .active), true),
+            (GrantFilter(state: .retrying), false),
+            (GrantFilter(reason: GrantReason.none), true),
+            (GrantFilter(reason: .clientMismatch), false),
+            (GrantFilter(clientID: "odd", isExpired: true), true),
+            (GrantFilter(clientID: "even", isExpired: true), false),
         ]
-        for (options, matches) in options {
-            #expect(try GrantFilter(options).matches(expired, at: now) == matches, "\(options)")
+        for (filter, matches) in filters {
+            #expect(try filter.matches(expired, at: now) == matches, "\(filter)")
         }
-        #expect(try !GrantFilter(GrantListOptions(isExpired: true)).matches(expired, at: now - .seconds(1)))
-        #expect(try GrantFilter(GrantListOptions(isExpired: true)).matches(grant(1), at: now), "it never had a token")
+        #expect(try !GrantFilter(isExpired: true).matches(expired, at: now - .seconds(1)))
+        #expect(try GrantFilter(isExpired: true).matches(grant(1), at: now), "it never had a token")
     }
 
     @Test("the filter for unreadable tokens selects the grants that the key ring does not open")
@@ -93,7 +93,7 @@ struct SortedGrantsTests {
             try FileManager.default.removeItem(atPath: fixture.keyFile)
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             let vault = try fixture.openVault()
-            let filter = GrantFilter(GrantListOptions(isUnreadable: true), vault: vault)
+            let filter = GrantFilter(vault: vault)
             #expect(try filter.matches(lost, at: fixture.time.now))
             #expect(try !filter.matches(fixture.grant(2, sealedBy: vault), at: fixture.time.now))
             #expect(!filter.selectsAll)

@@ -25,7 +25,7 @@ struct KeyRetirementTests {
     )
     func refused(key: KeyID, keysInUse: [KeyID: Int], workers: [WorkerReport], code: ExitCode, text: String) throws {
         let refusal = try #require(
-            KeyRetirement.refusal(of: key, keys: Self.keys, keysInUse: keysInUse, workers: workers)
+            RetireKey.refusal(of: key, keys: Self.keys, keysInUse: keysInUse, workers: workers)
         )
         #expect(refusal.exitCode == code)
         #expect(refusal.message.contains(text))
@@ -34,7 +34,7 @@ struct KeyRetirementTests {
     @Test("an unneeded key is removed")
     func allowed() {
         let worker = WorkerReport(id: "8-cd", keyIDs: [Self.old, Self.new], sealingKeyID: Self.new)
-        let refusal = KeyRetirement.refusal(
+        let refusal = RetireKey.refusal(
             of: Self.old,
             keys: Self.keys,
             keysInUse: [Self.new: 3],
@@ -53,7 +53,7 @@ struct KeyRetirementTests {
             let store = try fixture.openStore()
             try await fixture.insert(1...1, sealedBy: oldVault, into: store)
             let context = try fixture.context()
-            let refusal = await failure { try await context.retireKey(old.description) }
+            let refusal = await failure { try await context.run(["keys", "retire", old.description]) }
             #expect(refusal?.exitCode == .leftForLater)
             #expect(try KeyRingFile.load(path: fixture.keyFile).keyIDs == [new, old])
 
@@ -68,17 +68,17 @@ struct KeyRetirementTests {
             let resealed = outdated
             try await store.transact { try $0.update(resealed) }
             await store.close()
-            #expect(try await context.retireKey(old.description) == .success)
+            #expect(try await context.run(["keys", "retire", old.description]) == .success)
             let ring = try KeyRingFile.load(path: fixture.keyFile)
             #expect(ring.keyIDs == [new, old])
             #expect(KeyRingSummary(ring).role(of: old) == .retired)
-            let early = await failure { try await context.retireKey(old.description) }
+            let early = await failure { try await context.run(["keys", "retire", old.description]) }
             #expect(early?.exitCode == .leftForLater)
             #expect(early?.message.contains("is retired already") == true)
 
             try KeyRingFile.retire(old, at: context.time.now - .seconds(86_401), path: fixture.keyFile)
             #expect(KeyRingSummary(try KeyRingFile.load(path: fixture.keyFile)).expired(at: context.time.now) == [old])
-            #expect(try await context.retireKey(old.description) == .success)
+            #expect(try await context.run(["keys", "retire", old.description]) == .success)
             #expect(try KeyRingFile.load(path: fixture.keyFile).keyIDs == [new])
         }
     }
@@ -93,12 +93,12 @@ struct KeyRetirementTests {
             try KeyRingFile.promote(new, path: fixture.keyFile)
             let store = try fixture.openStore()
             let context = try fixture.context()
-            #expect(try await context.retireKey(old.description) == .success)
+            #expect(try await context.run(["keys", "retire", old.description]) == .success)
             try await store.transact { try $0.insert(late) }
             await store.close()
             let opened = try fixture.openVault().openRefreshToken(of: late)
             #expect(opened?.reveal() == "refresh 1")
-            let refusal = await failure { try await context.retireKey(old.description) }
+            let refusal = await failure { try await context.run(["keys", "retire", old.description]) }
             #expect(refusal?.message.contains("still seals 2 tokens") == true)
         }
     }
@@ -112,10 +112,10 @@ struct KeyRetirementTests {
             ),
             (.removed, #"{"key":"00000001","result":"removed","file":"k"}"#),
             (.givenUp(tokens: 2), #"{"key":"00000001","result":"given_up","unreadable_tokens":2}"#),
-        ] as [(KeyRetirement.Outcome, String)]
+        ] as [(RetireKey.Outcome, String)]
     )
-    func json(outcome: KeyRetirement.Outcome, text: String) {
-        #expect(outcome.json(of: Self.old, in: "k") == text)
+    func json(outcome: RetireKey.Outcome, text: String) {
+        #expect(written { outcome.write(Self.old, in: "k", to: &$0) }.text == text)
     }
 
     @Test("as JSON, a rotation names the keys that are not needed and the users whose tokens cannot be opened")
@@ -130,7 +130,7 @@ struct KeyRetirementTests {
             warnings: []
         )
         #expect(
-            outcome.json == """
+            written(outcome.write).text == """
                 {"sealing_key":"00000002","resealed":3,"remaining_tokens":1,"retirable_keys":["00000001"],\
                 "removed_keys":[],"unreadable_users":["alice"]}
                 """
@@ -141,17 +141,17 @@ struct KeyRetirementTests {
     func noKeyID() async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            #expect(await failure { try await context.retireKey("oldest") }?.exitCode == .badData)
+            #expect(await failure { try await context.run(["keys", "retire", "oldest"]) }?.exitCode == .badData)
         }
     }
 
     @Test("a ring is made once, and not in a missing folder")
     func generate() async throws {
         try await OperatorFixture.with { fixture in
-            #expect(try await fixture.context().generateKeys() == .success)
+            #expect(try await fixture.context().run(["keys", "generate"]) == .success)
             let first = try Data(contentsOf: URL(filePath: fixture.keyFile))
             let context = try fixture.context()
-            #expect(await failure { try await context.generateKeys() }?.exitCode == .cannotCreate)
+            #expect(await failure { try await context.run(["keys", "generate"]) }?.exitCode == .cannotCreate)
             #expect(try Data(contentsOf: URL(filePath: fixture.keyFile)) == first)
 
             let lost = try fixture.context([(.keyFile, fixture.path("no/keys"))])
@@ -166,19 +166,19 @@ struct KeyRetirementTests {
     func generateBesideTokens() async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            _ = try await context.generateKeys()
+            _ = try await context.run(["keys", "generate"])
             let store = try fixture.openStore()
             try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             let key = try #require(try await store.keysInUse().keys.first)
             await store.close()
             try FileManager.default.removeItem(atPath: fixture.keyFile)
 
-            let refusal = await failure { try await context.generateKeys() }
+            let refusal = await failure { try await context.run(["keys", "generate"]) }
             #expect(refusal?.exitCode == .cannotCreate)
             let message = refusal?.message ?? ""
             #expect(message.contains("holds 6 tokens sealed with key \(key)") && message.contains(fixture.database))
             #expect(!fixture.exists("keys"))
-            #expect(try await context.generateKeys(isLost: true) == .success)
+            #expect(try await context.run(["keys", "generate", "--lost"]) == .success)
         }
     }
 
@@ -193,7 +193,7 @@ struct KeyRetirementTests {
             ]
         )
         let first = #"{"key":"00000002","role":"seals","tokens":1,"removable_at":null}"#
-        #expect(listing.lines(asJSON: true).first == first)
+        #expect(listing.json.first?.text == first)
         #expect(listing.warnings.count == 1)
         #expect(listing.warnings.first?.contains("2 tokens sealed with key 0000000f") == true)
         #expect(KeyListing(keys: keys, keysInUse: nil).lines.first == "00000002  seals")
@@ -204,10 +204,12 @@ struct KeyRetirementTests {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             let context = try fixture.context()
-            #expect(try await context.listKeys() == .success)
-            #expect(await failure { try await context.rotateKeys() }?.exitCode == .configuration)
-            #expect(await failure { try await context.showStatus(asJSON: true) }?.exitCode == .cannotTell)
-            #expect(await failure { try await context.backUp(to: fixture.path("copy")) }?.exitCode == .configuration)
+            #expect(try await context.run(["keys", "list"]) == .success)
+            #expect(await failure { try await context.run(["keys", "rotate"]) }?.exitCode == .configuration)
+            #expect(await failure { try await context.run(["status", "--json"]) }?.exitCode == .cannotTell)
+            #expect(
+                await failure { try await context.run(["backup", fixture.path("copy")]) }?.exitCode == .configuration
+            )
             #expect(try fixture.names == ["keys"])
         }
     }

@@ -9,7 +9,6 @@ import Telemetry
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
@@ -167,7 +166,7 @@ struct KeyRingMonitorTests {
             try await holder.report()
             let context = try fixture.context([(.keyFile, fixture.path("stale"))])
             let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+                _ = try await context.run(["token", "user 1", "--min-ttl", "0"])
             }
             #expect(failure?.exitCode == .configuration)
             await holder.store.close()
@@ -204,13 +203,13 @@ struct KeyRingMonitorTests {
             try KeyRingFile.remove(old, path: fixture.keyFile)
             let context = try fixture.context()
             let before = await #expect(throws: CommandFailure.self) {
-                _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+                _ = try await context.run(["token", "user 1", "--min-ttl", "0"])
             }
             #expect(before?.message.contains("keys retire --lost") == true)
-            #expect(try await context.run(.retireKey(id: "\(old)", isLost: true)) == .success)
+            #expect(try await context.run(["keys", "retire", "\(old)", "--lost"]) == .success)
             let after = CommandFailure(VendingFailure.unreadable(.unknownKey(old)), ofUser: "user 1")
             await #expect(throws: after) {
-                _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+                _ = try await context.run(["token", "user 1", "--min-ttl", "0"])
             }
         }
     }

@@ -4,6 +4,7 @@ import Foundation
 import Storage
 import Telemetry
 
+@testable import Commands
 @testable import Worker
 
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
@@ -106,4 +107,21 @@ struct OperatorFixture: Sendable {
             for grant in grants { try transaction.insert(grant) }
         }
     }
+}
+
+extension CommandContext {
+    /// Runs the command of these arguments.
+    func run(_ arguments: [String]) async throws -> ExitCode {
+        let invocation = try CommandSpecification.program.parse(arguments)
+        var context = self
+        context.printsJSON = invocation.printsJSON
+        return try await context.run(invocation.command)
+    }
+}
+
+/// Returns an object with the fields that the closure writes.
+func written(_ write: (inout JSONLine) -> Void) -> JSONLine {
+    var line = JSONLine()
+    write(&line)
+    return line
 }

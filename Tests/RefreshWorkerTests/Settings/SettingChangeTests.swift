@@ -1,7 +1,6 @@
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("A changed setting")

@@ -1,5 +1,4 @@
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 /// A valid value of a setting other than its default, and its effect on a running worker.

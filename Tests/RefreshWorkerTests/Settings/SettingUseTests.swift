@@ -3,7 +3,6 @@ import Routes
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Scheduler
 @testable import Worker
 
@@ -114,11 +113,11 @@ struct SettingUseTests {
             let flags: [(Setting.Name, String)] = [
                 (.keyFile, fixture.path("missing")), (.noticeURL, "https://notices.example/"),
             ]
-            await #expect(throws: ConfigurationError.self) { try await fixture.context(flags).run(.work) }
+            await #expect(throws: ConfigurationError.self) { try await fixture.context(flags).run([]) }
             let once = flags + [(.runOnce, "yes")]
             await #expect(throws: (any Error).self) {
                 do {
-                    _ = try await fixture.context(once).run(.work)
+                    _ = try await fixture.context(once).run([])
                 } catch {
                     #expect(!(error is ConfigurationError) && CommandFailure(error).message.contains("missing"))
                     throw error

@@ -1,5 +1,4 @@
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 /// The page `docs/settings.md`, made from the table behind `--help`.

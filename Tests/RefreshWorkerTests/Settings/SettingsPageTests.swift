@@ -2,7 +2,6 @@ import Foundation
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("The page of settings")

@@ -10,7 +10,6 @@ import Telemetry
 @testable import Commands
 @testable import GoogleOAuth
 @testable import HTTPServer
-@testable import RefreshWorker
 @testable import Scheduler
 @testable import Worker
 

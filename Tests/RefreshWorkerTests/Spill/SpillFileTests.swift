@@ -7,7 +7,6 @@ import Storage
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
@@ -62,7 +61,7 @@ struct SpillFileTests {
         try await withFindings { fixture, context, vault, findings in
             let path = try await spill(findings, context, vault)
             #expect(try FileStatus.of(path)?.mode == "0600")
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try FileStatus.of(path) == nil)
             #expect(try fixture.names.filter { $0.contains("set-aside") } == [])
@@ -150,7 +149,7 @@ struct SpillFileTests {
                 try FileManager.default.removeItem(atPath: target)
                 try await spill.save(Array(findings.dropFirst()))
             }
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
     }
@@ -163,7 +162,7 @@ struct SpillFileTests {
             var bytes = try #require(try file.read(limit: 1 << 20))
             bytes[place] ^= 1
             try file.write(bytes, at: 0)
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
             #expect(try FileStatus.of(path) == nil)
             let aside = SpillLocation.setAside(path)
             #expect(try FileStatus.of(aside)?.size == Int64(bytes.count))
@@ -190,7 +189,7 @@ struct SpillFileTests {
             } else {
                 try file.truncate(to: kept.count)
             }
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
             #expect(try FileStatus.of(SpillLocation.setAside(path)) != nil)
             #expect(try await storedTokens(fixture, vault).count { $0?.hasPrefix("rotated") ?? false } == 2)
         }
@@ -205,7 +204,7 @@ struct SpillFileTests {
             let head = Array("refresh-worker results 1\n".utf8)
             try file.write(head + SpillFormat.bytes(of: SpillFormat.read(bytes).results), at: 0)
             try file.truncate(to: bytes.count - SpillFormat.end(after: 3).count)
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try fixture.names.filter { $0.contains("set-aside") } == [])
         }
@@ -216,7 +215,7 @@ struct SpillFileTests {
         try await withFindings { fixture, context, vault, findings in
             let newer = try finding(4, vault, at: fixture.time.now)
             let path = try await spill(findings + [newer], context, vault)
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try FileStatus.of(SpillLocation.setAside(path)) != nil)
         }
@@ -227,7 +226,7 @@ struct SpillFileTests {
         try await withFindings { fixture, context, vault, findings in
             _ = try await spill(findings, context, vault)
             let copy = fixture.path("copy.sqlite")
-            #expect(try await context.backUp(to: copy) == .success)
+            #expect(try await context.run(["backup", copy]) == .success)
             let store = try SQLiteStore(path: copy, timeSource: fixture.time)
             let grants = try await store.grants(after: nil, in: nil, atMost: 10)
             await store.close()
@@ -248,10 +247,10 @@ struct SpillFileTests {
             await store.close()
             let stray = fixture.path("other.sqlite.unsaved-1-a")
             #expect(try SpillFile.rename(path, to: stray))
-            _ = try await other.run(.showStatus(isJSON: true))
+            _ = try await other.run(["status", "--json"])
             let aside = fixture.path("other.sqlite.set-aside-1-a")
             #expect(try FileStatus.of(aside) != nil)
-            #expect(try await context.run(.recoverResults(file: aside)) == .success)
+            #expect(try await context.run(["results", "recover", aside]) == .success)
             #expect(try FileStatus.of(aside) == nil)
             #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
@@ -286,7 +285,7 @@ struct SpillFileTests {
             #expect(files.map(\.isSetAside) == [true])
             #expect(files.map(\.results) == [3])
             #expect(Doctor(context: blind).spillDiagnoses().map(\.severity) == [.warning])
-            #expect(try await context.run(.recoverResults(file: aside)) == .success)
+            #expect(try await context.run(["results", "recover", aside]) == .success)
             #expect(try await context.statusReport().spilledFiles == [])
         }
     }
@@ -300,11 +299,11 @@ struct SpillFileTests {
                 withIntermediateDirectories: false
             )
             let failure = await #expect(throws: CommandFailure.self) {
-                try await context.run(.disconnectGrant(user: "user 1", isJSON: false))
+                try await context.run(["grants", "disconnect", "user 1"])
             }
             #expect(failure?.exitCode == .inputOutput)
             #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
         }
         // A folder that only lacks the permission to list it, such as that of the key ring, does not end the work.
         let errors = [EMFILE, EIO, EACCES].map { SystemCallError(call: "opendir", code: $0) }
@@ -316,7 +315,7 @@ struct SpillFileTests {
         try await withFindings { fixture, context, _, _ in
             let path = fixture.path("grants.sqlite.writing-1-a")
             try SpillFile.create(path).allocate(4096)
-            _ = try await context.run(.showStatus(isJSON: true))
+            _ = try await context.run(["status", "--json"])
             #expect(try FileStatus.of(path) == nil)
         }
     }
@@ -327,7 +326,7 @@ struct SpillFileTests {
             let path = fixture.path("zeros")
             try fixture.write(String(repeating: "\0", count: size), to: "zeros")
             let failure = await #expect(throws: CommandFailure.self) {
-                try await context.run(.recoverResults(file: path))
+                try await context.run(["results", "recover", path])
             }
             #expect(failure?.exitCode == .badData)
             #expect(try FileStatus.of(path) != nil)

@@ -43,7 +43,7 @@ struct StatusFactsTests {
 
     @Test("are redrawn over the former report without erasing the screen first")
     func redrawn() {
-        #expect(CommandContext.redrawn("a\nb\n") == "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J")
+        #expect(ShowStatus.redrawn("a\nb\n") == "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J")
     }
 
     @Test("give one line for each change")
@@ -54,14 +54,14 @@ struct StatusFactsTests {
             $0.workers = []
         }
         let changes = StatusFacts(next).changes(since: former)
-        let lines = CommandContext.lines(of: changes, next, asJSON: false)
+        let lines = ShowStatus.lines(of: changes, next, asJSON: false)
         #expect(
             lines == [
                 "2027-01-15T08:00:00Z  grants: 2 active, 1 retrying", "2027-01-15T08:00:00Z  workers: none running",
                 "2027-01-15T08:00:00Z  verdict: needs attention: no_worker",
             ]
         )
-        #expect(CommandContext.lines(of: changes, next, asJSON: true).count == 1)
-        #expect(CommandContext.lines(of: [], next, asJSON: true).isEmpty)
+        #expect(ShowStatus.lines(of: changes, next, asJSON: true).count == 1)
+        #expect(ShowStatus.lines(of: [], next, asJSON: true).isEmpty)
     }
 }

@@ -3,7 +3,6 @@ import Storage
 import Testing
 
 @testable import Commands
-@testable import RefreshWorker
 @testable import Worker
 
 @Suite("The commands about users", .timeLimit(.minutes(10)))
@@ -13,7 +12,7 @@ struct UserCommandTests {
     ) async throws {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
-            _ = try await context.run(.generateKeys())
+            _ = try await context.run(["keys", "generate"])
             let store = try fixture.openStore()
             try await fixture.insert(1...1, sealedBy: try fixture.openVault(), into: store)
             await store.close()
@@ -24,7 +23,7 @@ struct UserCommandTests {
     @Test("delete keeps a tombstone, and leaves the revocation to a worker if Google cannot be reached")
     func delete() async throws {
         try await withUser { fixture, context async throws in
-            #expect(try await context.run(.deleteUser(user: "user 1", isJSON: true)) == .leftForLater)
+            #expect(try await context.run(["users", "delete", "user 1", "--json"]) == .leftForLater)
             let store = try fixture.openStore()
             let user = try #require(try await store.user("user 1"))
             #expect(user.deletedUntil == fixture.time.now + AccountDeletion.shortestTombstone)
@@ -37,9 +36,9 @@ struct UserCommandTests {
     @Test("delete and show name a user who is not stored", arguments: ["eve", "user 1"])
     func unknown(user: String) async throws {
         try await withUser { fixture, context async throws in
-            if user == "user 1" { _ = try await context.run(.deleteUser(user: user, isJSON: false)) }
+            if user == "user 1" { _ = try await context.run(["users", "delete", user]) }
             let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await context.run(.deleteUser(user: user, isJSON: false))
+                _ = try await context.run(["users", "delete", user])
             }
             #expect(failure?.exitCode == .unknownUser)
             #expect(failure?.message.split(separator: "'\(user)'").count == 2)
@@ -53,7 +52,9 @@ struct UserCommandTests {
             let user = try #require(try await store.user("user 1"))
             let grant = try await store.grant(ofUser: "user 1")
             await store.close()
-            let shown = try #require(try JSONValue.parse(UserDocument.line(of: user, grant: grant).bytes).object)
+            let shown = try #require(
+                try JSONValue.parse(written { UserDocument.write(user, grant: grant, to: &$0) }.bytes).object
+            )
             #expect(
                 Set(shown.keys) == [
                     "user_id", "email", "email_verified", "name", "picture", "google_user_id", "is_active",
@@ -65,7 +66,7 @@ struct UserCommandTests {
             let texts = UserReport.lines(about: user, grant: grant, at: fixture.time.now) + ["\(shown)"]
             #expect(texts.allSatisfy { !$0.contains("refresh 1") && !$0.contains("access 1") })
             #expect(texts.contains { $0.hasPrefix("grant ") && $0.contains("active, since") })
-            for command in [Command.listUsers(isJSON: false), .showUser(user: "user 1", isJSON: false)] {
+            for command in [["users", "list"], ["users", "show", "user 1"]] {
                 #expect(try await context.run(command) == .success)
             }
         }

@@ -1,0 +1,190 @@
+import Base
+import Crypto
+private import Glibc
+import GoogleOAuth
+import Storage
+import Worker
+
+/// `grants add USER`: stores one grant and replaces the user's stored one.
+struct AddGrant: Command {
+    static let specification = CommandSpecification(
+        words: ["grants", "add"],
+        summary: "store a user's grant from a refresh token",
+        discussion: [
+            """
+            Reads either a refresh token alone, or the JSON of a grant (access_token, refresh_token, expires_at, scope \
+            and so on), from standard input or from a file. It is never an argument, because every user of the machine \
+            can read those. A grant that the user already has is replaced.
+            """
+        ],
+        operands: [.user("the user of the grant, by the backend's id")],
+        options: [
+            OptionSpecification(
+                name: "token-file",
+                kind: .file,
+                summary: "read the token or the JSON from this file instead of standard input"
+            ),
+            OptionSpecification(
+                name: "client-id",
+                kind: .clientID,
+                summary: "the client id that the token was issued to; needed when several are configured"
+            ),
+            .json,
+        ],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            Example(
+                line: "refresh-worker grants add alice --token-file ./alice.token",
+                purpose: "a refresh token kept in a file"
+            ),
+            Example(line: "pass show google/alice | refresh-worker grants add alice", purpose: "from a password store"),
+        ],
+        exitCodes: [
+            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
+            .configuration,
+        ]
+    )
+
+    private let user: String
+    private let tokenFile: String?
+    private let clientID: String?
+
+    init(_ arguments: CommandArguments) {
+        user = arguments.operand
+        tokenFile = arguments["token-file"]
+        clientID = arguments["client-id"]
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let vault = try context.openVault()
+        if tokenFile == nil, isatty(STDIN_FILENO) == 1 {
+            Output.error.line("type or paste a refresh token, or the JSON of a grant; then Enter and Ctrl-D")
+        }
+        let input = try await BlockingCallQueue(label: "refresh-worker.input").run {
+            try tokenFile.map { try Secret.read(file: $0) } ?? Secret.read(descriptor: STDIN_FILENO)
+        }
+        let added: ImportedGrant
+        do throws(CommandFailure) {
+            added = try AddedGrant.read(
+                input,
+                forUser: user,
+                clientID: clientID,
+                configured: context.configuration.clientIDs,
+                at: context.time.now
+            )
+        } catch {
+            throw CommandFailure(error.exitCode, "no grant of user \(DisplayedText(user)) was added: \(error.message)")
+        }
+        let store = try await context.openStore()
+        let heartbeat = context.heartbeat(in: store, of: vault)
+        try await heartbeat.report()
+        let writer = ImportedGrantWriter(
+            store: store,
+            vault: vault,
+            time: context.time,
+            random: context.random,
+            existing: .replace,
+            firstRefresh: .atOnce
+        )
+        let outcome = try await writer.store([added])
+        let stored = try await store.grant(ofUser: user)
+        await heartbeat.leave()
+        await store.close()
+        let verb: String
+        switch outcome.first {
+        case .keptEnded:
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
+        case .refused:
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
+        case .replaced: verb = "replaced"
+        case .stored, .kept, nil: verb = "added"
+        }
+        let due = stored?.dueAt.map { ", due \(RelativeTime($0, from: context.time.now))" } ?? ""
+        context.answer("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)") { line in
+            line.field("result", verb)
+            if let stored { GrantDocument.write(stored, to: &line) }
+        }
+        return .success
+    }
+}
+
+/// Parses the input of `grants add`: a refresh token alone, or the JSON of a grant.
+enum AddedGrant {
+    static func read(
+        _ input: Secret,
+        forUser user: String,
+        clientID: String?,
+        configured clientIDs: [String],
+        at now: Timestamp
+    ) throws(CommandFailure) -> ImportedGrant {
+        let text = input.reveal().trimmingWhitespace()
+        guard !text.isEmpty else { throw CommandFailure(.badData, "the input is empty: give a token or a JSON object") }
+        var grant: ImportedGrant
+        if text.utf8.first == UInt8(ascii: "{") {
+            grant = try readJSON(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs, at: now)
+        } else {
+            grant = try readToken(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs)
+        }
+        guard grant.userID.utf8.elementsEqual(user.utf8) else {
+            throw CommandFailure(.badData, "user_id in the JSON names another user than the command line")
+        }
+        if let clientID { grant.clientID = clientID }
+        return grant
+    }
+
+    private static func readJSON(
+        _ text: String,
+        user: String,
+        clientIDs: [String],
+        at now: Timestamp
+    ) throws(CommandFailure) -> ImportedGrant {
+        let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
+        do throws(ImportProblem) {
+            return try GrantReader(clientIDs: clientIDs, userID: user).grant(from: record, at: now)
+        } catch {
+            throw CommandFailure(.badData, "the input is not a grant: \(error.message)")
+        }
+    }
+
+    private static func readToken(
+        _ text: String,
+        user: String,
+        clientIDs: [String]
+    ) throws(CommandFailure) -> ImportedGrant {
+        guard Token.isWellFormed(text) else {
+            throw CommandFailure(
+                .badData,
+                "the input is neither one refresh token (visible ASCII, no blanks) nor the JSON of a grant"
+            )
+        }
+        // https://developers.google.com/identity/protocols/oauth2#size
+        guard !text.hasPrefix("ya29.") else {
+            throw CommandFailure(.badData, "the input is an access token; a refresh token is needed")
+        }
+        guard clientIDs.count == 1 else {
+            throw CommandFailure(
+                .configuration,
+                "\(clientIDs.isEmpty ? "no" : "more than one") client id is configured: give --client-id"
+            )
+        }
+        return ImportedGrant(
+            userID: user,
+            clientID: clientIDs[0],
+            owner: Grant.Owner(),
+            scope: nil,
+            refreshToken: Secret(text),
+            refreshTokenExpiresAt: nil,
+            accessToken: nil,
+            recordedState: nil
+        )
+    }
+}
+
+extension String {
+    fileprivate func trimmingWhitespace() -> String {
+        var rest = self[...]
+        while rest.first?.isWhitespace == true { rest.removeFirst() }
+        while rest.last?.isWhitespace == true { rest.removeLast() }
+        return String(rest)
+    }
+}

@@ -1,0 +1,113 @@
+import Base
+import HTTPClient
+import Scheduler
+import Storage
+import Worker
+
+/// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
+struct DisconnectGrant: Command {
+    static let specification = CommandSpecification(
+        words: ["grants", "disconnect"],
+        summary: "end a user's grant, here and at Google",
+        discussion: [
+            """
+            Moves the grant to disconnected immediately and revokes it at Google; its tokens are wiped when that has \
+            succeeded or was tried for a day. The history is kept. If another stored grant has the same Google account \
+            and client, nothing is revoked at Google, because that would end the other grant too.
+            """,
+            """
+            SIGTERM and SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
+            """,
+        ],
+        operands: [.user("the user whose grant to end")],
+        options: [.json],
+        settings: [
+            .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
+        ],
+        examples: [Example(line: "refresh-worker grants disconnect alice", purpose: "end alice's grant")],
+        exitCodes: [
+            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration, .interrupted,
+            .terminated,
+        ]
+    )
+
+    private let user: String
+
+    init(_ arguments: CommandArguments) { user = arguments.operand }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let store = try await context.openExistingStore(for: .changing)
+        let now = context.time.now
+        let outcome = try await store.transact { transaction -> GrantEnding.Outcome? in
+            guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
+            return try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
+        }
+        guard let outcome else {
+            await store.close()
+            throw CommandFailure(VendingFailure.unknownUser, ofUser: user)
+        }
+        let (end, code) = try await context.finishRevocation(of: user, isShared: outcome.isShared, in: store)
+        context.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { line in
+            line.field("user_id", user)
+            line.field("revocation", end.rawValue)
+        }
+        return code
+    }
+}
+
+extension CommandContext {
+    /// Performs the revocation of a grant that has ended here, in the same way as a running worker would, and closes
+    /// the store.
+    func finishRevocation(of user: String, isShared: Bool, in store: any GrantStore) async throws
+        -> (RevocationEnd, ExitCode)
+    {
+        guard !isShared else {
+            await store.close()
+            return (.shared, .success)
+        }
+        let http = try openHTTP()
+        let vault = try openVault()
+        let spill = openSpill(vault: vault)
+        let engine = openEngine(
+            store: store,
+            vault: vault,
+            http: http,
+            log: quietLog(),
+            spill: spill,
+            clientSecrets: try Self.clientSecrets(of: configuration)
+        )
+        // A revocation does not return a token and can be repeated, so its answer is not awaited after a signal.
+        let end = await untilSignal(stopping: engine, within: .zero, spill: spill) {
+            try await engine.finishRevocation(of: user)
+        }
+        await store.close()
+        http.shutDown()
+        switch end {
+        case .finished(let result): return try result.get() ? (.done, .success) : (.pending, .leftForLater)
+        case .stopped(let signal): return (.pending, ExitCode(signal))
+        }
+    }
+}
+
+/// The state of the revocation at Google when a command ends.
+enum RevocationEnd: String {
+    /// Google has revoked the grant, or there was no token to revoke.
+    case done
+    /// A running worker tries again for a day.
+    case pending
+    /// Another stored grant shares the Google account and would end with it.
+    case shared = "not_requested"
+
+    /// The end of a sentence about a grant that has ended here.
+    var clause: String {
+        switch self {
+        case .done: " and revoked at Google; the tokens are deleted"
+        case .pending: "; the revocation at Google has not succeeded yet: a running worker tries again for a day"
+        case .shared:
+            """
+            , and the tokens deleted; not revoked at Google, because another stored grant shares the Google account \
+            and would end with it
+            """
+        }
+    }
+}

@@ -1,0 +1,273 @@
+import Base
+import Crypto
+import Scheduler
+import Storage
+import Worker
+
+/// `grants list`: prints stored grants without their tokens.
+struct ListGrants: Command {
+    /// The states that a grant may be in, as `--state` takes them.
+    static let states = ["active", "retrying", "suspended", "reauth_required", "disconnected"]
+
+    static let specification = CommandSpecification(
+        words: ["grants", "list"],
+        summary: "list the stored grants and their states",
+        discussion: [
+            """
+            Lists every grant, or those that fit all of the options, with the reason of the state. Never prints a \
+            token. On a terminal the columns fit its width; in a pipe or a file no text is cut.
+            """
+        ],
+        options: [
+            .json,
+            OptionSpecification(
+                name: "state",
+                kind: .choice(states, as: "STATE"),
+                summary: "only grants in this state: " + states.joined(separator: ", ")
+            ),
+            OptionSpecification(
+                name: "reason",
+                kind: .text(as: "REASON", AllowedText(lengthLimit: 64, signs: "_")),
+                summary: "only grants whose state has this reason, such as client_mismatch"
+            ),
+            .client("only grants of this client id"),
+            OptionSpecification(
+                name: "expired",
+                kind: .toggle,
+                summary: "only connected grants without a valid access token"
+            ),
+            OptionSpecification(
+                name: "unreadable",
+                kind: .toggle,
+                summary: "only grants with a token that the key ring does not open, because a key is lost"
+            ),
+            OptionSpecification(
+                name: "sort",
+                kind: .choice(SortedGrants.Order.allCases.map(\.rawValue), as: "ORDER"),
+                summary: """
+                    due: the next due first; user: by the user's id; since: the longest in its state first. Default: \
+                    the order of the database
+                    """
+            ),
+            OptionSpecification(name: "limit", kind: .number(1...1_000_000), summary: "at most this many grants"),
+        ],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            Example(line: "refresh-worker grants list", purpose: "a table of all grants"),
+            Example(
+                line: "refresh-worker grants list --expired --sort since --limit 20",
+                purpose: "the grants that have been without a valid token in their state for longest"
+            ),
+            Example(
+                line: "refresh-worker grants list --state disconnected --json | jq -r .user_id",
+                purpose: "the users whose consent has ended"
+            ),
+        ],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+    )
+
+    /// The number of grants read at a time, so that memory does not grow with their number.
+    static let pageSize = 500
+
+    static let columns: [TextTable<Grant>.Column] = [
+        .init("USER", narrowest: 12) { grant, _ in TerminalText.escaped(grant.userID) },
+        .init("STATE") { grant, _ in grant.state.rawValue },
+        .init("REASON", narrowest: 12) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
+        .init("SINCE") { grant, now in "\(RelativeTime(grant.since, from: now))" },
+        .init("TOKEN ENDS") { grant, now in
+            grant.accessToken.map { "\(RelativeTime($0.expiresAt, from: now))" } ?? "-"
+        },
+        .init("DUE") { grant, now in grant.dueAt.map { "\(RelativeTime($0, from: now))" } ?? "-" },
+        .init("E-MAIL", narrowest: 16) { grant, _ in grant.owner.email.map { TerminalText.escaped($0) } ?? "-" },
+    ]
+
+    private let filter: GrantFilter
+    private let selectsUnreadable: Bool
+    private let order: SortedGrants.Order?
+    private let limit: Int?
+
+    init(_ arguments: CommandArguments) {
+        filter = GrantFilter(
+            state: arguments["state"].flatMap { GrantState(rawValue: $0) },
+            reason: arguments["reason"].map { GrantReason(rawValue: $0) },
+            clientID: arguments["client"],
+            isExpired: arguments.has("expired")
+        )
+        selectsUnreadable = arguments.has("unreadable")
+        order = arguments["sort"].flatMap { SortedGrants.Order(rawValue: $0) }
+        limit = arguments["limit"].flatMap { Int($0) }
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        var filter = filter
+        if selectsUnreadable { filter.vault = try context.openVault() }
+        let time = context.time
+        let count = try await context.withExistingStore(for: .reading) { [filter] store in
+            var list = Listing(Self.columns, limit: limit, in: context, json: GrantDocument.line)
+            if let order {
+                try await print(in: order, filter, from: store, to: &list, time)
+            } else {
+                for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
+                    let now = time.now
+                    guard try await list.print(page.filter { try filter.matches($0, at: now) }) else { break }
+                }
+            }
+            return list.count
+        }
+        if count == 0 && !context.printsJSON {
+            Output.error.line(filter.selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
+        }
+        return .success
+    }
+
+    /// Finds the order first, and then reads the grants again, a page at a time.
+    private func print(
+        in order: SortedGrants.Order,
+        _ filter: GrantFilter,
+        from store: any GrantStore,
+        to list: inout Listing<Grant>,
+        _ time: any TimeSource
+    ) async throws {
+        var sorted = SortedGrants(by: order, limit: limit)
+        for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
+            let now = time.now
+            for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
+        }
+        var rest = sorted.finish()[...]
+        while !rest.isEmpty {
+            var page: [Grant] = []
+            for id in rest.prefix(Self.pageSize) {
+                if let grant = try await store.grant(id), try filter.matches(grant, at: time.now) { page.append(grant) }
+            }
+            rest = rest.dropFirst(Self.pageSize)
+            guard try await list.print(page) else { return }
+        }
+    }
+}
+
+/// The grants that `grants list` shows.
+struct GrantFilter: Sendable {
+    var state: GrantState?
+    var reason: GrantReason?
+    var clientID: String?
+    var isExpired = false
+    /// The key ring that must not open a token of the grant; `nil` if that does not matter.
+    var vault: TokenVault?
+
+    var selectsAll: Bool { state == nil && reason == nil && clientID == nil && !isExpired && vault == nil }
+
+    func matches(_ grant: Grant, at now: Timestamp) throws(SealError) -> Bool {
+        guard
+            (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
+                && (clientID == nil || grant.clientID == clientID) && (!isExpired || grant.isExpired(at: now))
+        else { return false }
+        guard let vault else { return true }
+        return try !grant.opens(with: vault)
+    }
+}
+
+extension Grant {
+    /// `true` if the grant is connected and has no valid access token, as `ExpiredGrants` counts it.
+    fileprivate func isExpired(at now: Timestamp) -> Bool {
+        state.isConnected && (accessToken?.expiresAt ?? since) <= now
+    }
+
+    /// `true` if the key ring opens every token of the grant, or the grant has none.
+    fileprivate func opens(with vault: TokenVault) throws(SealError) -> Bool {
+        do throws(SealError) {
+            _ = try vault.openRefreshToken(of: self)
+            _ = try vault.openAccessToken(of: self)
+            return true
+        } catch {
+            switch error {
+            case .unknownKey, .damaged, .malformed: return false
+            case .libraryFailure: throw error
+            }
+        }
+    }
+}
+
+/// All grants of a store, or those in one state, a page at a time.
+struct GrantPages: AsyncSequence {
+    let store: any GrantStore
+    let state: GrantState?
+    let size: Int
+
+    struct Iterator: AsyncIteratorProtocol {
+        let pages: GrantPages
+        private var last: GrantID?
+
+        init(pages: GrantPages) {
+            self.pages = pages
+        }
+
+        mutating func next() async throws -> [Grant]? {
+            let page = try await pages.store.grants(after: last, in: pages.state, atMost: pages.size)
+            guard let lastGrant = page.last else { return nil }
+            last = lastGrant.id
+            return page
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(pages: self) }
+}
+
+/// The ids of the first grants in an order.
+///
+/// It keeps a short key for each grant instead of the grant, so that the memory for millions of grants stays small.
+struct SortedGrants {
+    /// The order of a list; without one, it is in the order of the grants' ids.
+    enum Order: String, CaseIterable {
+        case due
+        case user
+        case since
+    }
+
+    private struct Entry {
+        let time: Timestamp?
+        let text: String
+        let id: GrantID
+
+        /// Entries without a time come last; equal ones are in the order of their ids.
+        static func precedes(_ one: Self, _ other: Self) -> Bool {
+            switch (one.time, other.time) {
+            case (let first?, let second?) where first != second: return first < second
+            case (_?, nil): return true
+            case (nil, _?): return false
+            default: break
+            }
+            if one.text != other.text { return one.text.utf8.lexicographicallyPrecedes(other.text.utf8) }
+            return one.id < other.id
+        }
+    }
+
+    private let order: Order
+    private let limit: Int?
+    private var entries: [Entry] = []
+
+    init(by order: Order, limit: Int?) {
+        self.order = order
+        self.limit = limit
+    }
+
+    mutating func add(_ grant: Grant) {
+        switch order {
+        case .due: entries.append(Entry(time: grant.dueAt, text: "", id: grant.id))
+        case .since: entries.append(Entry(time: grant.since, text: "", id: grant.id))
+        case .user: entries.append(Entry(time: nil, text: grant.userID, id: grant.id))
+        }
+        // Sorted once for as many additions as are kept, so that each costs little.
+        if let limit, entries.count >= max(1000, 2 * limit) { truncate(to: limit) }
+    }
+
+    /// Returns the ids in their order.
+    mutating func finish() -> [GrantID] {
+        truncate(to: limit ?? entries.count)
+        return entries.map(\.id)
+    }
+
+    private mutating func truncate(to count: Int) {
+        entries.sort(by: Entry.precedes)
+        entries = Array(entries.prefix(count))
+    }
+}

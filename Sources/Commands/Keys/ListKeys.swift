@@ -1,0 +1,148 @@
+import Base
+import Crypto
+import Storage
+import Telemetry
+import Worker
+
+/// `keys list`: prints the keys of the ring, and the number of tokens that each seals.
+struct ListKeys: Command {
+    static let specification = CommandSpecification(
+        words: ["keys", "list"],
+        summary: "list the keys by id, and the number of tokens that each seals",
+        discussion: ["Prints the id of each key and the number of stored tokens that it seals, never the key itself."],
+        options: [.json],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [Example(line: "refresh-worker keys list", purpose: "is the old key still in use?")],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+    )
+
+    init(_ arguments: CommandArguments) {}
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let keys = KeyRingSummary(try context.openVault().ring.current)
+        let keysInUse: [KeyID: Int]?
+        if let store = try await context.openStoreIfThere(for: .reading) {
+            keysInUse = try await CommandContext.using(store) { try await store.keysInUse() }
+        } else {
+            keysInUse = nil
+        }
+        let listing = KeyListing(keys: keys, keysInUse: keysInUse)
+        (context.printsJSON ? listing.json.map(\.text) : listing.lines).forEach { Output.standard.line($0) }
+        if keysInUse == nil {
+            Output.error.line("there is no database \(context.configuration.database) yet, so nothing is sealed")
+        }
+        listing.warnings.forEach { Output.error.line($0) }
+        return .success
+    }
+}
+
+/// The output of `keys list`.
+struct KeyListing: Equatable, Sendable {
+    let keys: KeyRingSummary
+    /// The number of stored tokens that each key seals; `nil` without a database.
+    let keysInUse: [KeyID: Int]?
+
+    /// One line for each key, in the order of the ring.
+    var lines: [String] {
+        keys.entries.map { entry in
+            let until = entry.removableAt.map { ", stays until \($0.iso8601Seconds)" } ?? ""
+            guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)\(until)" }
+            let tokens = Self.tokens(keysInUse[entry.id] ?? 0)
+            return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(tokens)\(until)"
+        }
+    }
+
+    /// One object for each key.
+    var json: [JSONLine] {
+        keys.entries.map { entry in
+            var line = JSONLine()
+            line.field("key", entry.id.description)
+            line.field("role", entry.role.rawValue)
+            line.fieldOrNull("tokens", keysInUse.map { $0[entry.id] ?? 0 })
+            line.fieldOrNull("removable_at", entry.removableAt?.iso8601)
+            return line
+        }
+    }
+
+    /// The problems of the ring.
+    var warnings: [String] {
+        Self.warnings(keys: keys, keysInUse: keysInUse ?? [:])
+    }
+
+    static func warnings(keys: KeyRingSummary, keysInUse: [KeyID: Int]) -> [String] {
+        keys.missingKeys(of: keysInUse).map { id in
+            """
+            warning: \(tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened: \
+            restore the key's line from a backup of the key ring, or have those users sign in again
+            """
+        }
+    }
+
+    static func tokens(_ count: Int) -> String { count == 1 ? "1 token" : "\(count) tokens" }
+}
+
+extension String {
+    /// Returns the text padded with blanks to a width.
+    func padding(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}
+
+/// The keys of a ring by id and role, without their material: enough for every decision about them.
+struct KeyRingSummary: Equatable, Sendable {
+    enum Role: String, Sendable {
+        case seals
+        case opens
+        /// Opens tokens as well; does not seal until every worker holds it.
+        case pending
+        /// Opens tokens for one more day, and does not seal.
+        case retired
+    }
+
+    struct Entry: Equatable, Sendable {
+        let id: KeyID
+        let role: Role
+        var retiredAt: Timestamp?
+
+        /// The time from which a retired key may leave the file: results that it sealed have been stored or lost by
+        /// then.
+        var removableAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
+    }
+
+    /// The keys in the order of the ring's file.
+    let entries: [Entry]
+    let sealingKeyID: KeyID
+
+    init(_ ring: KeyRing) {
+        entries = ring.keys.map { key in
+            switch key.role {
+            case .active: Entry(id: key.id, role: key.id == ring.sealingKeyID ? .seals : .opens)
+            case .pending: Entry(id: key.id, role: .pending)
+            case .retired(let since): Entry(id: key.id, role: .retired, retiredAt: since)
+            }
+        }
+        sealingKeyID = ring.sealingKeyID
+    }
+
+    init(sealing: KeyID, opening: [KeyID] = [], pending: [KeyID] = []) {
+        entries =
+            [Entry(id: sealing, role: .seals)]
+            + opening.map { Entry(id: $0, role: .opens) } + pending.map { Entry(id: $0, role: .pending) }
+        sealingKeyID = sealing
+    }
+
+    func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
+
+    /// Retired keys that may leave the file.
+    func expired(at now: Timestamp) -> [KeyID] {
+        entries.filter { entry in entry.removableAt.map { $0 <= now } ?? false }.map(\.id)
+    }
+
+    /// The key that the next rotation activates.
+    var firstPending: KeyID? { entries.first { $0.role == .pending }?.id }
+
+    /// Keys that seal stored tokens but are missing in the ring: those tokens cannot be opened.
+    func missingKeys(of keysInUse: [KeyID: Int]) -> [KeyID] {
+        keysInUse.keys.filter { role(of: $0) == nil }.sorted()
+    }
+}

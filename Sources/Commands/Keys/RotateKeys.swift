@@ -1,0 +1,177 @@
+import Base
+import Crypto
+import Storage
+private import Synchronization
+import Worker
+
+/// `keys rotate`: replaces the sealing key.
+struct RotateKeys: Command {
+    static let specification = CommandSpecification(
+        words: ["keys", "rotate"],
+        summary: "add a new key and seal all tokens with it",
+        discussion: [
+            """
+            Adds a new key to the key ring, waits until every live worker reports that it holds it, then seals the \
+            stored tokens again while the workers run. An interrupted rotation continues when the command is run \
+            again. The old key stays in the ring until it is retired. With --json, progress is written to standard \
+            error.
+            """
+        ],
+        options: [.jsonObject],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            Example(
+                line: "sudo -u refresh-worker refresh-worker keys rotate",
+                purpose: "once a year, or after a person who knew the key has left"
+            )
+        ],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+    )
+
+    init(_ arguments: CommandArguments) {}
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let vault = try context.openVault()
+        let signals = await SignalStream.start()
+        let stop = StopFlag()
+        let listener = Task {
+            for await signal in signals.signals where signal != .hangUp { stop.raise() }
+        }
+        defer {
+            signals.stop()
+            listener.cancel()
+        }
+        let outcome = try await context.withExistingStore(for: .changing) { store in
+            let outcome = try await rotate(store: store, vault: vault, until: stop, in: context)
+            for key in outcome?.removable ?? [] {
+                try await CommandContext.remove(
+                    key,
+                    from: context.configuration.keyFile,
+                    ring: vault.ring.current,
+                    keyChecks: StoredKeyChecks(store)
+                )
+            }
+            return outcome
+        }
+        guard let outcome else {
+            throw CommandFailure(
+                .leftForLater,
+                "stopped; completed steps are kept. Run refresh-worker keys rotate again: it continues from here"
+            )
+        }
+        context.answer(outcome.lines.joined(separator: "\n"), json: outcome.write)
+        outcome.warnings.forEach { Output.error.line($0) }
+        guard outcome.remainingTokens == 0 else { throw CommandFailure(remaining: outcome) }
+        return .success
+    }
+
+    private func rotate(
+        store: any GrantStore,
+        vault: TokenVault,
+        until stop: StopFlag,
+        in context: CommandContext
+    ) async throws -> KeyRotation.Outcome? {
+        let heartbeat = context.heartbeat(in: store, of: vault)
+        let progress = TerminalProgress(to: .error)
+        let rotation = KeyRotation(
+            keyFile: context.configuration.keyFile,
+            store: store,
+            vault: vault,
+            heartbeat: heartbeat,
+            time: context.time,
+            pause: { [time = context.time] in try await time.sleep(for: $0) },
+            isStopping: { stop.isRaised },
+            reportProgress: { event in
+                if event.isPassing {
+                    progress.show(event.sentence)
+                } else {
+                    progress.clear()
+                    (context.printsJSON ? Output.error : Output.standard).line(event.sentence)
+                }
+            }
+        )
+        do {
+            let outcome = try await rotation.run()
+            progress.clear()
+            await heartbeat.leave()
+            return outcome
+        } catch {
+            progress.clear()
+            await heartbeat.leave()
+            throw error
+        }
+    }
+}
+
+/// A flag that a signal sets and the rotation reads between batches.
+private final class StopFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isRaised: Bool { flag.load(ordering: .relaxed) }
+
+    func raise() { flag.store(true, ordering: .relaxed) }
+}
+
+extension KeyRotation.ProgressEvent {
+    /// `true` if the event matters only while it lasts.
+    fileprivate var isPassing: Bool {
+        switch self {
+        case .added, .resumed, .promoted: false
+        case .waiting, .resealed: true
+        }
+    }
+
+    fileprivate var sentence: String {
+        switch self {
+        case .added(let key): "added key \(key) to the ring; it does not seal until every live worker holds it"
+        case .resumed: "continuing a rotation that was begun earlier"
+        case .waiting(.awaitHolders(let key, let lacking)):
+            "waiting until these workers hold key \(key): \(lacking.joined(separator: ", "))"
+        case .waiting(.awaitSealers(let key, let lacking)):
+            "waiting until these workers seal with key \(key): \(lacking.joined(separator: ", "))"
+        case .waiting: "waiting"
+        case .promoted(let key): "key \(key) is the sealing key now: it seals every token that is stored from now on"
+        case .resealed(let done, let total): "sealed \(done) of \(total) tokens again"
+        }
+    }
+}
+
+extension KeyRotation.Outcome {
+    /// Adds the outcome for programs.
+    func write(to line: inout JSONLine) {
+        line.field("sealing_key", sealingKeyID.description)
+        line.field("resealed", resealed)
+        line.field("remaining_tokens", remainingTokens)
+        line.array("retirable_keys") { array in retirable.forEach { array.element($0.description) } }
+        line.array("removed_keys") { array in removable.forEach { array.element($0.description) } }
+        line.array("unreadable_users") { array in unreadable.forEach { array.element($0) } }
+    }
+
+    fileprivate var lines: [String] {
+        let retire = retirable.map { "  refresh-worker keys retire \($0)" }
+        let advice = """
+            Back the key ring up now. When no backup of the database from before today is needed any more, run:
+            """
+        return ["finished: \(KeyListing.tokens(resealed)) sealed again with key \(sealingKeyID)"]
+            + removable.map { "removed the retired key \($0) from the ring" }
+            + (retire.isEmpty ? [] : [advice] + retire)
+    }
+}
+
+extension CommandFailure {
+    /// The number of users that are named; the others are counted.
+    private static let namedUsers = 20
+
+    fileprivate init(remaining outcome: KeyRotation.Outcome) {
+        let named = outcome.unreadable.prefix(Self.namedUsers).map { "\(DisplayedText($0))" }
+        let rest = outcome.unreadable.count - named.count
+        self.init(
+            .leftForLater,
+            """
+            \(KeyListing.tokens(outcome.remainingTokens)) could not be sealed again, because the key that sealed them does \
+            not open them; these users must sign in again, or be disconnected (refresh-worker grants disconnect USER):
+            \(named.joined(separator: "\n"))\(rest > 0 ? "\nand \(rest) more" : "")
+            """
+        )
+    }
+}

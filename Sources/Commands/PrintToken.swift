@@ -1,0 +1,116 @@
+import Base
+import Crypto
+import HTTPClient
+import Routes
+import Scheduler
+import Storage
+import Telemetry
+import Worker
+
+/// `token USER`: prints one fresh access token.
+struct PrintToken: Command {
+    static let specification = CommandSpecification(
+        words: ["token"],
+        summary: "print a fresh access token of a user",
+        discussion: [
+            """
+            Prints the access token alone on standard output; with --json as an object with the fields of the answer \
+            that a service gets from the internal listener (docs/vending.md). A stored token that is valid long enough \
+            is printed immediately; otherwise the grant is refreshed, never by this command and a running worker at \
+            the same time. Problems are reported on standard error, and the exit code shows their kind.
+            """,
+            """
+            SIGTERM and SIGINT stop it: no more requests are sent, a request in flight has 20 seconds for its answer, \
+            which is stored, and no token is printed. A second signal ends it immediately.
+            """,
+        ],
+        operands: [.user("the user whose token is wanted")],
+        options: [
+            OptionSpecification(
+                name: "min-ttl",
+                kind: .seconds(0...86_400),
+                summary: "the time for which the token must be valid at least. Default: 60"
+            ),
+            .jsonObject,
+        ],
+        settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
+        examples: [
+            Example(
+                line: "refresh-worker token alice --min-ttl 300 > /run/user/1000/token",
+                purpose: "a token that is valid for five more minutes, not shown on the terminal"
+            )
+        ],
+        exitCodes: [
+            .success, .usage, .unknownUser, .googleUnreachable, .internalFailure, .inputOutput, .leftForLater,
+            .userMustAct, .configuration, .interrupted, .terminated,
+        ]
+    )
+
+    private static let timeout: Duration = .seconds(40)
+
+    private let user: String
+    private let minimumLifetime: Duration
+
+    init(_ arguments: CommandArguments) {
+        user = arguments.operand
+        minimumLifetime = arguments.seconds("min-ttl", otherwise: 60)
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let vault = try context.openVault()
+        let store = try await context.openExistingStore(for: .changing)
+        let http = try context.openHTTP()
+        let spill = context.openSpill(vault: vault)
+        let engine = context.openEngine(
+            store: store,
+            vault: vault,
+            http: http,
+            log: context.quietLog(),
+            spill: spill,
+            clientSecrets: try CommandContext.clientSecrets(of: context.configuration)
+        )
+        let heartbeat = context.heartbeat(in: store, of: vault)
+        // The limit of the wait for a database that does not accept the answer.
+        let limit = Task {
+            try await context.time.sleep(for: Self.timeout)
+            context.report(await engine.stop(within: .zero), in: spill)
+        }
+        defer { limit.cancel() }
+        // An answer in flight may be the only copy of a rotated refresh token.
+        let stopDeadline = min(context.configuration.stopDeadline, CommandContext.longestStop)
+        let end = await context.untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
+            try await heartbeat.report()
+            do {
+                return try await engine.freshToken(of: user, minimumLife: minimumLifetime)
+            } catch {
+                guard !vault.ring.missingKeys.isEmpty else { throw error }
+                // A second report finds out whether another worker has the unknown key.
+                try await heartbeat.report()
+                return try await engine.freshToken(of: user, minimumLife: minimumLifetime)
+            }
+        }
+        await heartbeat.leave()
+        await store.close()
+        http.shutDown()
+        let outcome: Result<VendedToken, any Error>
+        switch end {
+        case .finished(let result): outcome = result
+        case .stopped(let signal): return ExitCode(signal)
+        }
+        let token: VendedToken
+        do {
+            token = try outcome.get()
+        } catch let failure as VendingFailure {
+            throw CommandFailure(failure, ofUser: user)
+        }
+        if let warning = token.warning {
+            context.diagnostics.warning(
+                "this is the stored token; the last refresh of the grant failed",
+                ["reason": warning]
+            )
+        }
+        // The token is printed because the operator asked for it.
+        context.answer(token.accessToken.reveal()) { token.write(to: &$0, at: context.time.now) }
+        return .success
+    }
+}

@@ -1,0 +1,53 @@
+import Base
+import Storage
+import Worker
+
+/// `notices replay`: queues notices for another delivery.
+struct ReplayNotices: Command {
+    static let specification = CommandSpecification(
+        words: ["notices", "replay"],
+        summary: "post notices again, under the same ids",
+        discussion: [
+            """
+            Puts the notices of the last day, or of --within, back into the outbox, whether they were accepted or \
+            given up; a running worker posts them within a second. Notices are kept for seven days after they were \
+            accepted or given up.
+            """
+        ],
+        options: [
+            OptionSpecification(
+                name: "within",
+                kind: .seconds(1...604_800),
+                summary: "the age of the oldest notice to post again. Default: 86400 (a day)"
+            ),
+            OptionSpecification(name: "user", kind: .user, summary: "only the notices of this user"),
+            .json,
+        ],
+        settings: [.config, .database, .logLevel],
+        examples: [
+            Example(
+                line: "refresh-worker notices replay --within 7200",
+                purpose: "after the backend has lost the notices of the last two hours"
+            )
+        ],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+    )
+
+    private let user: String?
+    private let span: Duration
+
+    init(_ arguments: CommandArguments) {
+        user = arguments["user"]
+        span = arguments.seconds("within", otherwise: 86_400)
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let now = context.time.now
+        let count = try await context.withExistingStore(for: .changing) { store in
+            try await store.replayNotices(since: now - span, ofUser: user, at: context.time.now)
+        }
+        let queued = "\(count) \(count == 1 ? "notice is" : "notices are") queued to be posted again"
+        context.answer(count == 0 ? "no notice matches" : queued) { $0.field("queued", count) }
+        return .success
+    }
+}

@@ -1,0 +1,116 @@
+import Base
+import Crypto
+import Routes
+import Telemetry
+import Worker
+
+/// `services credential`: makes a credential for a service or an operator.
+struct MakeCredential: Command {
+    static let specification = CommandSpecification(
+        words: ["services", "credential"],
+        summary: "make a new credential for a service or an operator",
+        discussion: [
+            """
+            Prints the credential, and below it the entry for the services file. The credential is printed only once \
+            and not stored: give it to the service. Put the entry into the list "services" of the file that \
+            --services-file names, narrow its scopes and users, and send SIGHUP to the worker.
+            """
+        ],
+        operands: [.service("the service's name in the services file and in the audit")],
+        options: [
+            OptionSpecification(
+                name: "operator",
+                kind: .toggle,
+                summary: "make it for a person who looks up users on the status page and gets no tokens"
+            ),
+            .jsonObject,
+        ],
+        examples: [
+            Example(line: "refresh-worker services credential mailer", purpose: "let the service mailer get tokens"),
+            Example(
+                line: "refresh-worker services credential --operator jane",
+                purpose: "let jane look up users on the status page"
+            ),
+        ],
+        exitCodes: [.success, .usage, .badData, .inputOutput]
+    )
+
+    private let service: String
+    private let isOperator: Bool
+
+    init(_ arguments: CommandArguments) {
+        service = arguments.operand
+        isOperator = arguments.has("operator")
+    }
+
+    func run(in context: CommandContext) throws -> ExitCode {
+        guard let credential = try ServiceCredential(forService: service, isOperator: isOperator) else {
+            throw CommandFailure(.badData, "a service's name \(ServiceCredential.nameRule)")
+        }
+        let secret = credential.secret.reveal()
+        context.answer("credential  \(secret)\nentry       \(credential.entry)") { line in
+            line.field("service", service)
+            line.field("credential", secret)
+            line.object("entry") { credential.writeEntry(to: &$0) }
+        }
+        return .success
+    }
+}
+
+/// `services handle`: prints the handle of a user for a service.
+struct MakeHandle: Command {
+    static let specification = CommandSpecification(
+        words: ["services", "handle"],
+        summary: "print a handle, which names a user to one service",
+        discussion: [
+            """
+            A service sends the handle to POST /oauth2/token as its refresh token, in place of the user's id \
+            (docs/services.md). The handle is the sealed id: it works only with the credential that the services file \
+            has for the service now, and ends when that credential is replaced. Nothing is stored, and the same user \
+            always gets the same handle. It does not check that the user exists.
+            """
+        ],
+        operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
+        options: [.jsonObject],
+        settings: [.config, .servicesFile],
+        examples: [
+            Example(line: "refresh-worker services handle mailer alice", purpose: "name alice to the service mailer")
+        ],
+        exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
+    )
+
+    private let service: String
+    private let user: String
+
+    init(_ arguments: CommandArguments) {
+        (service, user) = (arguments.operands[0], arguments.operands[1])
+    }
+
+    func run(in context: CommandContext) throws -> ExitCode {
+        let handle = try context.handle(of: user, for: service)
+        context.answer(handle) { line in
+            line.field("service", service)
+            line.field("user_id", user)
+            line.field("handle", handle)
+        }
+        return .success
+    }
+}
+
+extension CommandContext {
+    /// Returns the handle of a user for a service that may have the user's tokens.
+    func handle(of user: String, for name: String) throws -> String {
+        guard let service = try readServices().service(named: name) else {
+            throw CommandFailure(.badData, "the services file does not have a service named \(DisplayedText(name))")
+        }
+        guard service.mayHaveTokens(ofUser: user) else {
+            let problem =
+                """
+                the services file does not let \(name) have tokens of user \(DisplayedText(user)): see "scopes" and \
+                "users" there
+                """
+            throw CommandFailure(.badData, problem)
+        }
+        return try UserHandle.make(of: user, for: service)
+    }
+}

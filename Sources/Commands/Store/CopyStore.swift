@@ -1,0 +1,153 @@
+import Base
+import Storage
+import Telemetry
+import Worker
+
+/// `store copy`: copies everything to another database.
+struct CopyStore: Command {
+    static let specification = CommandSpecification(
+        words: ["store", "copy"],
+        summary: "copy a database into an empty one, of either kind",
+        discussion: [
+            """
+            Copies users, grants with their histories, sessions, the health of each client, security events and \
+            notices, unchanged: tokens stay sealed, so the new database needs the same key ring. Then it reads both \
+            databases and compares them by number and checksum. Leases are not copied.
+            """,
+            """
+            When both are found to be equal, the source is marked as moved: workers and commands that change data \
+            refuse it and name the new place, so that a forgotten cron job does not spend refresh tokens there. \
+            status, keys list, grants list, show and export still read it, and so do backup and store copy. To go \
+            back, copy the new database into an empty one; the old content of the source can be copied again too.
+            """,
+            """
+            Stop every worker and every cron job of both databases first; the copy does not begin while one is alive. \
+            A killed worker counts as live for 30 seconds. The source is marked before the first record is read, \
+            so that a worker that was suspended cannot continue with it: it stops with code 78 and saves its answers \
+            in a spill file (docs/spill-file.md). An interrupted copy continues when the same command is run again. \
+            Until it is complete no worker starts on the new database, and after kill -9 none on the old one either.
+            """,
+            """
+            An address with a password cannot be an argument, because every user of the machine can read those. Put \
+            the password into a password file that PGPASSFILE names, or the address into a file of mode 0600 and write \
+            url-file:FILE.
+            """,
+        ],
+        options: [
+            OptionSpecification(name: "from", kind: .database, summary: "the database to copy"),
+            OptionSpecification(name: "to", kind: .database, summary: "the database to copy to, which must be empty"),
+            .jsonObject,
+        ],
+        settings: [.config, .logLevel],
+        examples: [
+            Example(
+                line: """
+                    refresh-worker store copy --from /var/lib/refresh-worker/grants.sqlite \
+                    --to url-file:/etc/refresh-worker/database-url
+                    """,
+                purpose: "from a file to PostgreSQL"
+            ),
+            Example(
+                line: "refresh-worker store copy --from postgres:///grants --to ./grants.sqlite",
+                purpose: "and back"
+            ),
+        ],
+        exitCodes: [
+            .success, .usage, .badData, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration,
+        ]
+    )
+
+    /// Both are a path, an address or `url-file:FILE`.
+    private let source: String
+    private let target: String
+
+    init(_ arguments: CommandArguments) throws(UsageError) {
+        let places = try arguments.needed("from", "to", purpose: ": a database to copy from, and one to copy to")
+        (source, target) = (places[0], places[1])
+    }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let source = try location(source, of: "--from", in: context)
+        let target = try location(target, of: "--to", in: context)
+        guard source != target else {
+            throw CommandFailure(.usage, "--from and --to name the same database; name the one to copy to with --to")
+        }
+        guard let from = try await context.open(source, time: CommandContext.clock(of: source), makesTables: false)
+        else {
+            throw CommandFailure(missing: source)
+        }
+        let summary = try await CommandContext.using(from) {
+            if try await from.isReceiving { throw CommandFailure(unfinished: source) }
+            // Spilled results of the source are stored there while it is still in use.
+            if try await from.movedTo == nil {
+                try await context.recoverResults(into: from, of: source, use: .changing)
+            }
+            guard let to = try await context.open(target, time: CommandContext.clock(of: target), makesTables: true)
+            else {
+                preconditionFailure("a database that may be created is never missing")
+            }
+            return try await CommandContext.using(to) { try await copy(from, source, into: to, target, in: context) }
+        }
+        context.answer(StoreCopyReport.text(of: summary, from: source, to: target)) { line in
+            StoreCopyReport.write(summary, from: source, to: target, to: &line)
+        }
+        return .success
+    }
+
+    private func copy(
+        _ from: any StoreArchive,
+        _ source: DatabaseLocation,
+        into to: any StoreArchive,
+        _ target: DatabaseLocation,
+        in context: CommandContext
+    ) async throws -> StoreCopy.Summary {
+        let title = StoreCopyReport.title(of: target)
+        if let newLocation = try await from.movedTo, newLocation != title, newLocation != StoreCopy.unfinished(title) {
+            context.diagnostics.warning(
+                "the database was moved before; changes made there since then are not copied",
+                ["moved_to": newLocation]
+            )
+        }
+        let progress = TerminalProgress(to: .error)
+        defer { progress.clear() }
+        let copying = Task {
+            try await StoreCopy(
+                from: from,
+                to: to,
+                at: title,
+                pause: { [time = context.time] in try await time.sleep(for: $0) },
+                report: { progress.show(StoreCopyReport.line(of: $0)) }
+            )
+            .run()
+        }
+        // A cancelled copy leaves the source unchanged and usable.
+        let signals = await SignalStream.start()
+        let stopping = Task { for await signal in signals.signals where signal != .hangUp { copying.cancel() } }
+        defer {
+            stopping.cancel()
+            signals.stop()
+        }
+        do {
+            return try await copying.value
+        } catch let failure as StoreCopy.Failure {
+            throw CommandFailure(failure, from: source, to: target)
+        } catch is CancellationError {
+            throw CommandFailure(
+                .leftForLater,
+                "the copy was stopped; \(source) can be used as before, and the same command continues the copy"
+            )
+        }
+    }
+
+    private func location(_ text: String, of flag: String, in context: CommandContext) throws(CommandFailure)
+        -> DatabaseLocation
+    {
+        let value = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
+        do throws(SettingValue.Refusal) {
+            try SettingValue.checkText(text)
+            return try DatabaseLocation.read(value, files: context.inputs.files)
+        } catch {
+            throw CommandFailure(.configuration, "\(flag): \(error.message)")
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Base
+import Scheduler
+import Storage
+import Worker
+
+/// `results recover FILE`: stores the results of a spill file.
+struct RecoverResults: Command {
+    static let specification = CommandSpecification(
+        words: ["results", "recover"],
+        summary: "store the results of a spill file in the configured database",
+        discussion: [
+            """
+            Use it for a spill file that was set aside, or that is next to a database that was moved elsewhere. \
+            Results that are stored already, or that are out of date, have no effect. The file is removed when all of \
+            its results have been stored, and kept otherwise.
+            """
+        ],
+        operands: [.file("the spill file")],
+        options: [.jsonObject],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            Example(
+                line: """
+                    refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
+                    --database postgres:///grants
+                    """,
+                purpose: "after the database was moved while a worker was suspended"
+            )
+        ],
+        exitCodes: [
+            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater, .configuration,
+        ]
+    )
+
+    private let path: String
+
+    init(_ arguments: CommandArguments) { path = arguments.operand }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        guard context.inputs.files.exists(path) else {
+            throw CommandFailure(.inputUnreadable, "\(path) does not exist, or cannot be reached")
+        }
+        let vault = try context.openVault()
+        let store = try await context.openExistingStore(for: .changing)
+        return try await CommandContext.using(store) {
+            guard context.inputs.files.exists(path) else {
+                answer("everything in \(path) was stored when the database was opened", nil, in: context)
+                return .success
+            }
+            let recovery = SpillRecovery(store: store, vault: vault, context: context)
+            switch try await recovery.recover(path) {
+            case .left:
+                throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
+            case .recovered(ResultRecovery.Summary()):
+                throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
+            case .recovered(let summary):
+                try SpillFile.remove(path)
+                answer("\(summary.sentence); \(path) is removed", summary, in: context)
+                return .success
+            case .incomplete(let summary, let reason):
+                throw CommandFailure(
+                    .badData,
+                    "\(path) could not be recovered completely: \(reason). \(summary.sentence); the file was not removed"
+                )
+            }
+        }
+    }
+
+    /// The numbers are unknown if the opening of the database has stored the results.
+    private func answer(_ text: String, _ summary: ResultRecovery.Summary?, in context: CommandContext) {
+        context.answer(text) { line in
+            line.field("file", path)
+            line.fieldOrNull("stored", summary?.stored)
+            line.fieldOrNull("outdated", summary?.outdated)
+            line.fieldOrNull("unknown", summary?.unknown)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Base
+import Storage
+import Telemetry
+import Worker
+
+/// `users delete USER`: deletes a user here, and ends the user's grant at Google.
+struct DeleteUser: Command {
+    static let specification = CommandSpecification(
+        words: ["users", "delete"],
+        summary: "delete a user: sessions, grant and data, here and at Google",
+        discussion: [
+            """
+            Does the same as the app's route DELETE /v1/user/me: it ends the user's sessions, revokes the grant at \
+            Google, deletes the user's data and puts the notice user.deleted into the outbox if --notice-url is \
+            configured. Only the id is kept, and refused for a day, because tokens that name it may live that long. \
+            This cannot be undone.
+            """,
+            """
+            If another stored grant has the same Google account and client, nothing is revoked at Google, because \
+            that would end the other grant too. SIGTERM and SIGINT stop it without waiting for Google's answer; a \
+            running worker revokes the grant later.
+            """,
+        ],
+        operands: [.user("the user to delete")],
+        options: [.json],
+        settings: [
+            .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
+            .logLevel,
+        ],
+        examples: [Example(line: "refresh-worker users delete alice", purpose: "delete alice at alice's request")],
+        exitCodes: [
+            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration, .interrupted,
+            .terminated,
+        ]
+    )
+
+    private let id: String
+
+    init(_ arguments: CommandArguments) { id = arguments.operand }
+
+    func run(in context: CommandContext) async throws -> ExitCode {
+        let store = try await context.openExistingStore(for: .changing)
+        let now = context.time.now
+        let outcome: AccountDeletion.Outcome
+        do {
+            let deleted = try await store.transact { transaction in
+                try AccountDeletion.delete(user: id, in: transaction, at: now)
+            }
+            guard let deleted else { throw CommandFailure(unknownUser: id) }
+            outcome = deleted
+        } catch {
+            await store.close()
+            throw error
+        }
+        func print(_ end: RevocationEnd?) {
+            context.answer(Self.sentence(id, outcome, end)) { line in
+                line.field("user_id", id)
+                line.field("ended_sessions", outcome.endedSessions)
+                line.fieldOrNull("revocation", end?.rawValue)
+            }
+        }
+        guard outcome.grant != nil else {
+            await store.close()
+            print(nil)
+            return .success
+        }
+        let end: RevocationEnd
+        let code: ExitCode
+        do {
+            (end, code) = try await context.finishRevocation(of: id, isShared: outcome.isShared, in: store)
+        } catch {
+            // The user is deleted, whatever prevents the revocation.
+            await store.close()
+            print(.pending)
+            throw error
+        }
+        print(end)
+        return code
+    }
+
+    private static func sentence(_ id: String, _ outcome: AccountDeletion.Outcome, _ end: RevocationEnd?) -> String {
+        let sessions = outcome.endedSessions == 1 ? "1 session" : "\(outcome.endedSessions) sessions"
+        let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
+        return "deleted user \(DisplayedText(id)) and \(sessions); \(grant)"
+    }
+}
