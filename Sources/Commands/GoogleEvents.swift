@@ -8,23 +8,21 @@ struct RegisterEvents: Command {
     static let specification = CommandSpecification(
         words: ["google-events", "register"],
         summary: "have Google post all events to a URL",
-        discussion: [
-            """
+        discussion: """
             Requests every kind of event that the worker knows, and enables the stream. The URL must be https and on \
             one of the authorized domains of the project's consent screen. The command can be repeated.
-            """
-        ],
+            """,
         options: [
-            OptionSpecification(name: "url", kind: .endpoint, summary: "the URL for Google's events; needed")
+            OptionSpecification("url", .endpoint, "the URL for Google's events; needed")
         ] + StreamAccess.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
             Example(
-                line: """
-                    refresh-worker google-events register --service-account-file risc.json \
-                    --url https://api.example.com/v1/google/security-events
-                    """,
-                purpose: "once, and when the URL changes"
+                """
+                refresh-worker google-events register --service-account-file risc.json \
+                --url https://api.example.com/v1/google/security-events
+                """,
+                "once, and when the URL changes"
             )
         ],
         exitCodes: StreamAccess.exitCodes
@@ -55,14 +53,11 @@ struct ShowEvents: Command {
     static let specification = CommandSpecification(
         words: ["google-events", "status"],
         summary: "show where Google posts events, which ones, and whether the stream is enabled",
-        discussion: ["While a stream is disabled, events are neither sent nor kept; register enables it."],
+        discussion: "While a stream is disabled, events are neither sent nor kept; register enables it.",
         options: StreamAccess.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            Example(
-                line: "refresh-worker google-events status --service-account-file risc.json",
-                purpose: "is the stream enabled?"
-            )
+            Example("refresh-worker google-events status --service-account-file risc.json", "is the stream enabled?")
         ],
         exitCodes: StreamAccess.exitCodes
     )
@@ -108,22 +103,19 @@ struct VerifyEvents: Command {
     static let specification = CommandSpecification(
         words: ["google-events", "verify"],
         summary: "let Google post a test event, to check the delivery",
-        discussion: [
-            "The event arrives soon after; the metrics log then has a line security_event of kind verification."
-        ],
+        discussion: """
+            The event arrives soon after; the metrics log then has a line security_event of kind verification.
+            """,
         options: [
             OptionSpecification(
-                name: "state",
-                kind: .text(as: "TEXT", AllowedText(lengthLimit: 128, signs: "-_.:")),
-                summary: "a text that the event carries. Default: \(defaultState)"
+                "state",
+                .text(as: "TEXT", AllowedText(lengthLimit: 128, signs: "-_.:")),
+                "a text that the event carries. Default: \(defaultState)"
             )
         ] + StreamAccess.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            Example(
-                line: "refresh-worker google-events verify --service-account-file risc.json",
-                purpose: "do events arrive?"
-            )
+            Example("refresh-worker google-events verify --service-account-file risc.json", "do events arrive?")
         ],
         exitCodes: StreamAccess.exitCodes
     )
@@ -150,14 +142,14 @@ struct VerifyEvents: Command {
 private struct StreamAccess {
     static let options = [
         OptionSpecification(
-            name: "service-account-file",
-            kind: .file,
-            summary: "the JSON key file of the service account, mode 0600; needed"
+            "service-account-file",
+            .file,
+            "the JSON key file of the service account, mode 0600; needed"
         ),
         OptionSpecification(
-            name: "risc-endpoint",
-            kind: .endpoint,
-            summary: "the address at which streams are managed. Default: \(SecurityEventStream.defaultEndpoint)"
+            "risc-endpoint",
+            .endpoint,
+            "the address at which streams are managed. Default: \(SecurityEventStream.defaultEndpoint)"
         ),
     ]
 

@@ -12,38 +12,32 @@ struct PrintToken: Command {
     static let specification = CommandSpecification(
         words: ["token"],
         summary: "print a fresh access token of a user",
-        discussion: [
-            """
+        discussion: """
             Prints the access token alone on standard output; with --json as an object with the fields of the answer \
             that a service gets from the internal listener (docs/vending.md). A stored token that is valid long enough \
             is printed immediately; otherwise the grant is refreshed, never by this command and a running worker at \
             the same time. Problems are reported on standard error, and the exit code shows their kind.
-            """,
-            """
+
             SIGTERM and SIGINT stop it: no more requests are sent, a request in flight has 20 seconds for its answer, \
             which is stored, and no token is printed. A second signal ends it immediately.
             """,
-        ],
         operands: [.user("the user whose token is wanted")],
         options: [
             OptionSpecification(
-                name: "min-ttl",
-                kind: .seconds(0...86_400),
-                summary: "the time for which the token must be valid at least. Default: 60"
+                "min-ttl",
+                .seconds(0...86_400),
+                "the time for which the token must be valid at least. Default: 60"
             ),
             .jsonObject,
         ],
         settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
         examples: [
             Example(
-                line: "refresh-worker token alice --min-ttl 300 > /run/user/1000/token",
-                purpose: "a token that is valid for five more minutes, not shown on the terminal"
+                "refresh-worker token alice --min-ttl 300 > /run/user/1000/token",
+                "a token that is valid for five more minutes, not shown on the terminal"
             )
         ],
-        exitCodes: [
-            .success, .usage, .unknownUser, .googleUnreachable, .internalFailure, .inputOutput, .leftForLater,
-            .userMustAct, .configuration, .interrupted, .terminated,
-        ]
+        exitCodes: .ofDatabase(.unknownUser, .googleUnreachable, .userMustAct, .interrupted, .terminated)
     )
 
     private static let timeout: Duration = .seconds(40)

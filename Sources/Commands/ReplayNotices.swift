@@ -7,30 +7,28 @@ struct ReplayNotices: Command {
     static let specification = CommandSpecification(
         words: ["notices", "replay"],
         summary: "post notices again, under the same ids",
-        discussion: [
-            """
+        discussion: """
             Puts the notices of the last day, or of --within, back into the outbox, whether they were accepted or \
             given up; a running worker posts them within a second. Notices are kept for seven days after they were \
             accepted or given up.
-            """
-        ],
+            """,
         options: [
             OptionSpecification(
-                name: "within",
-                kind: .seconds(1...604_800),
-                summary: "the age of the oldest notice to post again. Default: 86400 (a day)"
+                "within",
+                .seconds(1...604_800),
+                "the age of the oldest notice to post again. Default: 86400 (a day)"
             ),
-            OptionSpecification(name: "user", kind: .user, summary: "only the notices of this user"),
+            OptionSpecification("user", .user, "only the notices of this user"),
             .json,
         ],
         settings: [.config, .database, .logLevel],
         examples: [
             Example(
-                line: "refresh-worker notices replay --within 7200",
-                purpose: "after the backend has lost the notices of the last two hours"
+                "refresh-worker notices replay --within 7200",
+                "after the backend has lost the notices of the last two hours"
             )
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        exitCodes: .ofDatabase()
     )
 
     private let user: String?

@@ -5,22 +5,22 @@ struct ShowHelp: TextCommand {
     static let specification = CommandSpecification(
         words: ["help"],
         summary: "explain a command",
-        discussion: ["refresh-worker help COMMAND and refresh-worker COMMAND --help are the same, and so is -h."],
+        discussion: "refresh-worker help COMMAND and refresh-worker COMMAND --help are the same, and so is -h.",
         options: [
             OptionSpecification(
-                name: "format",
-                kind: .choice(HelpForm.allCases.map(\.rawValue), as: "FORM"),
-                summary: """
-                    print a manual page or the completions of a shell, for an installation: \
-                    \(HelpForm.allCases.map(\.rawValue).joined(separator: ", "))
-                    """
+                "format",
+                .choice(HelpForm.allCases.map(\.rawValue), as: "FORM"),
+                """
+                print a manual page or the completions of a shell, for an installation: \
+                \(HelpForm.allCases.map(\.rawValue).joined(separator: ", "))
+                """
             )
         ],
         examples: [
-            Example(line: "refresh-worker help grants import", purpose: "explain grants import"),
+            Example("refresh-worker help grants import", "explain grants import"),
             Example(
-                line: "refresh-worker help --format bash > ~/.local/share/bash-completion/completions/refresh-worker",
-                purpose: "completions where make install did not put them"
+                "refresh-worker help --format bash > ~/.local/share/bash-completion/completions/refresh-worker",
+                "completions where make install did not put them"
             ),
         ],
         exitCodes: [.success, .usage]

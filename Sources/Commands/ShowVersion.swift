@@ -11,12 +11,10 @@ struct ShowVersion: TextCommand {
     static let specification = CommandSpecification(
         words: ["version"],
         summary: "print the version",
-        discussion: [
-            """
+        discussion: """
             Prints the program's version, its commit if it was built from one, and the versions of the libraries that \
             it runs with. --version does the same.
-            """
-        ],
+            """,
         options: [.jsonObject],
         exitCodes: [.success, .usage]
     )

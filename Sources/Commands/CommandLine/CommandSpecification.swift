@@ -8,13 +8,18 @@ package struct CommandSpecification: Sendable {
     struct Example: Sendable {
         let line: String
         let purpose: String
+
+        init(_ line: String, _ purpose: String) {
+            self.line = line
+            self.purpose = purpose
+        }
     }
 
     /// The words that name the command; empty for the program itself.
     let words: [String]
     let summary: String
-    /// Paragraphs of explanation.
-    let discussion: [String]
+    /// The explanation; an empty line separates paragraphs.
+    let discussion: String
     var operands: [OperandSpecification] = []
     var options: [OptionSpecification] = []
     /// The settings that matter to the command.
@@ -26,6 +31,8 @@ package struct CommandSpecification: Sendable {
     var subcommands: [CommandSpecification] = []
     /// Makes the command; `nil` for a group, which does nothing without one of its subcommands.
     var make: (@Sendable (CommandArguments) throws(UsageError) -> any Command)?
+
+    var paragraphs: [String] { discussion.split(separator: "\n\n").map(String.init) }
 
     /// The command as it is typed.
     var invocation: String {
@@ -58,6 +65,12 @@ struct OptionSpecification: Sendable {
     let name: String
     let kind: Kind
     let summary: String
+
+    init(_ name: String, _ kind: Kind, _ summary: String) {
+        self.name = name
+        self.kind = kind
+        self.summary = summary
+    }
 
     /// The placeholder for the value in the help; `nil` if the flag does not take a value.
     var placeholder: String? {
@@ -170,6 +183,14 @@ struct AllowedText: Sendable {
     var rule: String { "up to \(lengthLimit) letters, digits and \(signs)" }
 }
 
+extension [ExitCode] {
+    /// Returns the codes of every command that opens the database, and the others of a command, in their order.
+    static func ofDatabase(_ others: ExitCode...) -> [ExitCode] {
+        let usual: [ExitCode] = [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        return (usual + others).sorted { $0.rawValue < $1.rawValue }
+    }
+}
+
 /// The options that several commands have.
 extension OptionSpecification {
     /// `--json`, of commands that print records.
@@ -180,11 +201,11 @@ extension OptionSpecification {
     static let jsonSummary = toggle("json", "the numbers at the end as a JSON object on standard output")
 
     static func toggle(_ name: String, _ summary: String) -> OptionSpecification {
-        OptionSpecification(name: name, kind: .toggle, summary: summary)
+        OptionSpecification(name, .toggle, summary)
     }
 
     /// `--client ID`, which selects grants; `--client-id` is a setting.
     static func client(_ summary: String) -> OptionSpecification {
-        OptionSpecification(name: "client", kind: .clientID, summary: summary)
+        OptionSpecification("client", .clientID, summary)
     }
 }

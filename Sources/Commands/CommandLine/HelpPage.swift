@@ -90,7 +90,7 @@ extension CommandSpecification {
         page.paragraph("\(invocation): \(summary)")
         page.heading("Usage")
         page.lines(usageLines)
-        for paragraph in discussion {
+        for paragraph in paragraphs {
             page.paragraph(documents.located(paragraph))
         }
         page.definitions("Commands", subcommands.map { ($0.words.last ?? "", $0.summary) })

@@ -95,7 +95,7 @@ extension CommandSpecification {
         page.section("SYNOPSIS")
         page.verbatim(usageLines)
         page.section("DESCRIPTION")
-        discussion.forEach { page.paragraph($0) }
+        paragraphs.forEach { page.paragraph($0) }
         page.section("COMMANDS")
         for command in tree.dropFirst() where command.make != nil {
             command.describe(on: &page)
@@ -118,7 +118,7 @@ extension CommandSpecification {
         page.subsection(words.joined(separator: " "))
         page.verbatim(usageLines)
         page.paragraph(summary.sentence)
-        discussion.forEach { page.paragraph($0) }
+        paragraphs.forEach { page.paragraph($0) }
         page.definitions(operands.map { ($0.placeholder, $0.summary.sentence) })
         page.definitions(options.map { ($0.usage, $0.summary.sentence) })
         if !settings.isEmpty {

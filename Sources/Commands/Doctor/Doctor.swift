@@ -9,27 +9,25 @@ struct RunDoctor: Command {
     static let specification = CommandSpecification(
         words: ["doctor"],
         summary: "check the set-up and say what to fix",
-        discussion: [
-            """
+        discussion: """
             Checks the configuration, the modes and owners of files, the key ring, the secrets and the services of the \
             listeners, their addresses, the database and its spill files, the clock, the client ids and the endpoints, \
             and gives advice for each fault. It changes nothing. It refuses the settings that the daemon refuses. It \
             asks the token endpoint with a made-up token, which shows if the endpoint knows the client id. If root runs \
             it, it checks as the owner of the database or of the key ring.
-            """
-        ],
+            """,
         options: [.jsonObject],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },
         examples: [
             Example(
-                line: "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf",
-                purpose: "as the service's user, with the service's configuration"
+                "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf",
+                "as the service's user, with the service's configuration"
             ),
             Example(
-                line: """
-                    refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
-                    """,
-                purpose: "only what to do"
+                """
+                refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
+                """,
+                "only what to do"
             ),
         ],
         exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration]

@@ -10,39 +10,31 @@ struct AddGrant: Command {
     static let specification = CommandSpecification(
         words: ["grants", "add"],
         summary: "store a user's grant from a refresh token",
-        discussion: [
-            """
+        discussion: """
             Reads either a refresh token alone, or the JSON of a grant (access_token, refresh_token, expires_at, scope \
             and so on), from standard input or from a file. It is never an argument, because every user of the machine \
             can read those. A grant that the user already has is replaced.
-            """
-        ],
+            """,
         operands: [.user("the user of the grant, by the backend's id")],
         options: [
             OptionSpecification(
-                name: "token-file",
-                kind: .file,
-                summary: "read the token or the JSON from this file instead of standard input"
+                "token-file",
+                .file,
+                "read the token or the JSON from this file instead of standard input"
             ),
             OptionSpecification(
-                name: "client-id",
-                kind: .clientID,
-                summary: "the client id that the token was issued to; needed when several are configured"
+                "client-id",
+                .clientID,
+                "the client id that the token was issued to; needed when several are configured"
             ),
             .json,
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(
-                line: "refresh-worker grants add alice --token-file ./alice.token",
-                purpose: "a refresh token kept in a file"
-            ),
-            Example(line: "pass show google/alice | refresh-worker grants add alice", purpose: "from a password store"),
+            Example("refresh-worker grants add alice --token-file ./alice.token", "a refresh token kept in a file"),
+            Example("pass show google/alice | refresh-worker grants add alice", "from a password store"),
         ],
-        exitCodes: [
-            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
-            .configuration,
-        ]
+        exitCodes: .ofDatabase(.badData, .inputUnreadable)
     )
 
     private let user: String

@@ -9,26 +9,20 @@ struct DisconnectGrant: Command {
     static let specification = CommandSpecification(
         words: ["grants", "disconnect"],
         summary: "end a user's grant, here and at Google",
-        discussion: [
-            """
+        discussion: """
             Moves the grant to disconnected immediately and revokes it at Google; its tokens are wiped when that has \
             succeeded or was tried for a day. The history is kept. If another stored grant has the same Google account \
             and client, nothing is revoked at Google, because that would end the other grant too.
-            """,
-            """
+
             SIGTERM and SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
             """,
-        ],
         operands: [.user("the user whose grant to end")],
         options: [.json],
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
         ],
-        examples: [Example(line: "refresh-worker grants disconnect alice", purpose: "end alice's grant")],
-        exitCodes: [
-            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration, .interrupted,
-            .terminated,
-        ]
+        examples: [Example("refresh-worker grants disconnect alice", "end alice's grant")],
+        exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
     )
 
     private let user: String

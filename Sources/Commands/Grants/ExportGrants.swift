@@ -9,28 +9,22 @@ struct ExportGrants: Command {
     static let specification = CommandSpecification(
         words: ["grants", "export"],
         summary: "write all grants as JSON lines",
-        discussion: [
-            """
+        discussion: """
             Writes all grants with their states to standard output, in the form that grants import reads. The tokens \
             are in plain text, so --plaintext is required. To move a whole database sealed, use refresh-worker backup. \
             A grant whose tokens cannot be opened with the key ring is reported and left out, and the exit code is 78.
-            """
-        ],
+            """,
         options: [
-            OptionSpecification(
-                name: "plaintext",
-                kind: .toggle,
-                summary: "confirm that the output contains usable tokens"
-            )
+            .toggle("plaintext", "confirm that the output contains usable tokens")
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(
-                line: "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age",
-                purpose: "encrypt the tokens before they reach the disk"
+                "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age",
+                "encrypt the tokens before they reach the disk"
             )
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        exitCodes: .ofDatabase()
     )
 
     private let isPlaintext: Bool

@@ -15,23 +15,21 @@ struct ImportGrants: Command {
     static let specification = CommandSpecification(
         words: ["grants", "import"],
         summary: "import grants from a file of JSON, also from the output of aws secretsmanager",
-        discussion: [
-            """
+        discussion: """
             Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
             expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
             google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. It \
             also reads objects over several lines, one array around all objects, rows of a DynamoDB export with these \
             fields, and the output of aws secretsmanager get-secret-value for a secret gmail/user/USER. A short line is enough:
-            """,
-            #"{"user_id": "alice", "refresh_token": "1//0..."}"#,
-            """
+
+            {"user_id": "alice", "refresh_token": "1//0..."}
+
             Invalid lines are reported with their number and skipped; valid ones are stored. An existing grant is \
             kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
             only by a line with a new refresh token. A refresh token that its user replaced or ended here does not \
             come back. An interrupted import can be started again. The profile shows the name in google_name while the \
             user has none.
-            """,
-            """
+
             With --from aws-secrets-manager the file is the output of aws secretsmanager batch-get-secret-value or \
             get-secret-value. Each secret whose name begins with the prefix is a grant, and the rest of its name is \
             the user. The client id comes from the secret Google-OAuth-Client-ID before them, unless exactly one is \
@@ -40,52 +38,47 @@ struct ImportGrants: Command {
             its last rotation and its end. The script import-from-aws reads the secrets and imports them \
             (docs/running.md).
             """,
-        ],
         operands: [.file("the file to read; - is standard input")],
         options: [
-            OptionSpecification(name: "replace", kind: .toggle, summary: "replace grants that are already stored"),
+            .toggle("replace", "replace grants that are already stored"),
             OptionSpecification(
-                name: "from",
-                kind: .choice([secretsManager], as: "SOURCE"),
-                summary: "the form of the file: aws-secrets-manager for what the aws program prints"
+                "from",
+                .choice([secretsManager], as: "SOURCE"),
+                "the form of the file: aws-secrets-manager for what the aws program prints"
             ),
             OptionSpecification(
-                name: "prefix",
-                kind: .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
-                summary: "the prefix of the names, before the user. Default: \(defaultPrefix)"
+                "prefix",
+                .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
+                "the prefix of the names, before the user. Default: \(defaultPrefix)"
             ),
-            OptionSpecification(
-                name: "dry-run",
-                kind: .toggle,
-                summary: "store nothing and say what would be done; with --from and --log-level info for each user"
+            .toggle(
+                "dry-run",
+                "store nothing and say what would be done; with --from and --log-level info for each user"
             ),
             .jsonSummary,
         ],
         settings: [.config, .database, .keyFile, .clientID, .logLevel],
         examples: [
-            Example(line: "refresh-worker grants import grants.jsonl", purpose: "from a file"),
+            Example("refresh-worker grants import grants.jsonl", "from a file"),
             Example(
-                line: "ssh old-host export-grants | refresh-worker grants import -",
-                purpose: "from another machine, without a copy on disk"
+                "ssh old-host export-grants | refresh-worker grants import -",
+                "from another machine, without a copy on disk"
             ),
             Example(
-                line: """
-                    aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
-                    """,
-                purpose: "one grant, with Amazon's own program"
+                """
+                aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
+                """,
+                "one grant, with Amazon's own program"
             ),
             Example(
-                line: """
-                    aws secretsmanager batch-get-secret-value --filters Key=name,Values=gmail/user/ | refresh-worker \
-                    grants import - --from aws-secrets-manager --dry-run
-                    """,
-                purpose: "show what would be imported from AWS Secrets Manager"
+                """
+                aws secretsmanager batch-get-secret-value --filters Key=name,Values=gmail/user/ | refresh-worker \
+                grants import - --from aws-secrets-manager --dry-run
+                """,
+                "show what would be imported from AWS Secrets Manager"
             ),
         ],
-        exitCodes: [
-            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
-            .configuration,
-        ]
+        exitCodes: .ofDatabase(.badData, .inputUnreadable)
     )
 
     private let file: String

@@ -12,58 +12,48 @@ struct ListGrants: Command {
     static let specification = CommandSpecification(
         words: ["grants", "list"],
         summary: "list the stored grants and their states",
-        discussion: [
-            """
+        discussion: """
             Lists every grant, or those that fit all of the options, with the reason of the state. Never prints a \
             token. On a terminal the columns fit its width; in a pipe or a file no text is cut.
-            """
-        ],
+            """,
         options: [
             .json,
             OptionSpecification(
-                name: "state",
-                kind: .choice(states, as: "STATE"),
-                summary: "only grants in this state: " + states.joined(separator: ", ")
+                "state",
+                .choice(states, as: "STATE"),
+                "only grants in this state: " + states.joined(separator: ", ")
             ),
             OptionSpecification(
-                name: "reason",
-                kind: .text(as: "REASON", AllowedText(lengthLimit: 64, signs: "_")),
-                summary: "only grants whose state has this reason, such as client_mismatch"
+                "reason",
+                .text(as: "REASON", AllowedText(lengthLimit: 64, signs: "_")),
+                "only grants whose state has this reason, such as client_mismatch"
             ),
             .client("only grants of this client id"),
+            .toggle("expired", "only connected grants without a valid access token"),
+            .toggle("unreadable", "only grants with a token that the key ring does not open, because a key is lost"),
             OptionSpecification(
-                name: "expired",
-                kind: .toggle,
-                summary: "only connected grants without a valid access token"
+                "sort",
+                .choice(SortedGrants.Order.allCases.map(\.rawValue), as: "ORDER"),
+                """
+                due: the next due first; user: by the user's id; since: the longest in its state first. Default: \
+                the order of the database
+                """
             ),
-            OptionSpecification(
-                name: "unreadable",
-                kind: .toggle,
-                summary: "only grants with a token that the key ring does not open, because a key is lost"
-            ),
-            OptionSpecification(
-                name: "sort",
-                kind: .choice(SortedGrants.Order.allCases.map(\.rawValue), as: "ORDER"),
-                summary: """
-                    due: the next due first; user: by the user's id; since: the longest in its state first. Default: \
-                    the order of the database
-                    """
-            ),
-            OptionSpecification(name: "limit", kind: .number(1...1_000_000), summary: "at most this many grants"),
+            OptionSpecification("limit", .number(1...1_000_000), "at most this many grants"),
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(line: "refresh-worker grants list", purpose: "a table of all grants"),
+            Example("refresh-worker grants list", "a table of all grants"),
             Example(
-                line: "refresh-worker grants list --expired --sort since --limit 20",
-                purpose: "the grants that have been without a valid token in their state for longest"
+                "refresh-worker grants list --expired --sort since --limit 20",
+                "the grants that have been without a valid token in their state for longest"
             ),
             Example(
-                line: "refresh-worker grants list --state disconnected --json | jq -r .user_id",
-                purpose: "the users whose consent has ended"
+                "refresh-worker grants list --state disconnected --json | jq -r .user_id",
+                "the users whose consent has ended"
             ),
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        exitCodes: .ofDatabase()
     )
 
     /// The number of grants read at a time, so that memory does not grow with their number.

@@ -12,41 +12,32 @@ struct RetryGrants: Command {
     static let specification = CommandSpecification(
         words: ["grants", "retry"],
         summary: "make grants due now, without waiting for their back-off or probe",
-        discussion: [
-            """
+        discussion: """
             Makes the grant of USER due now, or all grants that fit --state and --client, and prints how many. A \
             running worker refreshes them within two seconds, at its usual pace; the next start or pass does so \
             otherwise. Without --state, --client selects the client's grants that are retrying or suspended.
-            """,
-            """
+
             Some grants stay as they are, and are counted: those that a worker refreshes at this moment; those whose \
             invalid_grant waits for its confirmation, because an early one would defeat it; and those without a \
             refresh token. A grant that ended is not tried again: its user must sign in. Grants that are suspended \
             because a security event disabled the account are tried only with USER or --state suspended.
             """,
-        ],
         operands: [.user("the user whose grant to try", isOptional: true)],
         options: [
             OptionSpecification(
-                name: "state",
-                kind: .choice(states, as: "STATE"),
-                summary: "all grants in this state: " + states.joined(separator: " or ")
+                "state",
+                .choice(states, as: "STATE"),
+                "all grants in this state: " + states.joined(separator: " or ")
             ),
             .client("all grants of this client id that are retrying or suspended"),
             .json,
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(line: "refresh-worker grants retry alice", purpose: "try alice's grant now"),
-            Example(
-                line: "refresh-worker grants retry --state suspended",
-                purpose: "after an administrator has lifted a block"
-            ),
+            Example("refresh-worker grants retry alice", "try alice's grant now"),
+            Example("refresh-worker grants retry --state suspended", "after an administrator has lifted a block"),
         ],
-        exitCodes: [
-            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .userMustAct,
-            .configuration,
-        ]
+        exitCodes: .ofDatabase(.unknownUser, .userMustAct)
     )
 
     private let user: String?

@@ -7,33 +7,30 @@ struct SetClient: Command {
     static let specification = CommandSpecification(
         words: ["grants", "set-client"],
         summary: "move grants that were stored for the wrong client id to the right one",
-        discussion: [
-            """
+        discussion: """
             Changes the client id of all grants of --from to --to, and prints how many. Grants that Google refused as \
             grants of another client id (client_mismatch, client_mismatch_unconfirmed) are tried again now, also if \
             that had ended them; all others keep their state and due time. The client id of --to must be configured.
-            """,
-            """
+
             A grant that a worker refreshes at this moment is not moved; the exit code is then 75: run the command \
             again.
             """,
-        ],
         options: [
-            OptionSpecification(name: "from", kind: .clientID, summary: "the client id that is stored now; needed"),
-            OptionSpecification(name: "to", kind: .clientID, summary: "the right client id; needed"),
+            OptionSpecification("from", .clientID, "the client id that is stored now; needed"),
+            OptionSpecification("to", .clientID, "the right client id; needed"),
             .json,
         ],
         settings: [.config, .database, .keyFile, .clientID, .logLevel],
         examples: [
             Example(
-                line: """
-                    refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \
-                    --to 1234-abc.apps.googleusercontent.com
-                    """,
-                purpose: "after an import with a wrong client id"
+                """
+                refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \
+                --to 1234-abc.apps.googleusercontent.com
+                """,
+                "after an import with a wrong client id"
             )
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        exitCodes: .ofDatabase()
     )
 
     private let former: String

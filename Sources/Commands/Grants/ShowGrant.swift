@@ -9,14 +9,12 @@ struct ShowGrant: Command {
     static let specification = CommandSpecification(
         words: ["grants", "show"],
         summary: "show everything known about a user's grant, and its history",
-        discussion: ["Shows the grant's state, its reason and time, its due time and its history, never a token."],
+        discussion: "Shows the grant's state, its reason and time, its due time and its history, never a token.",
         operands: [.user("the user whose grant to show")],
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [Example(line: "refresh-worker grants show alice", purpose: "what happened to alice's grant")],
-        exitCodes: [
-            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration,
-        ]
+        examples: [Example("refresh-worker grants show alice", "what happened to alice's grant")],
+        exitCodes: .ofDatabase(.unknownUser)
     )
 
     private let user: String
@@ -39,21 +37,15 @@ struct ShowHistory: Command {
     static let specification = CommandSpecification(
         words: ["grants", "history"],
         summary: "show the history of a user's grant, the latest event first",
-        discussion: [
-            """
+        discussion: """
             Shows when tokens were brought, when the state changed and why, and when Google returned another refresh \
             token or other scopes: the last hundred events, and the last time that tokens were brought.
-            """
-        ],
+            """,
         operands: [.user("the user of the grant")],
         options: [.json],
         settings: [.config, .database, .logLevel],
-        examples: [
-            Example(line: "refresh-worker grants history alice", purpose: "since when is alice disconnected, and why?")
-        ],
-        exitCodes: [
-            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration,
-        ]
+        examples: [Example("refresh-worker grants history alice", "since when is alice disconnected, and why?")],
+        exitCodes: .ofDatabase(.unknownUser)
     )
 
     private let user: String

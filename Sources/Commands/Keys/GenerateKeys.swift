@@ -10,23 +10,15 @@ struct GenerateKeys: Command {
     static let specification = CommandSpecification(
         words: ["keys", "generate"],
         summary: "make a key ring with one new key",
-        discussion: [
-            """
+        discussion: """
             Creates the file named by --key-file, mode 0600. An existing key ring is never overwritten. The command \
             refuses while the database holds tokens, because a new key ring opens none of them. If no copy of the \
             former key ring exists, --lost makes a new one.
-            """
-        ],
-        options: [
-            OptionSpecification(name: "lost", kind: .toggle, summary: "give up the tokens of a key ring that is lost"),
-            .jsonObject,
-        ],
+            """,
+        options: [.toggle("lost", "give up the tokens of a key ring that is lost"), .jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(
-                line: "sudo -u refresh-worker refresh-worker keys generate",
-                purpose: "once, before the worker's first start"
-            )
+            Example("sudo -u refresh-worker refresh-worker keys generate", "once, before the worker's first start")
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration]
     )

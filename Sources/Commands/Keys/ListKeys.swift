@@ -9,11 +9,11 @@ struct ListKeys: Command {
     static let specification = CommandSpecification(
         words: ["keys", "list"],
         summary: "list the keys by id, and the number of tokens that each seals",
-        discussion: ["Prints the id of each key and the number of stored tokens that it seals, never the key itself."],
+        discussion: "Prints the id of each key and the number of stored tokens that it seals, never the key itself.",
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [Example(line: "refresh-worker keys list", purpose: "is the old key still in use?")],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        examples: [Example("refresh-worker keys list", "is the old key still in use?")],
+        exitCodes: .ofDatabase()
     )
 
     init(_ arguments: CommandArguments) {}

@@ -9,28 +9,20 @@ struct RetireKey: Command {
     static let specification = CommandSpecification(
         words: ["keys", "retire"],
         summary: "retire an old key, and remove it a day later",
-        discussion: [
-            """
+        discussion: """
             The key opens tokens for one more day but does not seal, because results that it sealed may still wait to \
             be stored. After that day the same command, or keys rotate, removes it from the file. The command exits \
             with 75 while a stored token is sealed with the key or a live worker seals with it, and with 65 if the \
             ring does not contain it. Backups of the database from before may still need it.
-            """,
-            """
+
             Workers do not run without a key that seals stored tokens. If such a key is lost permanently, --lost lets \
             them run: its tokens stay unreadable, and their users must sign in again.
             """,
-        ],
         operands: [.keyID("the key's id, as keys list prints it")],
-        options: [
-            OptionSpecification(name: "lost", kind: .toggle, summary: "give up a key that no copy of the ring holds"),
-            .jsonObject,
-        ],
+        options: [.toggle("lost", "give up a key that no copy of the ring holds"), .jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [Example(line: "refresh-worker keys retire 7f3a91c2", purpose: "after keys rotate has finished")],
-        exitCodes: [
-            .success, .usage, .badData, .internalFailure, .inputOutput, .leftForLater, .configuration,
-        ]
+        examples: [Example("refresh-worker keys retire 7f3a91c2", "after keys rotate has finished")],
+        exitCodes: .ofDatabase(.badData)
     )
 
     private let text: String

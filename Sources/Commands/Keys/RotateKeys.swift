@@ -9,23 +9,21 @@ struct RotateKeys: Command {
     static let specification = CommandSpecification(
         words: ["keys", "rotate"],
         summary: "add a new key and seal all tokens with it",
-        discussion: [
-            """
+        discussion: """
             Adds a new key to the key ring, waits until every live worker reports that it holds it, then seals the \
             stored tokens again while the workers run. An interrupted rotation continues when the command is run \
             again. The old key stays in the ring until it is retired. With --json, progress is written to standard \
             error.
-            """
-        ],
+            """,
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(
-                line: "sudo -u refresh-worker refresh-worker keys rotate",
-                purpose: "once a year, or after a person who knew the key has left"
+                "sudo -u refresh-worker refresh-worker keys rotate",
+                "once a year, or after a person who knew the key has left"
             )
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        exitCodes: .ofDatabase()
     )
 
     init(_ arguments: CommandArguments) {}

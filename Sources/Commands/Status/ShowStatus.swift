@@ -11,30 +11,27 @@ struct ShowStatus: Command {
     static let specification = CommandSpecification(
         words: ["status"],
         summary: "show the number of grants by state, the due ones, and problems",
-        discussion: [
-            """
+        discussion: """
             Reads the database, with or without a running worker. It shows the grants by state, due and overdue, the \
             breaker and the pace of each client id, the live workers and their keys, and refresh tokens that are about \
             to expire. docs/status.md describes each field of the JSON. The exit code is 0 if all is well, 1 if \
             something needs attention, and 2 if the status is unknown. Each concern names a section of docs/runbook.md.
-            """
-        ],
+            """,
         options: [
-            OptionSpecification(name: "json", kind: .toggle, summary: "one JSON object instead of text"),
-            OptionSpecification(
-                name: "watch",
-                kind: .toggle,
-                summary: """
-                    every two seconds until Ctrl-C: redraws on a terminal, writes one line for each change elsewhere; \
-                    with --json one object after each change
-                    """
+            .toggle("json", "one JSON object instead of text"),
+            .toggle(
+                "watch",
+                """
+                every two seconds until Ctrl-C: redraws on a terminal, writes one line for each change elsewhere; \
+                with --json one object after each change
+                """
             ),
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(line: "refresh-worker status", purpose: "a report for people"),
-            Example(line: "refresh-worker status --json | jq -r .verdict", purpose: "ok or attention, for a monitor"),
-            Example(line: "refresh-worker status --watch", purpose: "during an upgrade or an outage"),
+            Example("refresh-worker status", "a report for people"),
+            Example("refresh-worker status --json | jq -r .verdict", "ok or attention, for a monitor"),
+            Example("refresh-worker status --watch", "during an upgrade or an outage"),
         ],
         exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration]
     )

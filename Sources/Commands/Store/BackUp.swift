@@ -7,22 +7,16 @@ struct BackUp: Command {
     static let specification = CommandSpecification(
         words: ["backup"],
         summary: "copy the database while the worker runs",
-        discussion: [
-            """
+        discussion: """
             Writes a complete, consistent copy of the SQLite file. Tokens in it stay sealed: keep the key ring apart \
             from the copy, and keep both. An existing file is not overwritten. For a PostgreSQL database it prints the \
             command of pg_dump that does the same.
-            """
-        ],
+            """,
         operands: [.file("the file to create")],
         options: [.jsonObject],
         settings: [.config, .database, .logLevel],
-        examples: [
-            Example(line: "refresh-worker backup /var/backups/grants.sqlite", purpose: "a copy for tonight")
-        ],
-        exitCodes: [
-            .success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration,
-        ]
+        examples: [Example("refresh-worker backup /var/backups/grants.sqlite", "a copy for tonight")],
+        exitCodes: .ofDatabase(.cannotCreate)
     )
 
     private let file: String

@@ -8,28 +8,24 @@ struct RecoverResults: Command {
     static let specification = CommandSpecification(
         words: ["results", "recover"],
         summary: "store the results of a spill file in the configured database",
-        discussion: [
-            """
+        discussion: """
             Use it for a spill file that was set aside, or that is next to a database that was moved elsewhere. \
             Results that are stored already, or that are out of date, have no effect. The file is removed when all of \
             its results have been stored, and kept otherwise.
-            """
-        ],
+            """,
         operands: [.file("the spill file")],
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(
-                line: """
-                    refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
-                    --database postgres:///grants
-                    """,
-                purpose: "after the database was moved while a worker was suspended"
+                """
+                refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
+                --database postgres:///grants
+                """,
+                "after the database was moved while a worker was suspended"
             )
         ],
-        exitCodes: [
-            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater, .configuration,
-        ]
+        exitCodes: .ofDatabase(.badData, .inputUnreadable)
     )
 
     private let path: String

@@ -8,30 +8,24 @@ struct DeleteUser: Command {
     static let specification = CommandSpecification(
         words: ["users", "delete"],
         summary: "delete a user: sessions, grant and data, here and at Google",
-        discussion: [
-            """
+        discussion: """
             Does the same as the app's route DELETE /v1/user/me: it ends the user's sessions, revokes the grant at \
             Google, deletes the user's data and puts the notice user.deleted into the outbox if --notice-url is \
             configured. Only the id is kept, and refused for a day, because tokens that name it may live that long. \
             This cannot be undone.
-            """,
-            """
+
             If another stored grant has the same Google account and client, nothing is revoked at Google, because \
             that would end the other grant too. SIGTERM and SIGINT stop it without waiting for Google's answer; a \
             running worker revokes the grant later.
             """,
-        ],
         operands: [.user("the user to delete")],
         options: [.json],
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
             .logLevel,
         ],
-        examples: [Example(line: "refresh-worker users delete alice", purpose: "delete alice at alice's request")],
-        exitCodes: [
-            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration, .interrupted,
-            .terminated,
-        ]
+        examples: [Example("refresh-worker users delete alice", "delete alice at alice's request")],
+        exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
     )
 
     private let id: String

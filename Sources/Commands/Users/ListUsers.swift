@@ -7,23 +7,21 @@ struct ListUsers: Command {
     static let specification = CommandSpecification(
         words: ["users", "list"],
         summary: "list the stored users",
-        discussion: [
-            """
+        discussion: """
             Lists every user by id, with e-mail address, name, last sign-in and creation. A deleted user stays in the \
             list for a while, with the id alone. On a terminal the columns fit its width; in a pipe or a file no text \
             is cut.
-            """
-        ],
+            """,
         options: [.json],
         settings: [.config, .database, .logLevel],
         examples: [
-            Example(line: "refresh-worker users list", purpose: "a table of all users"),
+            Example("refresh-worker users list", "a table of all users"),
             Example(
-                line: "refresh-worker users list --json | jq -r 'select(.email_verified == false) .user_id'",
-                purpose: "the users whose e-mail address is not verified"
+                "refresh-worker users list --json | jq -r 'select(.email_verified == false) .user_id'",
+                "the users whose e-mail address is not verified"
             ),
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        exitCodes: .ofDatabase()
     )
 
     static let columns: [TextTable<User>.Column] = [

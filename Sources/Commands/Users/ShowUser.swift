@@ -8,14 +8,12 @@ struct ShowUser: Command {
     static let specification = CommandSpecification(
         words: ["users", "show"],
         summary: "show a user's data and the state of the user's grant",
-        discussion: ["Shows what is stored about the user, never a token. grants show has more about the grant."],
+        discussion: "Shows what is stored about the user, never a token. grants show has more about the grant.",
         operands: [.user("the user to show")],
         options: [.json],
         settings: [.config, .database, .logLevel],
-        examples: [Example(line: "refresh-worker users show alice", purpose: "who is alice?")],
-        exitCodes: [
-            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration,
-        ]
+        examples: [Example("refresh-worker users show alice", "who is alice?")],
+        exitCodes: .ofDatabase(.unknownUser)
     )
 
     private let id: String

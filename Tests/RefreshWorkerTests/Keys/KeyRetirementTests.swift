@@ -155,7 +155,7 @@ struct KeyRetirementTests {
             #expect(try Data(contentsOf: URL(filePath: fixture.keyFile)) == first)
 
             let lost = try fixture.context([(.keyFile, fixture.path("no/keys"))])
-            let refusal = await failure { try await lost.generateKeys() }
+            let refusal = await failure { try await lost.run(["keys", "generate"]) }
             #expect(refusal?.exitCode == .cannotCreate)
             #expect(refusal?.message.contains("mkdir -p \(fixture.path("no"))") == true)
             #expect(!fixture.exists("no"))
