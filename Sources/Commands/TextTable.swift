@@ -10,14 +10,14 @@ struct Listing<Item> {
     private let limit: Int?
     private let printsJSON: Bool
     private let time: any TimeSource
-    private let json: (Item) -> JSONLine
+    private let json: (Item, inout JSONLine) -> Void
     private let output = BlockingCallQueue(label: "refresh-worker.output")
 
     init(
         _ columns: [TextTable<Item>.Column],
         limit: Int? = nil,
         in context: CommandContext,
-        json: @escaping (Item) -> JSONLine
+        json: @escaping (Item, inout JSONLine) -> Void
     ) {
         table = TextTable(columns, width: Output.standard.width)
         self.limit = limit
@@ -31,10 +31,16 @@ struct Listing<Item> {
         let page = limit.map { Array(items.prefix($0 - count)) } ?? items
         count += page.count
         if !page.isEmpty {
-            let lines = printsJSON ? page.map { json($0).text } : table.lines(of: page, at: time.now)
+            let lines = printsJSON ? page.map(document) : table.lines(of: page, at: time.now)
             try await output.run { Output.standard.line(lines.joined(separator: "\n")) }
         }
         return limit.map { count < $0 } ?? true
+    }
+
+    private func document(of item: Item) -> String {
+        var line = JSONLine()
+        json(item, &line)
+        return line.text
     }
 }
 

@@ -84,13 +84,6 @@ struct GrantExport: Sendable {
 
 /// A grant as JSON: the output of `grants list`, `grants show` and `grants export`.
 enum GrantDocument {
-    /// Returns all fields except the tokens.
-    static func line(of grant: Grant) -> JSONLine {
-        var line = JSONLine()
-        write(grant, to: &line)
-        return line
-    }
-
     /// Adds all fields except the tokens.
     static func write(_ grant: Grant, to line: inout JSONLine) {
         line.field("user_id", grant.userID)

@@ -67,24 +67,8 @@ struct ImportTally: Equatable, Sendable {
     /// Records that are stored exactly as in the input; only an import of users compares them.
     var unchanged = 0
     var bad = 0
-    private var reasons: [String: Int] = [:]
-    private var otherReasons = 0
-
-    init(
-        stored: Int = 0,
-        completed: Int = 0,
-        replaced: Int = 0,
-        kept: Int = 0,
-        unchanged: Int = 0,
-        bad: Int = 0
-    ) {
-        self.stored = stored
-        self.completed = completed
-        self.replaced = replaced
-        self.kept = kept
-        self.unchanged = unchanged
-        self.bad = bad
-    }
+    private(set) var reasons: [String: Int] = [:]
+    private(set) var otherReasons = 0
 
     var read: Int { stored + completed + replaced + kept + unchanged + bad }
 

@@ -114,7 +114,7 @@ struct ImportGrants: Command {
         )
         let run = ImportRun(
             file: input,
-            progress: ImportProgress(of: prefix == nil ? "grants" : "secrets", output: .error, time: context.time),
+            progress: ImportProgress(of: prefix == nil ? "grants" : "secrets", time: context.time),
             isDryRun: isDryRun,
             isJSON: context.printsJSON
         ) {
@@ -269,41 +269,33 @@ final class InputFile: Sendable {
 /// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.
 final class ImportProgress {
     private static let interval: Duration = .milliseconds(200)
-    private static let clearLine = "\r\u{1b}[K"
 
     private let noun: String
-    private let output: Output
+    private let line = TerminalProgress(to: .error)
     private let time: any TimeSource
     private let started: BootInstant
     private var drawnAt: BootInstant?
 
     /// Creates the progress of reading `noun`, such as `grants`.
-    init(of noun: String = "grants", output: Output, time: any TimeSource) {
+    init(of noun: String, time: any TimeSource) {
         self.noun = noun
-        self.output = output
         self.time = time
         started = time.sinceBoot
     }
 
     /// Writes a permanent line above the progress.
-    func writeLine(_ line: String) {
-        clear()
-        output.line(line)
+    func writeLine(_ text: String) {
+        line.clear()
+        drawnAt = nil
+        Output.error.line(text)
     }
 
     /// Shows the progress, with the fraction of the input that was read, if its size is known.
     func show(_ tally: ImportTally, done fraction: Double?) {
         let now = time.sinceBoot
-        guard output.isTerminal, drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
+        guard drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
         drawnAt = now
-        output.write(Self.clearLine + Self.text(tally, of: noun, done: fraction, elapsed: now - started))
-    }
-
-    /// Erases the progress from the terminal.
-    func clear() {
-        guard drawnAt != nil else { return }
-        drawnAt = nil
-        output.write(Self.clearLine)
+        line.show(Self.text(tally, of: noun, done: fraction, elapsed: now - started))
     }
 
     static func text(_ tally: ImportTally, of noun: String, done fraction: Double?, elapsed: Duration) -> String {

@@ -93,7 +93,7 @@ struct ListGrants: Command {
         if selectsUnreadable { filter.vault = try context.openVault() }
         let time = context.time
         let count = try await context.withExistingStore(for: .reading) { [filter] store in
-            var list = Listing(Self.columns, limit: limit, in: context, json: GrantDocument.line)
+            var list = Listing(Self.columns, limit: limit, in: context, json: GrantDocument.write)
             if let order {
                 try await print(in: order, filter, from: store, to: &list, time)
             } else {
@@ -178,28 +178,19 @@ extension Grant {
 }
 
 /// All grants of a store, or those in one state, a page at a time.
-struct GrantPages: AsyncSequence {
+struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
     let store: any GrantStore
     let state: GrantState?
     let size: Int
+    private(set) var last: GrantID?
 
-    struct Iterator: AsyncIteratorProtocol {
-        let pages: GrantPages
-        private var last: GrantID?
+    func makeAsyncIterator() -> Self { self }
 
-        init(pages: GrantPages) {
-            self.pages = pages
-        }
-
-        mutating func next() async throws -> [Grant]? {
-            let page = try await pages.store.grants(after: last, in: pages.state, atMost: pages.size)
-            guard let lastGrant = page.last else { return nil }
-            last = lastGrant.id
-            return page
-        }
+    mutating func next() async throws -> [Grant]? {
+        let page = try await store.grants(after: last, in: state, atMost: size)
+        last = page.last?.id
+        return last == nil ? nil : page
     }
-
-    func makeAsyncIterator() -> Iterator { Iterator(pages: self) }
 }
 
 /// The ids of the first grants in an order.

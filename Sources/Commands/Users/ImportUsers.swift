@@ -80,7 +80,7 @@ struct ImportUsers: Command {
         let store = try await context.openStore(forDryRun: isDryRun)
         let run = ImportRun(
             file: input,
-            progress: ImportProgress(of: "users", output: .error, time: context.time),
+            progress: ImportProgress(of: "users", time: context.time),
             isDryRun: isDryRun,
             isJSON: context.printsJSON,
             close: { await store?.close() }

@@ -14,10 +14,6 @@ struct ImportedUser: Equatable, Sendable {
     let lastLoginAt: Timestamp?
     let isActive: Bool?
 
-    init(from record: RecordSplitter.Record, by map: UserFieldMap, at now: Timestamp) throws(ImportProblem) {
-        try self.init(members: try record.members(), by: map, at: now)
-    }
-
     init(members: [String: JSONValue], by map: UserFieldMap, at now: Timestamp) throws(ImportProblem) {
         let fields = RecordFields(members, names: map.names)
         guard let id = try fields.identifier("user_id") else {

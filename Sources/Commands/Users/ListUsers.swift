@@ -37,7 +37,7 @@ struct ListUsers: Command {
 
     func run(in context: CommandContext) async throws -> ExitCode {
         let count = try await context.withExistingStore(for: .reading) { store in
-            var list = Listing(Self.columns, in: context, json: UserDocument.line)
+            var list = Listing(Self.columns, in: context, json: UserDocument.write)
             var last: String?
             while true {
                 let page = try await store.users(after: last, atMost: ListGrants.pageSize)

@@ -39,12 +39,6 @@ extension CommandFailure {
 
 /// A user as JSON: the output of `users list` and `users show`.
 enum UserDocument {
-    static func line(of user: User) -> JSONLine {
-        var line = JSONLine()
-        write(user, to: &line)
-        return line
-    }
-
     static func write(_ user: User, to line: inout JSONLine) {
         line.field("user_id", user.id)
         line.fieldOrNull("email", user.email)

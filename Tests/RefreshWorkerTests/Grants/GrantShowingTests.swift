@@ -22,7 +22,7 @@ struct GrantShowingTests {
             "user_id", "state", "reason", "since", "google_email", "scope", "client_id", "expires_at", "due_at",
             "last_success_at", "attempts", "generation", "grant",
         ]
-        let listed = try #require(try JSONValue.parse(GrantDocument.line(of: grant).bytes).object)
+        let listed = try #require(try JSONValue.parse(written { GrantDocument.write(grant, to: &$0) }.bytes).object)
         #expect(Set(listed.keys) == names)
         for absent in ["reason", "google_email", "scope", "last_success_at"] { #expect(listed[absent] == .null) }
         #expect(listed["expires_at"] == .string("2027-01-15T09:00:00.000Z"))
@@ -45,7 +45,7 @@ struct GrantShowingTests {
         var table = TextTable(ListGrants.columns, width: 80)
         let texts =
             [
-                GrantDocument.line(of: grant).text,
+                written { GrantDocument.write(grant, to: &$0) }.text,
                 written { GrantDocument.writeWithWarnings(grant, to: &$0, at: now) }.text, "\(grant)",
             ]
             + table.lines(of: [grant], at: now)
