@@ -205,7 +205,7 @@ struct StatusReportTests {
             #expect(report.workers.map(\.id) == ["daemon"])
             #expect(report.keysInUse == [key: 6])
             #expect(report.keyRing == KeyRingSummary(sealing: key))
-            #expect(report.database.schema == 3)
+            #expect(report.database.schema == 1)
             #expect(report.database.bytes > 0)
         }
     }
