@@ -13,7 +13,7 @@ enum Sample {
     static func sealed(_ text: String, key: String = key) throws -> SealedSecret {
         let nonce = [UInt8](repeating: 7, count: 12)
         let tag = [UInt8](repeating: 9, count: 16)
-        return try SealedSecret(bytes: [1, 8] + Array(key.utf8) + nonce + Array(text.utf8) + tag)
+        return try SealedSecret(bytes: [2, 8] + Array(key.utf8) + nonce + Array(text.utf8) + tag)
     }
 
     static func refreshToken(_ text: String, expiresAt: Timestamp? = nil, key: String = key) throws

@@ -2,7 +2,7 @@ private import CCrypto
 
 /// One pass of AES-256-GCM over one message, with OpenSSL's EVP interface.
 ///
-/// The order of calls is `authenticate`, `transform`, then `writeTag` or `isVerified`, each once
+/// The order of calls is `transform`, then `writeTag` or `isVerified`, each once
 /// (https://docs.openssl.org/3.0/man3/EVP_EncryptInit/#aead-interface). Freeing the context wipes its key.
 @safe
 struct CipherContext: ~Copyable {
@@ -58,11 +58,6 @@ struct CipherContext: ~Copyable {
         unsafe EVP_CIPHER_CTX_free(context)
     }
 
-    /// Authenticates data that is not part of the message.
-    func authenticate(_ data: RawSpan) throws(SealError) {
-        try unsafe update(data, into: nil)
-    }
-
     /// Encrypts or decrypts the whole message; the output has the same length.
     func transform(_ message: RawSpan, into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
         precondition((0...output.byteCount - message.byteCount).contains(offset))
@@ -93,8 +88,7 @@ struct CipherContext: ~Copyable {
         try LibCrypto.check("EVP_CTRL_AEAD_GET_TAG", result)
     }
 
-    /// Finishes the decryption; returns `true` if the tag matches the message, the authenticated data, the key and the
-    /// nonce.
+    /// Finishes the decryption; returns `true` if the tag matches the message, the key and the nonce.
     func isVerified(by tag: RawSpan) throws(SealError) -> Bool {
         precondition(tag.byteCount == Self.tagLength)
         let result = unsafe tag.withUnsafeBytes { tag in

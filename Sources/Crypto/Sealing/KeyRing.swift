@@ -59,7 +59,7 @@ package struct KeyRing: Sendable {
         let length = SealedSecret.Layout.minimumByteCount + secret.count
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
-        bytes.append(SealedSecret.Version.derivedKey.rawValue)
+        bytes.append(SealedSecret.version)
         bytes.append(UInt8(KeyID.length))
         key.id.appendDigits(to: &bytes)
         bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
@@ -89,7 +89,9 @@ package struct KeyRing: Sendable {
         let layout = SealedSecret.Layout(byteCount: sealed.bytes.count)
         return try Secret(capacity: layout.ciphertext.count) { (buffer) throws(SealError) in
             let bytes = unsafe sealed.bytes.span.bytes
-            let cipher = try key.opener(of: sealed.version, nonce: bytes.extracting(layout.nonce), for: context)
+            let cipher = try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
+                try CipherContext(.open, key: key, nonce: bytes.extracting(layout.nonce))
+            }
             try cipher.transform(bytes.extracting(layout.ciphertext), into: &buffer, at: 0)
             let isIntact = try cipher.isVerified(by: bytes.extracting(layout.tag))
             guard isIntact else { throw .damaged(sealed.keyID) }
@@ -118,26 +120,6 @@ extension SealingKey {
             try cipher.transform(message, into: &buffer, at: layout.ciphertext.lowerBound)
         }
         try cipher.writeTag(into: &buffer, at: layout.tag.lowerBound)
-    }
-
-    /// Returns a cipher context that is ready to decrypt a value of this row and column.
-    fileprivate func opener(
-        of version: SealedSecret.Version,
-        nonce: RawSpan,
-        for context: SealContext
-    ) throws(SealError) -> CipherContext {
-        switch version {
-        case .ringKey:
-            let cipher = try material.withBytes { (key) throws(SealError) in
-                try CipherContext(.open, key: key, nonce: nonce)
-            }
-            try unsafe cipher.authenticate(context.authenticatedBytes.span.bytes)
-            return cipher
-        case .derivedKey:
-            return try derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
-                try CipherContext(.open, key: key, nonce: nonce)
-            }
-        }
     }
 }
 

@@ -2,15 +2,14 @@
 ///
 /// | bytes | content |
 /// |---|---|
-/// | 1 | version, 1 or 2 |
+/// | 1 | version, 2 |
 /// | 1 | length of the key id, 8 |
 /// | 8 | key id, in ASCII |
 /// | 12 | nonce |
 /// | any | ciphertext, as long as the secret |
 /// | 16 | tag |
 ///
-/// Both versions are AES-256-GCM. Version 1, which is only read, seals with the ring's key directly, and its tag covers
-/// the row and column of the value. Version 2 seals with a key that is derived from the ring's key for them.
+/// It is AES-256-GCM with a key that is derived from the ring's key for the row and column of the value.
 package struct SealedSecret: Hashable, Sendable {
     /// The offsets of the parts in a value of a given length.
     struct Layout {
@@ -28,27 +27,21 @@ package struct SealedSecret: Hashable, Sendable {
         }
     }
 
-    enum Version: UInt8 {
-        case ringKey = 1
-        case derivedKey = 2
-    }
+    static let version: UInt8 = 2
 
     package let bytes: [UInt8]
     /// The id of the sealing key according to the value; only opening it proves the id.
     package let keyID: KeyID
-    let version: Version
 
     /// Checks that the bytes have the form of a sealed value; only opening it shows if it is intact.
     package init(bytes: [UInt8]) throws(SealError) {
         guard
             bytes.count >= Layout.minimumByteCount,
-            let version = Version(rawValue: bytes[0]),
-            bytes[1] == UInt8(KeyID.length),
+            bytes[0] == Self.version, bytes[1] == UInt8(KeyID.length),
             let keyID = KeyID(ascii: bytes[Layout.keyID])
         else { throw .malformed }
         self.bytes = bytes
         self.keyID = keyID
-        self.version = version
     }
 }
 
@@ -86,20 +79,7 @@ package struct SealContext: Hashable, Sendable {
         self.init(owner: bytes, column: column)
     }
 
-    /// The data that the tag of version 1 covers in addition to the secret.
-    ///
-    /// The fixed lengths before the column make it unambiguous.
-    var authenticatedBytes: [UInt8] {
-        let domain = "refresh-worker sealed 1".utf8
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(domain.count + owner.count + column.utf8.count)
-        bytes.append(contentsOf: domain)
-        bytes.append(contentsOf: owner)
-        bytes.append(contentsOf: column.utf8)
-        return bytes
-    }
-
-    /// The HKDF purpose from which version 2 derives the key of this row and column.
+    /// The HKDF purpose from which the key of this row and column is derived.
     ///
     /// Up to 54 bytes of it fit into one block of the hash.
     var derivationPurpose: [UInt8] {

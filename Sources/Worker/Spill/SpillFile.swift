@@ -190,8 +190,6 @@ package final class SpillFile: Sendable {
 /// follows it does not count, so that the file can be written into space that was reserved before.
 package enum SpillFormat {
     static let head = Array("refresh-worker results 2\n".utf8)
-    /// The first line of earlier versions of this program, which wrote only the zero at the end.
-    private static let headWithoutEnd = Array("refresh-worker results 1\n".utf8)
     private static let lastLine = Array("end\n".utf8)
     private static let maximumResultLength = 1 << 20
 
@@ -216,8 +214,7 @@ package enum SpillFormat {
 
     package static func read(_ bytes: [UInt8]) -> Content {
         var content = Content()
-        let hasEnd = bytes.starts(with: head)
-        guard hasEnd || bytes.starts(with: headWithoutEnd) else {
+        guard bytes.starts(with: head) else {
             // Reserved space that is still empty.
             content.isDamaged = bytes.contains { $0 != 0 }
             return content
@@ -235,8 +232,7 @@ package enum SpillFormat {
             rest = rest.dropFirst(4 + length)
             count += 1
         }
-        let isComplete = hasEnd ? rest.starts(with: end(after: count)) : rest.allSatisfy { $0 == 0 }
-        content.isDamaged = content.isDamaged || !isComplete
+        content.isDamaged = content.isDamaged || !rest.starts(with: end(after: count))
         return content
     }
 }

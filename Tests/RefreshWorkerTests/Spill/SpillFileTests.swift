@@ -195,21 +195,6 @@ struct SpillFileTests {
         }
     }
 
-    @Test("of an earlier version, which has no end, is recovered")
-    func earlierVersion() async throws {
-        try await withFindings { fixture, context, vault, findings in
-            let path = try await spill(findings, context, vault)
-            let file = try #require(try SpillFile.openIfThere(path))
-            let bytes = try #require(try file.read(limit: 1 << 20))
-            let head = Array("refresh-worker results 1\n".utf8)
-            try file.write(head + SpillFormat.bytes(of: SpillFormat.read(bytes).results), at: 0)
-            try file.truncate(to: bytes.count - SpillFormat.end(after: 3).count)
-            _ = try await context.run(["status", "--json"])
-            #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
-            #expect(try fixture.names.filter { $0.contains("set-aside") } == [])
-        }
-    }
-
     @Test("is set aside if one of its grants is missing, as in a backup from before that user signed up")
     func missingGrant() async throws {
         try await withFindings { fixture, context, vault, findings in

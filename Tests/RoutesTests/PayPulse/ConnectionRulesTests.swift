@@ -105,6 +105,6 @@ struct ConnectionRulesTests {
 extension SealedSecret {
     /// Returns a value in the form of a sealed one.
     fileprivate static func sample() throws -> SealedSecret {
-        try SealedSecret(bytes: [1, 8] + Array("0a1b2c3d".utf8) + [UInt8](repeating: 7, count: 28))
+        try SealedSecret(bytes: [2, 8] + Array("0a1b2c3d".utf8) + [UInt8](repeating: 7, count: 28))
     }
 }
