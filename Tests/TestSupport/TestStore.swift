@@ -1,6 +1,5 @@
 package import Base
 package import Crypto
-private import Foundation
 package import Storage
 private import Synchronization
 
@@ -151,31 +150,6 @@ package final class TestStore: AccountStore {
     }
 
     package func close() async { await database.close() }
-}
-
-/// A folder that is removed with the object, in memory if the machine has room there, because a database on a disk
-/// waits for it at each commit.
-private final class TemporaryDatabaseFolder: Sendable {
-    let path: String
-
-    /// The file system in memory of most machines.
-    ///
-    /// That of a container often has room for 64 MB only.
-    private static let root: String = {
-        let memory = "/dev/shm"
-        let free = try? FileManager.default.attributesOfFileSystem(forPath: memory)[.systemFreeSize] as? Int
-        guard (free ?? 0) > 1 << 30, FileManager.default.isWritableFile(atPath: memory) else {
-            return FileManager.default.temporaryDirectory.path
-        }
-        return memory
-    }()
-
-    init() throws {
-        path = "\(Self.root)/refresh-worker-test-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
 // The other calls pass through.

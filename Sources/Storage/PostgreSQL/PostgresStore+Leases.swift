@@ -29,12 +29,12 @@ extension SQLQuery {
         )
     }
 
-    fileprivate static let claimDue = claim(
+    static let claimDue = claim(
         "claim",
         from: "refresh_worker.grant_schedule AS s",
         where: "s.due_at <= $6::bigint"
     )
-    fileprivate static let claimAny = claim(
+    static let claimAny = claim(
         "claim whenever due",
         from: PostgresGrantRow.source,
         where: """
@@ -44,7 +44,7 @@ extension SQLQuery {
     )
     /// Sent after the claim, as a statement of its own: it sees the commits of transactions that had locked a row,
     /// which the claim, being one statement, may not.
-    fileprivate static let claimed = SQLQuery(
+    static let claimed = SQLQuery(
         "claimed grants",
         """
         SELECT \(PostgresGrantRow.columns), g.xmin::text::bigint FROM \(PostgresGrantRow.source)
