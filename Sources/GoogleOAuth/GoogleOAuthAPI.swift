@@ -27,7 +27,10 @@ package struct GoogleOAuthAPI: TokenEndpoint {
             )
         }
         http.submit(transfers)
-        return transfers.map { [http] transfer in { http.cancel(transfer) } }
+        // A transfer holds tokens in the clear, and callers keep this closure until the answer is stored.
+        return transfers.map { [http] transfer in
+            { [weak transfer] in if let transfer { http.cancel(transfer) } }
+        }
     }
 
     package func revoke(

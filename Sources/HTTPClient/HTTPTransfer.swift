@@ -120,6 +120,7 @@ extension HTTPTransfer {
         guard refusals < Self.maximumRefusals else { return false }
         stream = HTTP2Stream()
         http2 = nil
+        isIssued = false
         return true
     }
 

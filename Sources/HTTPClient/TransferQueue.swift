@@ -7,8 +7,8 @@ private import Synchronization
 struct TransferQueue {
     let maximumInFlight: Int
     private var transfers: [UInt64: HTTPTransfer] = [:]
-    /// The waiting requests in the order of submission, and some that have since ended.
-    private var queue: [HTTPTransfer] = []
+    /// The numbers of the waiting requests in the order of submission, and of some that have since started or ended.
+    private var queue: [UInt64] = []
     private var queueStart = 0
     private(set) var inFlight = 0
     private var lastNumber: UInt64 = 0
@@ -32,7 +32,7 @@ struct TransferQueue {
         transfer.number = lastNumber
         transfer.stage = .waiting
         transfers[lastNumber] = transfer
-        queue.append(transfer)
+        queue.append(lastNumber)
         earliestDeadline = min(earliestDeadline ?? transfer.deadline, transfer.deadline)
     }
 
@@ -40,9 +40,9 @@ struct TransferQueue {
     mutating func startNext() -> HTTPTransfer? {
         guard canStart else { return nil }
         while queueStart < queue.count {
-            let transfer = queue[queueStart]
+            let transfer = transfers[queue[queueStart]]
             queueStart += 1
-            guard transfer.stage == .waiting else { continue }
+            guard let transfer, transfer.stage == .waiting else { continue }
             transfer.stage = .inFlight
             inFlight += 1
             dropStarted()

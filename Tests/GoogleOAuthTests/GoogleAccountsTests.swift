@@ -48,6 +48,30 @@ struct GoogleAccountsTests {
         }
     }
 
+    @Test("A request with its tokens goes away with its answer, although its caller could still cancel it")
+    func release() async throws {
+        let server = try ScriptedServer { _ in answer("{}", status: "200 OK") }
+        defer { server.stop() }
+        let client = try HTTPClient()
+        let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port))
+        weak var kept: Probe?
+        var cancellations: [@Sendable () -> Void] = []
+        await withCheckedContinuation { continuation in
+            let probe = Probe()
+            kept = probe
+            let submission = RefreshSubmission(
+                token: Secret(sentToken),
+                client: OAuthClientCredentials(id: "c"),
+                mayStillSend: { true },
+                receive: { [probe] _ in withExtendedLifetime(probe) { continuation.resume() } }
+            )
+            cancellations = google.refresh([submission])
+        }
+        client.shutDown()
+        #expect(kept == nil)
+        for cancel in cancellations { cancel() }
+    }
+
     @Test("A refresh that may not be sent is not sent")
     func withheld() async throws {
         try await withAccounts(answering: "200 OK", #"{"access_token":"a"}"#) { google, server in
@@ -193,3 +217,5 @@ extension GoogleOAuthAPI {
         return ParsedRefreshResponse.reading(response, sent: [token])
     }
 }
+
+private final class Probe: Sendable {}
