@@ -2,14 +2,11 @@ import Base
 import Crypto
 
 extension SQLQuery {
-    /// A report in the future comes from a clock that has been set back since.
-    ///
-    /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was.
-    private static let isLive = "epoch = $1 AND heartbeat >= $2 AND heartbeat <= $3"
+    private static let isRecent = "epoch = $1 AND heartbeat >= $2"
 
     static let removeDeadWorkers = SQLQuery(
         "remove dead workers",
-        "DELETE FROM refresh_worker.workers WHERE NOT (\(isLive))"
+        "DELETE FROM refresh_worker.workers WHERE NOT (\(isRecent))"
     )
     static let reportWorker = SQLQuery(
         "report worker",
@@ -20,11 +17,15 @@ extension SQLQuery {
         SET epoch = $2, heartbeat = $3, sealing_key = $4, keys = $5, is_refreshing = $6
         """
     )
+    /// A report in the future comes from a clock that has been set back since.
+    ///
+    /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was. It
+    /// is left out, and not removed: the process that reads may itself have stood still since it took the time.
     static let liveWorkers = SQLQuery(
         "live workers",
         """
         SELECT worker_id, sealing_key, keys, is_refreshing FROM refresh_worker.workers
-        WHERE \(isLive) ORDER BY worker_id
+        WHERE \(isRecent) AND heartbeat <= $3 ORDER BY worker_id
         """
     )
     static let removeWorker = SQLQuery("remove worker", "DELETE FROM refresh_worker.workers WHERE worker_id = $1")
@@ -50,11 +51,15 @@ extension SQLQuery {
 }
 
 extension SQLStatement {
-    /// A statement about live workers, whose first parameters are those of ``SQLQuery/liveWorkers``.
-    static func liveWorkers(_ query: SQLQuery = .liveWorkers, at time: LeaseTime) -> SQLStatement {
+    static func liveWorkers(at time: LeaseTime) -> SQLStatement {
         let now = time.instant.milliseconds
         let lifetime = WorkerReport.lifetime.wholeMilliseconds
-        return SQLStatement(query, .text(time.epoch), .integer(now - lifetime), .integer(now + lifetime))
+        return SQLStatement(.liveWorkers, .text(time.epoch), .integer(now - lifetime), .integer(now + lifetime))
+    }
+
+    fileprivate static func removeDeadWorkers(at time: LeaseTime) -> SQLStatement {
+        let oldest = time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds
+        return SQLStatement(.removeDeadWorkers, .text(time.epoch), .integer(oldest))
     }
 }
 
@@ -86,7 +91,7 @@ extension SQLStore {
             .flag(worker.isRefreshing)
         )
         return try await change(
-            others + [.liveWorkers(.removeDeadWorkers, at: time), report, .liveWorkers(at: time)],
+            others + [.removeDeadWorkers(at: time), report, .liveWorkers(at: time)],
             .repeatable,
             WorkerReport.read
         ).last
@@ -139,7 +144,9 @@ extension SQLStore {
             if remaining > .zero, remaining <= span * 2 { return false }
         }
         let lease = DeliveryLease(owner: owner, epoch: time.epoch, until: time.instant + span)
-        return try await replaceNote(Self.deliveryKey, former, with: lease.stored)
+        guard try await replaceNote(Self.deliveryKey, former, with: lease.stored) else { return false }
+        // This process may have stood still since it took the time: then the lease has ended already.
+        return try await leaseTime().instant < lease.until
     }
 
     package func releaseNotices(owner: String) async throws {
