@@ -72,8 +72,8 @@ struct ImportGrants: Command {
             ),
             Example(
                 """
-                aws secretsmanager batch-get-secret-value --filters Key=name,Values=gmail/user/ | refresh-worker \
-                grants import - --from aws-secrets-manager --dry-run
+                aws secretsmanager batch-get-secret-value --secret-id-list gmail/user/alice gmail/user/bob | \
+                refresh-worker grants import - --from aws-secrets-manager --dry-run
                 """,
                 "show what would be imported from AWS Secrets Manager"
             ),

@@ -34,8 +34,13 @@ struct SecretsManagerImport: RecordImport {
         guard let secrets = members["SecretValues"]?.array else {
             return [read(secret: members, place)].compactMap(\.self)
         }
-        let values = secrets.compactMap { read(secret: $0.object ?? [:], place) }
-        return values + (members["Errors"]?.array ?? []).compactMap { read(error: $0.object ?? [:]) }
+        var values = secrets.compactMap { read(secret: $0.object ?? [:], place) }
+        values += (members["Errors"]?.array ?? []).compactMap { read(error: $0.object ?? [:]) }
+        if members["NextToken"]?.string?.isEmpty == false {
+            let problem = ImportProblem("is one page of several: import-from-aws reads them all")
+            values.append(ImportReading(place: place, result: .failure(problem)))
+        }
+        return values
     }
 
     /// Returns the grant of a secret, or `nil` for a secret that is not about a user.

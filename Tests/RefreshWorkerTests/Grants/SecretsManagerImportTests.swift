@@ -41,6 +41,13 @@ struct SecretsManagerImportTests {
         )
     }
 
+    @Test("says that more pages follow, instead of taking the first one for all")
+    func firstPage() async throws {
+        let page = #"{"SecretValues": [], "Errors": [], "NextToken": "AAAA"}"#
+        #expect(try await fixture.runImport(input: page).tally.bad == 1)
+        #expect(fixture.reports == ["line 1: is one page of several: import-from-aws reads them all"])
+    }
+
     @Test("stores the secret's content")
     func content() async throws {
         try put("alice@example.com")
