@@ -34,7 +34,9 @@ final class HTTP2Connection {
     static let maximumStreams = 100
     /// The most reads of one round, so that one server cannot hold up all others.
     private static let maximumReadsPerRound = 32
-    /// The most reads where what is not read now is lost: more than the flow-control windows let a server send.
+    /// The read limit before closing, when unread data would be lost.
+    ///
+    /// It is larger than the flow-control windows, so it never cuts a response off.
     private static let maximumReadsAtTheEnd = 1024
     /// The most bytes that a server may send while no request is open.
     private static let maximumUnaskedBytes = 1_048_576

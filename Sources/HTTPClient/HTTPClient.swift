@@ -2,9 +2,10 @@ package import Base
 import Crypto
 private import Glibc
 
-/// Sends many HTTP requests at once over few connections, with libcurl's multi interface.
+/// Sends many HTTP requests at once over few connections.
 ///
-/// Each client has its own thread, which does all the work; callers only wait for it. It follows no redirects, does not
+/// Over HTTP/2, nghttp2 carries them on shared connections. Over HTTP/1.1, libcurl carries each on its own. Each client
+/// has a thread of its own, which does all the work, and callers only wait for it. It follows no redirects, does not
 /// decompress responses, does not keep more of a response than its limits allow, and never sends a POST twice. Clients
 /// do not share anything.
 package final class HTTPClient: Sendable {
@@ -129,8 +130,7 @@ extension HTTPClient {
 
         /// Sets four connections, or more if 50 requests for each are not enough.
         ///
-        /// Most servers allow 100 streams or more
-        /// per connection.
+        /// Most servers allow 100 streams or more per connection.
         package init(maximumInFlight: Int = 64) {
             self.maximumInFlight = maximumInFlight
             maximumConnections = min(maximumInFlight, max(4, (maximumInFlight + 49) / 50))

@@ -3,7 +3,7 @@ private import CCurl
 /// The reason why a request did not get a response.
 ///
 /// A response with an error status is an ``HTTPResponse``, not a failure. No text here holds a secret: the messages are
-/// libcurl's, which name hosts and ports but no queries, headers or bodies.
+/// libcurl's or this client's, which name hosts and ports but no queries, headers or bodies.
 package struct HTTPFailure: Error, Sendable {
     package enum Kind: String, Hashable, Sendable {
         /// libcurl cannot parse the URL, although it is an ``Endpoint``.

@@ -29,8 +29,9 @@ package protocol GrantStore: Sendable {
     /// others and takes round trips.
     var storesPlainRefreshes: Bool { get }
 
-    /// Stores plain refreshes in one step that excludes no other writer: each whose grant has neither been changed nor
-    /// claimed again since its claim; returns the ids of these.
+    /// Stores successful refreshes without taking the writer lock.
+    ///
+    /// Skips grants that were changed or claimed again since then. Returns the ids that it stored.
     ///
     /// They are durable when this returns. ``StoreTransaction/takeUncountedSuccesses(of:)`` returns them for the health
     /// of their clients. All others are left as they are, for ``storeResults(_:)``.

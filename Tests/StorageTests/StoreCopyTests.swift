@@ -29,6 +29,21 @@ struct StoreCopyTests {
         }
     }
 
+    @Test("Every table is copied, or known to belong to its own database")
+    func tables() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            try await SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot").close()
+            let connection = try SQLiteConnection(path: path, timeout: .zero)
+            let query = SQLQuery("tables", "SELECT name FROM sqlite_schema WHERE type = 'table'")
+            let tables = try connection.rows(query) { (row: inout SQLiteRow) throws(StoreError) in row.text() }
+            let copied = ["users", "grants", "grant_events", "sessions", "clients", "security_events", "notices"]
+            let own = ["grant_counts", "meta", "workers", "sqlite_sequence"]
+            #expect(Set(tables) == Set(copied + own))
+            #expect(copied.count == ArchiveRecord.Kind.allCases.count)
+        }
+    }
+
     @Test("A lease stays behind, and so does the right to deliver notices", arguments: StorePair.allCases)
     func leases(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in

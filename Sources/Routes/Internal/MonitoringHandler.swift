@@ -164,7 +164,12 @@ package struct MonitoringHandler: Sendable {
     /// Returns the metrics in Prometheus' text format.
     package func prometheus() async -> ServerResponse {
         let clients = await engine.clientStatuses.map { status in
-            let breaker = PrometheusReport.Breaker(rawValue: status.breaker.rawValue) ?? .closed
+            let breaker: PrometheusReport.Breaker =
+                switch status.breaker {
+                case .closed: .closed
+                case .open: .open
+                case .probing: .probing
+                }
             return (id: status.clientID, breaker: breaker, ceiling: status.ceiling)
         }
         let grants = await countedGrants(clients.map(\.id))

@@ -8,8 +8,9 @@ package import Telemetry
 package final class EngineLog: Sendable {
     /// The pause before an alarm of the same kind about the same client is raised again.
     fileprivate static let alarmPause: Duration = .seconds(3600)
-    /// The same pause for an alarm that has ended since: a new trouble must show, and one that comes and goes must not
-    /// fill the log.
+    /// The pause before an alarm that ended can be raised again.
+    ///
+    /// Short enough to report a new problem, long enough that one that comes and goes does not flood the log.
     private static let renewalPause: Duration = .seconds(300)
 
     fileprivate struct AlarmKey: Hashable {

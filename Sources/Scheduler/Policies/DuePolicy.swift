@@ -19,8 +19,9 @@ package enum DuePolicy {
     /// revoked.
     package static let longestInterval: Duration = .seconds(90 * 60)
 
-    /// The largest fraction of the longest possible wait that a period may take: the rest is the delay that a late
-    /// refresh may have and still reach its grant's next home instant.
+    /// A period uses at most 95 % of the longest wait.
+    ///
+    /// The rest is slack: a refresh that runs late by less than that still lands on its grant's next home instant.
     package static let periodFraction = 0.95
 
     /// The shortest wait after an attempt, whatever lifetime its answer gives.

@@ -41,8 +41,8 @@ extension Grant {
     /// Stores the tokens that the app, or a replacing import, brings for an existing grant.
     ///
     /// With another refresh token the old one is dropped and the generation grows, so that a late answer to the old one
-    /// is void. Without one, and for the same account, the stored one and the generation stay: an answer that is in
-    /// flight for the stored token is still good, and the access token that expires later is kept.
+    /// is void. If the app brings no refresh token for the same account, the stored one and its generation stay, so a
+    /// refresh in flight still counts. Whichever access token expires later is kept.
     package mutating func reconnect(
         _ incoming: IncomingTokens,
         replacesRefreshToken: Bool,

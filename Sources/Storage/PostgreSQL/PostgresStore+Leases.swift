@@ -3,8 +3,8 @@ package import Base
 extension SQLQuery {
     /// A lease is free once it has ended, or if it belongs to another clock.
     ///
-    /// It is also free if it ends later than any lease can, because the clock was set back since, or the database
-    /// failed over to a server whose clock is behind. `$3` is the duration of a lease, `$7` a test's clock. `$8` says
+    /// A lease with an impossibly late end is also free: the clock was set back, or the new primary's clock is behind.
+    /// `$3` is the duration of a lease, `$7` a test's clock. `$8` says
     /// if a lease that has ended may be taken over from its owner.
     private static let isFree = """
         (s.lease_owner IS NULL OR s.lease_epoch <> $2

@@ -12,7 +12,7 @@ struct SchemaStep: Sendable {
 
     /// All steps, oldest first; the schema's version is their number.
     ///
-    /// A released step is never changed: a new one is added.
+    /// The first one is made from the lists of the tables. A released step is never changed: a new one is added.
     static let all = [
         SchemaStep { dialect in (common(dialect) + (dialect == .sqlite ? sqlite : postgres)).joined(separator: "\n") }
     ]

@@ -1,7 +1,10 @@
 /// The columns of the rows that hold elements of one type: the one list of their names, types, constraints and values.
 ///
-/// The schemas of both databases, all statements that write whole rows, and the checksum of a copy come from it. A new
-/// column needs a line here, a line where rows are read, and a step of the schema (``SchemaStep``).
+/// The schemas of both databases, all statements that write whole rows, and the checksum of a copy come from it.
+///
+/// A new column needs a line here and a line where rows are read. The first schema follows this list, so until the
+/// first release the checksum in `MigrationTests` changes with it. After that release, a column needs a step of the
+/// schema too (``SchemaStep``), and the first step must leave it out (``without(_:)``).
 struct Table<Element>: Sendable {
     struct Column: Sendable {
         let name: String

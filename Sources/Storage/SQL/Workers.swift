@@ -19,8 +19,8 @@ extension SQLQuery {
     )
     /// A report in the future comes from a clock that has been set back since.
     ///
-    /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was. It
-    /// is left out, and not removed: the process that reads may itself have stood still since it took the time.
+    /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was.
+    /// Such a report is left out, and not removed: the process that reads may have stood still since it took the time.
     static let liveWorkers = SQLQuery(
         "live workers",
         """

@@ -2,8 +2,9 @@ import Base
 import Storage
 import Telemetry
 
-/// Decides which batches are stored without the health of their clients, which all workers would otherwise write in
-/// turn.
+/// Decides which batches can skip the shared row of the client's health.
+///
+/// Updating that row would make all workers wait for each other.
 ///
 /// These are batches of successes only, while the breaker is closed and the endpoint does not fail. A success does not
 /// depend on the health, and successes can be added to it later in any order. Everything else decides by the health, so
