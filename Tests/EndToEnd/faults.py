@@ -139,7 +139,7 @@ class HeldLock:
         limit could end before the caller acts on it, so only one that has just begun counts.
         """
         condition = (
-            "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s%'"
+            "wait_event_type = 'Lock' AND query LIKE '%FOR NO KEY UPDATE OF g%'"
             " AND clock_timestamp() - query_start < interval '1 second'"
         )
         self.server.wait_for_session(name, condition, "waits for the rows", 3 * STORE_TIMEOUT)
