@@ -129,7 +129,8 @@ let package = Package(
             swiftSettings: common
         ),
 
-        .target(
+        // A test target, because only tests can use what is internal, and a release build leaves it out.
+        .testTarget(
             name: "TestSupport",
             dependencies: ["Base", "Crypto", "GoogleOAuth", "Storage"],
             path: "Tests/TestSupport",

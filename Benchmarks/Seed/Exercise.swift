@@ -49,7 +49,7 @@ struct Exercise {
         }
     }
 
-    let store: any AccountStore
+    let store: any Store
     let vault: TokenVault
     /// The number of grants to claim and commit.
     let count: Int

@@ -6,7 +6,7 @@ import Storage
 struct PopulationWriter {
     private static let batchSize = 20_000
 
-    let store: any AccountStore
+    let store: any Store
     let vault: TokenVault
     /// The number of grants in the population.
     let population: Int

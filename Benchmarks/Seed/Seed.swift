@@ -80,7 +80,7 @@ enum Seed {
         print(try HeapBenchmark(count: count).run())
     }
 
-    private static func open(_ options: Options) async throws -> any AccountStore {
+    private static func open(_ options: Options) async throws -> any Store {
         let place = try options.required("database", options.text)
         if place.hasPrefix("postgres://") { return try await PostgresStore.open(url: Secret(place)) }
         return try SQLiteStore(path: place, timeSource: SystemTime())

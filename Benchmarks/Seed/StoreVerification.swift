@@ -27,7 +27,7 @@ struct StoreVerification {
         }
     }
 
-    let store: any AccountStore
+    let store: any Store
     let vault: TokenVault
     let log: IssueLog
 

@@ -10,7 +10,7 @@ package struct RouteDependencies: Sendable {
     /// The time limit of the look-up of a token's owner at Google.
     package static let defaultGoogleDeadline: Duration = .seconds(10)
 
-    package let store: any AccountStore
+    package let store: any Store
     package let engine: RefreshEngine
     package let google: any GoogleLookups
     package let vault: TokenVault
@@ -28,7 +28,7 @@ package struct RouteDependencies: Sendable {
     package let googleDeadline: Duration
 
     package init(
-        store: any AccountStore,
+        store: any Store,
         engine: RefreshEngine,
         google: any GoogleLookups,
         vault: TokenVault,

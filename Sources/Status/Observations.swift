@@ -109,14 +109,14 @@ package struct ProcessObservations: Equatable, Sendable {
 package enum LastPass {
     private static let note = "last_pass"
 
-    package static func read(from store: any GrantStore) async throws -> Timestamp? {
+    package static func read(from store: any Store) async throws -> Timestamp? {
         try await store.note(note).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
     }
 
     /// Records that a pass begins.
     ///
     /// Another pass can record its own at the same time. It makes no difference which of them is kept.
-    package static func record(in store: any GrantStore, at now: Timestamp) async throws {
+    package static func record(in store: any Store, at now: Timestamp) async throws {
         _ = try await store.replaceNote(note, try await store.note(note), with: "\(now.milliseconds)")
     }
 }
@@ -133,14 +133,14 @@ package struct ReceivedSecurityEvents: Equatable, Sendable {
         self.lastAt = lastAt
     }
 
-    package init(from store: any GrantStore) async throws {
+    package init(from store: any Store) async throws {
         lastAt = try await store.note(Self.note).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
     }
 
     /// Records that an event, or a verification, was received.
     ///
     /// Another worker may record one at the same time; it makes no difference which of them is kept.
-    package static func record(in store: any GrantStore, at now: Timestamp) async throws {
+    package static func record(in store: any Store, at now: Timestamp) async throws {
         let former = try await store.note(note)
         if let last = former.flatMap({ Int64($0) }), now - Timestamp(milliseconds: last) < precision { return }
         _ = try await store.replaceNote(note, former, with: "\(now.milliseconds)")
@@ -150,15 +150,15 @@ package struct ReceivedSecurityEvents: Equatable, Sendable {
 /// The functions with which a running worker reports its status: the commands have them, and the listeners use them.
 package struct StatusReporter: Sendable {
     /// Returns the output of `refresh-worker status --json`.
-    package let json: @Sendable (any AccountStore, ProcessObservations) async throws -> String
+    package let json: @Sendable (any Store, ProcessObservations) async throws -> String
     /// Returns what the database says for the judgement.
     ///
     /// It reads no whole table.
-    package let observe: @Sendable (any AccountStore) async throws -> Observations
+    package let observe: @Sendable (any Store) async throws -> Observations
 
     package init(
-        json: @escaping @Sendable (any AccountStore, ProcessObservations) async throws -> String,
-        observe: @escaping @Sendable (any AccountStore) async throws -> Observations
+        json: @escaping @Sendable (any Store, ProcessObservations) async throws -> String,
+        observe: @escaping @Sendable (any Store) async throws -> Observations
     ) {
         self.json = json
         self.observe = observe

@@ -15,7 +15,7 @@ package struct PublishedAlarms: Equatable, Sendable {
     private var entries: [Entry] = []
 
     /// Reads the alarms that are still current.
-    package static func read(from store: any GrantStore, at now: Timestamp) async throws -> [CurrentAlarm] {
+    package static func read(from store: any Store, at now: Timestamp) async throws -> [CurrentAlarm] {
         let all = PublishedAlarms(try await store.note(note), at: now).entries.map(\.alarm)
         // Workers that share a database often see the same cause.
         return all.reduce(into: []) { found, alarm in
@@ -27,7 +27,7 @@ package struct PublishedAlarms: Equatable, Sendable {
     package static func publish(
         _ alarms: [CurrentAlarm],
         of worker: String,
-        in store: any GrantStore,
+        in store: any Store,
         at now: Timestamp
     ) async throws {
         for _ in 0..<tries {

@@ -66,7 +66,7 @@ package struct GrantTally: Hashable, Sendable {
     }
 }
 
-extension GrantStore {
+extension Store {
     /// Returns the statistics with the usual limits of the warnings.
     package func grantStatistics(at now: Timestamp) async throws -> GrantStatistics {
         try await grantStatistics(

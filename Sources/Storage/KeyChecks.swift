@@ -97,9 +97,9 @@ package struct StoredKeyChecks: Sendable {
     private static let pageSize = 500
     private static let maximumPages = 4
 
-    private let store: any GrantStore
+    private let store: any Store
 
-    package init(_ store: any GrantStore) { self.store = store }
+    package init(_ store: any Store) { self.store = store }
 
     /// Compares a ring with the keys that seal stored tokens.
     ///

@@ -78,6 +78,18 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         )
     }
 
+    /// Creates the error for any further use of `database`, which was copied to `location`.
+    package init(moved database: String, to location: String) {
+        self.init(
+            .moved,
+            """
+            \(database) was moved to \(location), and can only be read: name the new database with --database or \
+            REFRESH_WORKER_DATABASE. To go back, copy the new database into an empty one (refresh-worker store copy) and name \
+            that. The moved database can be copied as well; it has its contents of the time of the move
+            """
+        )
+    }
+
     /// `true` if the error may be about one of several rows, so that the same call succeeds for the others.
     package var mayConcernOneRow: Bool {
         switch code {

@@ -1,6 +1,6 @@
 package import Base
 
-/// The reads and writes within one transaction of ``GrantStore/transact(_:)``.
+/// The reads and writes within one transaction of ``Store/transact(_:)``.
 package protocol StoreTransaction {
     /// The clock of this store's leases.
     var leaseTime: LeaseTime { get }

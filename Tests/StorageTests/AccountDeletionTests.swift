@@ -7,11 +7,11 @@ struct AccountDeletionTests {
     private let end = start + AccountDeletion.shortestTombstone
     private let account = Grant.Owner(googleUserID: "1", email: "a@b.c", name: "A")
 
-    private func delete(_ user: String, in store: any AccountStore) async throws -> AccountDeletion.Outcome? {
+    private func delete(_ user: String, in store: any Store) async throws -> AccountDeletion.Outcome? {
         try await store.transact { try AccountDeletion.delete(user: user, in: $0, at: start) }
     }
 
-    private func addUser(_ number: Int64, to store: any AccountStore) async throws {
+    private func addUser(_ number: Int64, to store: any Store) async throws {
         let grant = try Sample.grant(number, owner: account)
         try await store.transact { transaction in
             try transaction.insert(

@@ -11,7 +11,7 @@ struct NoticeConformanceTests {
     private func withStore(
         _ kind: StoreKind,
         keepsNotices: Bool = true,
-        _ body: (any AccountStore, ManualTime) async throws -> Void
+        _ body: (any Store, ManualTime) async throws -> Void
     ) async throws {
         try await kind.withStore(keepsNotices: keepsNotices) { store, time in
             try await store.add(try Sample.grants(1...2))
@@ -242,7 +242,7 @@ struct NoticeConformanceTests {
         }
     }
 
-    private func disconnectAndReconnect(_ id: GrantID, in store: any AccountStore) async throws {
+    private func disconnectAndReconnect(_ id: GrantID, in store: any Store) async throws {
         try await store.change(id) { $0.disconnect(reason: .invalidGrant, at: start) }
         try await store.change(id) { grant in
             grant.reconnect(

@@ -10,7 +10,7 @@ struct OperatorConformanceTests {
     private func retry(
         _ number: Int64,
         includesDisabledAccounts: Bool = false,
-        in store: any AccountStore
+        in store: any Store
     ) async throws -> GrantRetry.Outcome {
         let now = now
         return try await store.transact { transaction in

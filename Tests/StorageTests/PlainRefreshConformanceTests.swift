@@ -11,7 +11,7 @@ struct PlainRefreshConformanceTests {
     /// Calls `body` with each store that takes plain refreshes, and two claimed grants of different clients.
     private func withClaims(
         of kind: StoreKind,
-        _ body: (any AccountStore, ManualTime, [Grant]) async throws -> Void
+        _ body: (any Store, ManualTime, [Grant]) async throws -> Void
     ) async throws {
         try await kind.withStore(storesPlainRefreshes: true) { store, time in
             guard store.storesPlainRefreshes else { return }
@@ -29,7 +29,7 @@ struct PlainRefreshConformanceTests {
         return PlainRefresh(claimed: grant, refreshed: refreshed, clientSecret: .max)
     }
 
-    private func successes(of client: String, in store: any GrantStore) async throws -> [UncountedSuccesses] {
+    private func successes(of client: String, in store: any Store) async throws -> [UncountedSuccesses] {
         try await store.transact { try $0.takeUncountedSuccesses(of: client) }
     }
 

@@ -58,13 +58,13 @@ struct PostgresServersTests {
         }
     }
 
-    private func postpone(_ store: any AccountStore) async throws {
+    private func postpone(_ store: any Store) async throws {
         try await store.change(id) { grant in
             grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
         }
     }
 
-    private func report(to store: any AccountStore) async throws {
+    private func report(to store: any Store) async throws {
         let key = try #require(KeyID(Sample.key))
         _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key))
     }

@@ -25,7 +25,7 @@ struct PostgresUseTests {
         }
     }
 
-    private func postpone(_ store: any AccountStore) async throws {
+    private func postpone(_ store: any Store) async throws {
         try await store.change(id) { grant in
             grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
         }

@@ -20,7 +20,7 @@ struct ReplaceConformanceTests {
         case released
         case claimedAgain
 
-        func make(in store: any AccountStore, _ time: ManualTime) async throws {
+        func make(in store: any Store, _ time: ManualTime) async throws {
             switch self {
             case .reconnected:
                 try await store.change(id) { grant in
@@ -69,7 +69,7 @@ struct ReplaceConformanceTests {
     }
 
     /// Returns a claimed grant that an expedition may change.
-    private func claimedGrant(in store: any AccountStore) async throws -> Grant {
+    private func claimedGrant(in store: any Store) async throws -> Grant {
         try await store.add([try Sample.grant(1)])
         try await store.change(Self.id) { grant in
             grant.retry(reason: GrantReason(rawValue: "no_answer"), dueAt: start + .seconds(1), at: start)

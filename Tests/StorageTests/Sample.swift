@@ -159,7 +159,7 @@ extension Sample {
     }
 }
 
-extension AccountStore {
+extension Store {
     /// Stores sessions, and their users if there are none.
     func startSessions(_ sessions: [Session]) async throws {
         try await transact { transaction in

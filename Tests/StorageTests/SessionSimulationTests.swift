@@ -57,7 +57,7 @@ private final class RulesServer: SimulatedServer {
 
 /// The same rules over a store, with each presentation in one transaction.
 private struct StoreServer: SimulatedServer {
-    let store: any AccountStore
+    let store: any Store
 
     func begin(token: Int, at clocks: ServerClocks) async throws {
         try await store.startSessions([RulesServer.session(token: token, at: clocks)])

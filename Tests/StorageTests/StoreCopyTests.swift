@@ -346,7 +346,7 @@ enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
         let server: Secret?
         let serverName: String
 
-        func open(_ name: String) async throws -> any StoreArchive {
+        func open(_ name: String) async throws -> any Store {
             if let server, name == serverName { return try await PostgresStore.open(url: server, keepsNotices: true) }
             let path = folder.path(name)
             return try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot of \(name)", keepsNotices: true)
@@ -368,7 +368,7 @@ enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
 
 private struct Mismatch: Error {}
 
-extension StoreArchive {
+extension Store {
     /// Stores users with grants, histories and sessions, one of them deleted, the health of a client, security events,
     /// and pending and finished notices.
     fileprivate func fill(users count: Int) async throws {

@@ -26,7 +26,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     func withStore(
         keepsNotices: Bool = false,
         storesPlainRefreshes: Bool = false,
-        _ body: (any AccountStore, ManualTime) async throws -> Void
+        _ body: (any Store, ManualTime) async throws -> Void
     ) async throws {
         let time = ManualTime()
         switch self {
@@ -60,7 +60,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     }
 }
 
-extension GrantStore {
+extension Store {
     /// Stores grants as the app would bring them.
     func add(_ grants: [Grant]) async throws {
         try await transact { transaction in

@@ -1,12 +1,12 @@
 package import Base
-package import Crypto
-package import Storage
 private import Synchronization
+
+@testable package import Storage
 
 /// A store in a temporary SQLite database, which counts its transactions and fails when a test says so.
 ///
 /// ``database`` is the store below: what a test does through it is neither counted nor held up, and never fails.
-package final class TestStore: AccountStore {
+package final class TestStore: SQLStore {
     private struct State {
         var transactions = 0
         var failures = 0
@@ -148,23 +148,48 @@ package final class TestStore: AccountStore {
         }
         return try await database.rescheduleGrantsStoredAfter(now)
     }
-
-    package func close() async { await database.close() }
 }
 
-// The other calls pass through.
+// An SQL store leaves these calls to its database. They pass through, and all others come from the protocol.
 extension TestStore {
-    package func leaseTime() async throws -> LeaseTime { try await database.leaseTime() }
-
+    package static var grantQueries: GrantQueries { SQLiteStore.grantQueries }
+    package static var scanQueries: ScanQueries { SQLiteStore.scanQueries }
+    package static var removeTombstones: [SQLQuery] { SQLiteStore.removeTombstones }
+    package static var lastLease: SQLQuery { SQLiteStore.lastLease }
+    package static var beforeMove: [SQLStatement] { SQLiteStore.beforeMove }
+    package static var afterCopy: [SQLStatement] { SQLiteStore.afterCopy }
+    package var databaseName: String { database.databaseName }
     package var bootID: String { database.bootID }
+
+    package func rows<Element: Sendable>(
+        _ statements: [SQLStatement],
+        by reader: SQLReader,
+        _ read: @escaping @Sendable (_ position: Int, _ row: inout SQLiteRow) throws(StoreError) -> Element
+    ) async throws(StoreError) -> [Element] {
+        try await database.rows(statements, by: reader, read)
+    }
+
+    package func change<Element: Sendable>(
+        _ statements: [SQLStatement],
+        _ options: SQLChangeOptions,
+        _ read: @escaping @Sendable (inout SQLiteRow) throws(StoreError) -> Element
+    ) async throws(StoreError) -> (changed: [Int], last: [Element]) {
+        try await database.change(statements, options, read)
+    }
+
+    package static func restore<Element>(_ elements: [Element], into table: Table<Element>) -> [SQLStatement] {
+        SQLiteStore.restore(elements, into: table)
+    }
+
+    package static func restore(_ grants: [Grant]) -> [SQLStatement] { SQLiteStore.restore(grants) }
+
+    package func leaseTime() async throws -> LeaseTime { try await database.leaseTime() }
 
     package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
         try await database.renew(leases, for: span)
     }
 
     package func release(_ leases: [GrantID: Int64]) async throws { try await database.release(leases) }
-
-    package func clientsWithDueTimes() async throws -> [String] { try await database.clientsWithDueTimes() }
 
     package func due(
         ofClient client: String,
@@ -175,87 +200,5 @@ extension TestStore {
         try await database.due(ofClient: client, by: limit, after: cursor, atMost: count)
     }
 
-    package func grant(_ id: GrantID) async throws -> Grant? { try await database.grant(id) }
-
-    package func grant(ofUser userID: String) async throws -> Grant? { try await database.grant(ofUser: userID) }
-
-    package func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant] {
-        try await database.grants(after: id, in: state, atMost: count)
-    }
-
-    package func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent] {
-        try await database.events(of: id, atMost: count)
-    }
-
-    package func grantStatistics(
-        at now: Timestamp,
-        refreshTokensEndingBefore end: Timestamp,
-        idleSince: Timestamp
-    ) async throws -> GrantStatistics {
-        try await database.grantStatistics(at: now, refreshTokensEndingBefore: end, idleSince: idleSince)
-    }
-
-    package func keysInUse() async throws -> [KeyID: Int] { try await database.keysInUse() }
-
-    package func report(_ worker: WorkerReport) async throws -> [WorkerReport] { try await database.report(worker) }
-
-    package func liveWorkers() async throws -> [WorkerReport] { try await database.liveWorkers() }
-
-    package func removeWorker(_ id: String) async throws { try await database.removeWorker(id) }
-
-    package func note(_ name: String) async throws -> String? { try await database.note(name) }
-
-    package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
-        try await database.replaceNote(name, former, with: text)
-    }
-
-    package func clientHealth() async throws -> [String: [UInt8]] { try await database.clientHealth() }
-
-    package func clockReading() async throws -> ClockReading? { try await database.clockReading() }
-
-    package func record(_ reading: ClockReading) async throws { try await database.record(reading) }
-
-    package func grantTally() async throws -> GrantTally? { try await database.grantTally() }
-
-    package func user(_ id: String) async throws -> User? { try await database.user(id) }
-
-    package func users(after id: String?, atMost count: Int) async throws -> [User] {
-        try await database.users(after: id, atMost: count)
-    }
-
-    package func session(_ id: SessionID) async throws -> Session? { try await database.session(id) }
-
-    package func removeExpired(at now: Timestamp) async throws -> RemovedCounts {
-        try await database.removeExpired(at: now)
-    }
-
-    package func claimNotices(owner: String, for span: Duration) async throws -> Bool {
-        try await database.claimNotices(owner: owner, for: span)
-    }
-
-    package func releaseNotices(owner: String) async throws { try await database.releaseNotices(owner: owner) }
-
-    package func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice] {
-        try await database.dueNotices(at: now, atMost: count)
-    }
-
-    package func nextNoticeAt() async throws -> Timestamp? { try await database.nextNoticeAt() }
-
-    package func pendingNotices() async throws -> PendingNotices { try await database.pendingNotices() }
-
-    package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
-        try await database.noticeAccepted(sequence, at: now)
-    }
-
-    package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {
-        try await database.noticePostponed(sequence, until: next)
-    }
-
-    package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
-        try await database.noticeGivenUp(sequence, at: now)
-    }
-
-    package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
-        try await database.replayNotices(since: start, ofUser: userID, at: now)
-    }
+    package func close() async { await database.close() }
 }

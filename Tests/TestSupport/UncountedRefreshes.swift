@@ -1,6 +1,7 @@
 import Base
-import Storage
 private import Synchronization
+
+@testable import Storage
 
 /// The plain refreshes of a ``TestStore`` that the health of their clients lacks.
 final class UncountedRefreshes: Sendable {
@@ -15,41 +16,51 @@ final class UncountedRefreshes: Sendable {
     func run<Result>(_ body: (any StoreTransaction) throws -> Result, in transaction: any StoreTransaction) throws
         -> Result
     {
+        guard let transaction = transaction as? SQLiteTransaction else {
+            throw StoreError(.fault, "The transaction is not one of SQLite.")
+        }
         // The database runs one transaction at a time, and nothing else changes them.
         let former = successes.withLock { $0 }
         do {
-            return try body(Transaction(inner: transaction, uncounted: self))
+            return try body(Transaction(of: transaction, with: self))
         } catch {
             successes.withLock { $0 = former }
             throw error
         }
     }
 
-    private struct Transaction: StoreTransaction {
-        let inner: any StoreTransaction
-        let uncounted: UncountedRefreshes
+    private final class Transaction: SQLTransaction {
+        private let inner: SQLiteTransaction
+        private let uncounted: UncountedRefreshes
+
+        init(of inner: SQLiteTransaction, with uncounted: UncountedRefreshes) {
+            self.inner = inner
+            self.uncounted = uncounted
+        }
 
         func takeUncountedSuccesses(of clientID: String) throws -> [UncountedSuccesses] {
             uncounted.successes.withLock { $0.removeValue(forKey: clientID) ?? [] }
         }
 
-        // The other calls pass through.
+        // An SQL transaction leaves these calls to its database. They pass through, and all others come from the
+        // protocol.
 
+        static var grantQueries: GrantQueries { SQLiteTransaction.grantQueries }
         var leaseTime: LeaseTime { inner.leaseTime }
+
+        func rows<Element>(
+            _ statement: SQLStatement,
+            _ read: (inout SQLiteRow) throws(StoreError) -> Element
+        ) throws(StoreError) -> [Element] {
+            try inner.rows(statement, read)
+        }
+        func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant] { try inner.grants(statement) }
+        func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] { try inner.change(statements) }
+        func forgetGrants() { inner.forgetGrants() }
+        func wipe() { inner.wipe() }
 
         func grant(_ id: GrantID) throws -> Grant? { try inner.grant(id) }
         func grant(ofUser userID: String) throws -> Grant? { try inner.grant(ofUser: userID) }
-        func grants(sharingAccountWith grant: Grant) throws -> [Grant] { try inner.grants(sharingAccountWith: grant) }
-        func grants(ofGoogleUser googleUserID: String) throws -> [Grant] {
-            try inner.grants(ofGoogleUser: googleUserID)
-        }
-        func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens] {
-            try inner.issuedTokens(toAccount: owner, at: now)
-        }
-        func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant] {
-            try inner.grants(withRefreshTokenMark: mark)
-        }
-        func lastConnection(of id: GrantID) throws -> Timestamp? { try inner.lastConnection(of: id) }
         func insert(_ grant: Grant) throws { try inner.insert(grant) }
         func update(_ grant: Grant) throws { try inner.update(grant) }
         func replace(_ claimed: Grant, by grant: Grant) throws -> Bool { try inner.replace(claimed, by: grant) }
@@ -60,25 +71,6 @@ final class UncountedRefreshes: Sendable {
         func clientHealth(_ clientID: String) throws -> [UInt8]? { try inner.clientHealth(clientID) }
         func setClientHealth(_ health: [UInt8], of clientID: String) throws {
             try inner.setClientHealth(health, of: clientID)
-        }
-        func user(_ id: String) throws -> User? { try inner.user(id) }
-        func user(withGoogleUserID googleUserID: String) throws -> User? {
-            try inner.user(withGoogleUserID: googleUserID)
-        }
-        func users(withEmail email: String) throws -> [User] { try inner.users(withEmail: email) }
-        func insert(_ user: User) throws { try inner.insert(user) }
-        func update(_ user: User) throws { try inner.update(user) }
-        func move(user id: String, to other: String) throws { try inner.move(user: id, to: other) }
-        func session(_ id: SessionID) throws -> Session? { try inner.session(id) }
-        func insert(_ session: Session) throws { try inner.insert(session) }
-        func update(_ session: Session) throws { try inner.update(session) }
-        func endSession(_ id: SessionID) throws { try inner.endSession(id) }
-        func endSessions(ofUser userID: String) throws -> Int { try inner.endSessions(ofUser: userID) }
-        func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
-            try inner.record(securityEvent: identifier, at: now)
-        }
-        func hasRecorded(securityEvent identifier: String) throws -> Bool {
-            try inner.hasRecorded(securityEvent: identifier)
         }
     }
 }

@@ -62,7 +62,7 @@ extension CommandContext {
     }
 
     /// Creates the report of this process to the workers on the database.
-    func heartbeat(in store: any GrantStore, of vault: TokenVault) -> WorkerHeartbeat {
+    func heartbeat(in store: any Store, of vault: TokenVault) -> WorkerHeartbeat {
         WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
     }
 }

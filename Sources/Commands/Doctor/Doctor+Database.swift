@@ -133,7 +133,7 @@ extension Doctor {
     }
 
     /// Checks the stored records, in both stores.
-    func recordDiagnoses(of store: any StoreArchive) async -> [Diagnosis] {
+    func recordDiagnoses(of store: any Store) async -> [Diagnosis] {
         let location = context.configuration.database
         do {
             guard try await !store.isReceiving else {
@@ -156,7 +156,7 @@ extension Doctor {
         }
     }
 
-    private func keyDiagnosis(of store: any GrantStore, keysInUse: [KeyID: Int]) async -> Diagnosis {
+    private func keyDiagnosis(of store: any Store, keysInUse: [KeyID: Int]) async -> Diagnosis {
         let subject = "keys in use"
         do {
             let ring = try context.openVault().ring.current

@@ -149,7 +149,7 @@ extension Doctor {
     /// Judges the stored state, as `status` does.
     ///
     /// Concerns are warnings, because the daemon starts in spite of them.
-    func statusDiagnoses(of store: any AccountStore) async throws -> [Diagnosis] {
+    func statusDiagnoses(of store: any Store) async throws -> [Diagnosis] {
         let report = try await context.statusReport(from: store, includesSlowParts: false)
         return Self.check(report.judgement)
     }

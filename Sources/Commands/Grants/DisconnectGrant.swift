@@ -52,7 +52,7 @@ struct DisconnectGrant: Command {
 extension CommandContext {
     /// Performs the revocation of a grant that has ended here, in the same way as a running worker would, and closes
     /// the store.
-    func finishRevocation(of user: String, isShared: Bool, in store: any GrantStore) async throws
+    func finishRevocation(of user: String, isShared: Bool, in store: any Store) async throws
         -> (RevocationEnd, ExitCode)
     {
         guard !isShared else {

@@ -35,7 +35,7 @@ struct ImportedGrantWriter: Sendable {
     private static let historyLimit = 1000
 
     /// `nil` for a dry run without a database.
-    let store: (any GrantStore)?
+    let store: (any Store)?
     let vault: TokenVault
     let time: any TimeSource
     let random: any RandomSource

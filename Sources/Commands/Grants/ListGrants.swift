@@ -114,7 +114,7 @@ struct ListGrants: Command {
     private func print(
         in order: SortedGrants.Order,
         _ filter: GrantFilter,
-        from store: any GrantStore,
+        from store: any Store,
         to list: inout Listing<Grant>,
         _ time: any TimeSource
     ) async throws {
@@ -179,7 +179,7 @@ extension Grant {
 
 /// All grants of a store, or those in one state, a page at a time.
 struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
-    let store: any GrantStore
+    let store: any Store
     let state: GrantState?
     let size: Int
     private(set) var last: GrantID?

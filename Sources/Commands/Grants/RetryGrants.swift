@@ -98,7 +98,7 @@ struct RetryGrants: Command {
     private func retry(
         _ ids: [GrantID],
         in state: GrantState,
-        of store: any GrantStore,
+        of store: any Store,
         at now: Timestamp
     ) async throws -> GrantRetryTally {
         guard !ids.isEmpty else { return GrantRetryTally() }

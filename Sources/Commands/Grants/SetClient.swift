@@ -68,7 +68,7 @@ struct SetClient: Command {
     /// Moves the grants that still have the former client id: the app may have connected one since it was read.
     private func move(
         _ ids: [GrantID],
-        in store: any GrantStore,
+        in store: any Store,
         at now: Timestamp
     ) async throws -> ClientChangeTally {
         guard !ids.isEmpty else { return ClientChangeTally() }

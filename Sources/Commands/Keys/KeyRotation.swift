@@ -44,7 +44,7 @@ struct KeyRotation: Sendable {
     }
 
     let keyFile: String
-    let store: any GrantStore
+    let store: any Store
     let vault: TokenVault
     let heartbeat: WorkerHeartbeat
     let time: any TimeSource

@@ -64,7 +64,7 @@ struct RotateKeys: Command {
     }
 
     private func rotate(
-        store: any GrantStore,
+        store: any Store,
         vault: TokenVault,
         until stop: StopFlag,
         in context: CommandContext

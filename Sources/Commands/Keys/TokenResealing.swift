@@ -16,7 +16,7 @@ struct TokenResealing: Sendable {
         var unreadable: [String] = []
     }
 
-    let store: any GrantStore
+    let store: any Store
     let vault: TokenVault
 
     /// Reads the next grants and seals again those of their tokens that one of `keys` seals.

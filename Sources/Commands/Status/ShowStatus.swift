@@ -133,7 +133,7 @@ extension CommandContext {
     /// `includesSlowParts` is `false` for a report that is made often: it leaves out the number of tokens for each key,
     /// whose count takes seconds with ten million grants, and the facts of a server, which need another connection.
     func statusReport(
-        from store: any AccountStore,
+        from store: any Store,
         of process: ProcessObservations = ProcessObservations(),
         includesSlowParts: Bool = true
     ) async throws -> StatusReport {

@@ -85,9 +85,9 @@ struct CopyStore: Command {
     }
 
     private func copy(
-        _ from: any StoreArchive,
+        _ from: any Store,
         _ source: DatabaseLocation,
-        into to: any StoreArchive,
+        into to: any Store,
         _ target: DatabaseLocation,
         in context: CommandContext
     ) async throws -> StoreCopy.Summary {

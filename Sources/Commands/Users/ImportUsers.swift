@@ -100,7 +100,7 @@ struct ImportUsers: Command {
 
 extension CommandContext {
     /// Opens the database; a dry run does not create one, and finds no record stored if there is none.
-    func openStore(forDryRun isDryRun: Bool) async throws -> (any AccountStore)? {
+    func openStore(forDryRun isDryRun: Bool) async throws -> (any Store)? {
         isDryRun ? try await openStoreIfThere(for: .reading) : try await openStore()
     }
 }

@@ -8,7 +8,7 @@ struct UserImport: RecordImport {
     private static let ignoredLimit = 20
 
     /// `nil` for a dry run without a database.
-    let store: (any AccountStore)?
+    let store: (any Store)?
     var map = UserFieldMap.unmapped
     let replacesExisting: Bool
     /// `true` if everything is decided and nothing is stored.

@@ -5,7 +5,7 @@ internal import Storage
 
 /// Authenticates callers by their access tokens.
 struct Authenticator: Sendable {
-    let store: any AccountStore
+    let store: any Store
     let signer: TokenSigner
     let time: any TimeSource
 

@@ -18,11 +18,11 @@ package final class DatabaseReadiness: Sendable {
         var lastSuccess: BootInstant?
     }
 
-    private let store: any GrantStore
+    private let store: any Store
     private let time: any TimeSource
     private let state = Mutex(State())
 
-    package init(store: any GrantStore, time: any TimeSource) {
+    package init(store: any Store, time: any TimeSource) {
         self.store = store
         self.time = time
     }

@@ -16,7 +16,7 @@ package struct SecurityEventReceiver: Sendable {
     package typealias Verification = @Sendable ([UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken
 
     private let verify: Verification
-    private let store: any AccountStore
+    private let store: any Store
     private let metrics: MetricsLog
     private let counters: LifetimeCounters
     private let log: EngineLog
@@ -35,7 +35,7 @@ package struct SecurityEventReceiver: Sendable {
     ///   - onChange: Called after grants have changed, so that the engine reads the due grants.
     package init(
         verify: @escaping Verification,
-        store: any AccountStore,
+        store: any Store,
         metrics: MetricsLog,
         counters: LifetimeCounters,
         log: EngineLog,

@@ -9,7 +9,7 @@ package import Telemetry
 /// All lasting state is in the store, so the engine can die at any instant. ``RefreshEngineState`` decides; this actor
 /// reports events to it, such as an answer of the store, and executes the actions that it returns.
 package actor RefreshEngine {
-    let store: any GrantStore
+    let store: any Store
     let time: any TimeSource
     let random: any RandomSource
     let dispatcher: RefreshDispatcher
@@ -46,7 +46,7 @@ package actor RefreshEngine {
     )
 
     package init(
-        store: any GrantStore,
+        store: any Store,
         endpoint: any TokenEndpoint,
         vault: TokenVault,
         configuration: EngineConfiguration,

@@ -41,7 +41,7 @@ actor ResultCommitter {
     /// The longest time that a smaller batch waits for answers that are still in flight.
     private static let longestGathering: Duration = .milliseconds(15)
 
-    let store: any GrantStore
+    let store: any Store
     let time: any TimeSource
     let random: any RandomSource
     private(set) var rules: RefreshRules
@@ -70,7 +70,7 @@ actor ResultCommitter {
     /// store, sealing or the spill file fails. `deliver` is called once for each result when it is committed or given
     /// up, in batches and in order.
     init(
-        store: any GrantStore,
+        store: any Store,
         rules: RefreshRules,
         time: any TimeSource,
         random: any RandomSource,

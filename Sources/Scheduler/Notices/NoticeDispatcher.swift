@@ -16,7 +16,7 @@ package struct NoticeDispatcher: Sendable {
     /// The number of notices that are posted at once.
     private static let batchSize = 16
 
-    let store: any AccountStore
+    let store: any Store
     let http: HTTPClient
     let endpoint: Endpoint
     let key: MessageKey
@@ -28,7 +28,7 @@ package struct NoticeDispatcher: Sendable {
     let random: any RandomSource
 
     package init(
-        store: any AccountStore,
+        store: any Store,
         http: HTTPClient,
         endpoint: Endpoint,
         key: MessageKey,

@@ -12,7 +12,7 @@ package struct TokenProvider: Sendable {
     /// Reads a user's grant on the caller's thread, without waiting; `nil` if the store has to be asked.
     package typealias ImmediateRead = @Sendable (_ userID: String) throws -> Grant?
 
-    private let store: any GrantStore
+    private let store: any Store
     private let immediateRead: ImmediateRead
     private let vault: TokenVault
     private let engine: RefreshEngine
@@ -22,7 +22,7 @@ package struct TokenProvider: Sendable {
     ///
     /// Without a `immediateRead` every call goes through the store's queue.
     package init(
-        store: any GrantStore,
+        store: any Store,
         immediateRead: @escaping ImmediateRead = { _ in nil },
         vault: TokenVault,
         engine: RefreshEngine,

@@ -44,8 +44,8 @@ package struct StoreCopy: Sendable {
     private static let longestLease: Duration = .seconds(30)
     private static let pollInterval: Duration = .seconds(1)
 
-    private let source: any StoreArchive
-    private let target: any StoreArchive
+    private let source: any Store
+    private let target: any Store
     /// The target, as the note in the source names it.
     private let location: String
     private let pageSize: Int
@@ -53,8 +53,8 @@ package struct StoreCopy: Sendable {
     private let report: @Sendable (Progress) -> Void
 
     package init(
-        from source: any StoreArchive,
-        to target: any StoreArchive,
+        from source: any Store,
+        to target: any Store,
         at location: String,
         pageSize: Int = StoreCopy.defaultPageSize,
         pause: @escaping @Sendable (Duration) async throws -> Void,
@@ -177,7 +177,7 @@ package struct StoreCopy: Sendable {
 
     private func digest(
         of kind: ArchiveRecord.Kind,
-        in store: any StoreArchive,
+        in store: any Store,
         after former: ArchiveDigest,
         report: (Int) -> Void
     ) async throws -> ArchiveDigest {

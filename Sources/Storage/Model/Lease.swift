@@ -14,7 +14,7 @@ package struct Lease: Hashable, Sendable {
     package var followsUnfinishedClaim: Bool
     /// The version of the grant's row that the claim has read.
     ///
-    /// Only the claiming worker knows it, for ``GrantStore/storePlain(_:at:)`` and ``StoreTransaction/replace(_:by:)``.
+    /// Only the claiming worker knows it, for ``Store/storePlain(_:at:)`` and ``StoreTransaction/replace(_:by:)``.
     package var rowVersion = RowVersion()
 
     package init(

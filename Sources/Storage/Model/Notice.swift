@@ -176,7 +176,7 @@ struct NoticeCursor: Sendable {
     var sequence: Int64
 }
 
-/// The limits of ``AccountStore/replayNotices(since:ofUser:at:)``.
+/// The limits of ``Store/replayNotices(since:ofUser:at:)``.
 package enum NoticeReplay {
     /// The number of finished notices (accepted or given up) that one transaction reads; it replays the notices of
     /// their users.

@@ -12,7 +12,7 @@ package struct Session: Hashable, Sendable {
     package internal(set) var family: TokenFamily
     /// The current tokens, sealed, for callers that present an earlier token within the grace; deleted after it.
     package internal(set) var successor: SealedSecret?
-    /// The time after which ``AccountStore/removeExpired(at:)`` deletes them.
+    /// The time after which ``Store/removeExpired(at:)`` deletes them.
     package internal(set) var successorUntil: Timestamp?
 
     /// Restores a stored session field by field; a new one comes from
@@ -60,7 +60,7 @@ package enum RotationOutcome: Hashable, Sendable {
 extension Session {
     /// The default time in which any token of the family gets the current tokens.
     package static let defaultGrace: Duration = .seconds(60)
-    /// The longest grace that may be set; ``AccountStore/removeExpired(at:)`` deletes successors that are further
+    /// The longest grace that may be set; ``Store/removeExpired(at:)`` deletes successors that are further
     /// ahead.
     package static let longestGrace: Duration = .seconds(600)
 

@@ -4,7 +4,7 @@ import Base
 ///
 /// The files next to this one have one table each: its columns, its statements, and what the store does with them.
 /// Leases, the commit of results, scans of due grants and the opening are with each driver.
-protocol SQLStore: StoreArchive {
+protocol SQLStore: Store {
     associatedtype Row: SQLRow
 
     /// The statements that read grants.
@@ -91,7 +91,7 @@ extension SQLStore {
     }
 }
 
-/// The transaction that an SQL store passes to the body of ``GrantStore/transact(_:)``.
+/// The transaction that an SQL store passes to the body of ``Store/transact(_:)``.
 protocol SQLTransaction: AnyObject, StoreTransaction {
     associatedtype Row: SQLRow
 

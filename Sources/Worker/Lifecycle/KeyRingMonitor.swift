@@ -18,13 +18,13 @@ final class KeyRingMonitor: Sendable {
         var reportsUntilCount = 0
     }
 
-    private let store: any GrantStore
+    private let store: any Store
     private let ring: ReloadableKeyRing
     private let worker: String
     private let storedChecks: StoredKeyChecks
     private let state = Mutex(State())
 
-    init(store: any GrantStore, ring: ReloadableKeyRing, worker: String) {
+    init(store: any Store, ring: ReloadableKeyRing, worker: String) {
         self.store = store
         self.ring = ring
         self.worker = worker

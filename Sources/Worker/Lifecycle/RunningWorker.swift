@@ -12,7 +12,7 @@ struct RunningWorker: Sendable {
     private static let timeToClose: Duration = .seconds(5)
 
     let context: CommandContext
-    let store: any AccountStore
+    let store: any Store
     let vault: TokenVault
     /// The client for refreshes, revocations and notices.
     let http: HTTPClient
@@ -35,7 +35,7 @@ struct RunningWorker: Sendable {
     /// Opens every part except the listeners; nothing runs yet.
     init(
         _ context: CommandContext,
-        store: any AccountStore,
+        store: any Store,
         vault: TokenVault,
         notifier: SystemdNotifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
     ) throws {

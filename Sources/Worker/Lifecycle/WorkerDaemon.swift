@@ -56,7 +56,7 @@ extension WorkerDaemon {
     private static let upgrading = "bringing the database up to date"
 
     /// Opens the database; while an older one is upgraded, it repeatedly asks systemd for more time.
-    func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
+    func openStore(_ notifier: SystemdNotifier) async throws -> any Store {
         let extending = Mutex<Task<Void, Never>?>(nil)
         defer { extending.withLock { $0?.cancel() } }
         return try await context.openStore {

@@ -13,7 +13,7 @@ package struct WorkerHeartbeat: Sendable {
     /// The interval of reports; a report is valid for several times as long.
     package static let interval: Duration = .seconds(5)
 
-    let store: any GrantStore
+    let store: any Store
     let ring: ReloadableKeyRing
     let workerName: String
     let diagnostics: DiagnosticLog
@@ -24,7 +24,7 @@ package struct WorkerHeartbeat: Sendable {
     private let keyRingMonitor: KeyRingMonitor
 
     package init(
-        store: any GrantStore,
+        store: any Store,
         ring: ReloadableKeyRing,
         workerName: String,
         diagnostics: DiagnosticLog,

@@ -7,7 +7,7 @@ extension CommandContext {
     /// Opens the database and creates its tables if there are none.
     ///
     /// `onUpgrade` is called before an older database is upgraded, which may take minutes.
-    package func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any AccountStore {
+    package func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any Store {
         let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
         guard let store else {
             preconditionFailure("a database that may be created cannot be missing")
@@ -16,7 +16,7 @@ extension CommandContext {
     }
 
     /// Opens the database for a command that needs an existing one and must not create it.
-    package func openExistingStore(for use: DatabaseAccess) async throws -> any AccountStore {
+    package func openExistingStore(for use: DatabaseAccess) async throws -> any Store {
         guard let store = try await openStoreIfThere(for: use) else {
             throw CommandFailure(missing: configuration.database)
         }
@@ -24,7 +24,7 @@ extension CommandContext {
     }
 
     /// Opens the database if it exists.
-    package func openStoreIfThere(for use: DatabaseAccess) async throws -> (any AccountStore)? {
+    package func openStoreIfThere(for use: DatabaseAccess) async throws -> (any Store)? {
         let database = configuration.database
         guard let store = try await open(database, time: time, makesTables: false, for: use) else { return nil }
         return try await usable(store, for: use)
@@ -33,7 +33,7 @@ extension CommandContext {
     /// Runs `body` with the database and closes the database in every case.
     package func withExistingStore<Result>(
         for use: DatabaseAccess,
-        _ body: (any AccountStore) async throws -> Result
+        _ body: (any Store) async throws -> Result
     ) async throws -> Result {
         let store = try await openExistingStore(for: use)
         return try await Self.using(store) { try await body(store) }
@@ -41,7 +41,7 @@ extension CommandContext {
 
     /// Runs `body` with an open store and closes the store in every case.
     package static func using<Result>(
-        _ store: any AccountStore,
+        _ store: any Store,
         _ body: () async throws -> Result
     ) async throws -> Result {
         do {
@@ -64,7 +64,7 @@ extension CommandContext {
         makesTables: Bool,
         for use: DatabaseAccess = .changing,
         onUpgrade: @escaping @Sendable () -> Void = {}
-    ) async throws -> (any StoreArchive)? {
+    ) async throws -> (any Store)? {
         switch location {
         case .file(let path):
             let leftovers = try await BlockingCallQueue.files.run { try LeftoverFiles.besideMissing(path) }
@@ -114,7 +114,7 @@ extension CommandContext {
     }
 
     /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
-    private func usable(_ store: any StoreArchive, for use: DatabaseAccess) async throws -> any AccountStore {
+    private func usable(_ store: any Store, for use: DatabaseAccess) async throws -> any Store {
         let location = configuration.database
         do {
             if try await store.isReceiving { throw CommandFailure(unfinished: location) }

@@ -91,7 +91,7 @@ package struct CommandContext: Sendable {
     }
 
     package func openEngine(
-        store: any GrantStore,
+        store: any Store,
         vault: TokenVault,
         http: HTTPClient,
         log: EngineLog,

@@ -85,7 +85,7 @@ extension CommandContext {
 
     /// Returns the delivery of notices, if `--notice-url` is set.
     func openNotices(
-        store: any AccountStore,
+        store: any Store,
         http: HTTPClient,
         metrics: MetricsLog,
         counters: IntervalCounters

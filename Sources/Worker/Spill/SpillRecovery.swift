@@ -22,11 +22,11 @@ package struct SpillRecovery: Sendable {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)
 
-    let store: any GrantStore
+    let store: any Store
     let vault: TokenVault
     let context: CommandContext
 
-    package init(store: any GrantStore, vault: TokenVault, context: CommandContext) {
+    package init(store: any Store, vault: TokenVault, context: CommandContext) {
         self.store = store
         self.vault = vault
         self.context = context
@@ -215,11 +215,11 @@ extension CommandContext {
     }
 
     /// Stores the results in spill files of the configured database, before any other use of it.
-    func recoverResults(into store: any GrantStore, use: DatabaseAccess) async throws {
+    func recoverResults(into store: any Store, use: DatabaseAccess) async throws {
         try await recoverResults(into: store, of: configuration.database, use: use)
     }
 
-    package func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseAccess)
+    package func recoverResults(into store: any Store, of database: DatabaseLocation, use: DatabaseAccess)
         async throws
     {
         let location = spillLocation(of: database)

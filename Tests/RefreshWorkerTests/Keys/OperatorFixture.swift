@@ -101,7 +101,7 @@ struct OperatorFixture: Sendable {
         ).grant
     }
 
-    func insert(_ numbers: ClosedRange<Int64>, sealedBy vault: TokenVault, into store: any GrantStore) async throws {
+    func insert(_ numbers: ClosedRange<Int64>, sealedBy vault: TokenVault, into store: any Store) async throws {
         let grants = try numbers.map { try grant($0, sealedBy: vault) }
         try await store.transact { transaction in
             for grant in grants { try transaction.insert(grant) }

@@ -20,7 +20,7 @@ struct UserImportTests {
 
     private func run(
         _ text: String,
-        into store: (any AccountStore)?,
+        into store: (any Store)?,
         map: UserFieldMap = .unmapped,
         replacing: Bool = false,
         isDryRun: Bool = false

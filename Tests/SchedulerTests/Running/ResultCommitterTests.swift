@@ -285,7 +285,7 @@ private struct ResultCommitterFixture {
 
     /// Makes a committer; `beforeReading` is called with each result before it is read.
     init(
-        _ store: any GrantStore,
+        _ store: any Store,
         time: ManualTime,
         spill: (any ResultSpill)? = nil,
         beforeReading: @escaping @Sendable (PendingResult) throws(SealError) -> Void = { _ in }

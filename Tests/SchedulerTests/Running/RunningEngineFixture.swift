@@ -49,7 +49,7 @@ struct RunningEngineFixture {
     }
 
     private static func engine(
-        over store: any GrantStore,
+        over store: any Store,
         _ vault: TokenVault,
         _ endpoint: any TokenEndpoint,
         _ time: ManualTime,

@@ -9,14 +9,14 @@ package struct UserLookup: Sendable {
     /// More than a store keeps of one grant (docs/decisions/0061-history-of-a-grant.md).
     private static let longestHistory = 200
 
-    private let store: any GrantStore
+    private let store: any Store
     private let services: ServiceDirectory
     private let database: DatabaseReadiness
     private let metrics: MetricsLog
     private let diagnostics: DiagnosticLog
 
     package init(
-        store: any GrantStore,
+        store: any Store,
         services: ServiceDirectory,
         database: DatabaseReadiness,
         metrics: MetricsLog,

@@ -26,12 +26,12 @@ package struct ResultRecovery: Sendable {
 
     private static let batchSize = 100
 
-    private let store: any GrantStore
+    private let store: any Store
     private let time: any TimeSource
     private let random: any RandomSource
     private let rules: RefreshRules
 
-    package init(into store: any GrantStore, maxRate: Double, time: any TimeSource, random: any RandomSource) {
+    package init(into store: any Store, maxRate: Double, time: any TimeSource, random: any RandomSource) {
         self.store = store
         self.time = time
         self.random = random

@@ -1,11 +1,12 @@
 package import Base
 package import Crypto
 
-/// The interface of every store: grants, their history, the health of each client, and the live workers.
+/// The interface of every store: grants, their history, the health of each client, the live workers, the users with
+/// their sessions, and the notices for the backend.
 ///
 /// A store only reads and writes. The caller of ``transact(_:)`` decides in its body how an answer changes a grant, so
 /// that the decision uses the data stored at that instant, and so that all stores decide in the same way.
-package protocol GrantStore: Sendable {
+package protocol Store: Sendable {
     /// Returns the current time on the clock of this store's leases.
     func leaseTime() async throws -> LeaseTime
     /// The id of this machine's boot, to which every ``BootInstant`` of its boot clock belongs.
@@ -131,31 +132,9 @@ package protocol GrantStore: Sendable {
 
     /// Closes files and connections; the store is not used after this.
     func close() async
-}
 
-extension GrantStore {
-    /// Claims grants, also those that another worker has left unfinished.
-    package func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant] {
-        try await claim(ids, dueBy: dueBy, owner: owner, for: span, takesOver: true)
-    }
+    // MARK: Users, their sessions, and the notices for the backend
 
-    package func checkUsable() async throws { _ = try await clientHealth() }
-
-    package func storeResults<Result: Sendable>(
-        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
-    ) async throws -> Result {
-        try await transact(body)
-    }
-
-    package var storesPlainRefreshes: Bool { false }
-
-    package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
-
-    package func takeIncidents() -> [StoreIncident] { [] }
-}
-
-/// A store that also keeps users, their sessions, and the notices for the backend.
-package protocol AccountStore: GrantStore {
     func user(_ id: String) async throws -> User?
     /// Returns one page of all users, with the tombstones of deleted ones, sorted by the bytes of their ids.
     func users(after id: String?, atMost count: Int) async throws -> [User]
@@ -186,6 +165,68 @@ package protocol AccountStore: GrantStore {
     /// and the same call may be repeated. All notices of a user become pending at the same time, so that their order is
     /// kept.
     func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int
+
+    // MARK: Copies of the whole store
+    //
+    // Records are copied out and in page by page, in an order that is the same in every store. Leases, live workers and
+    // clock readings belong to one store at one time, and are not copied.
+
+    func count(of kind: ArchiveRecord.Kind) async throws -> Int
+
+    /// Returns the records of a kind after a key, sorted by key.
+    func records(of kind: ArchiveRecord.Kind, after key: ArchiveRecord.Key?, atMost count: Int) async throws
+        -> [ArchiveRecord]
+
+    /// Returns the greatest key of a kind, which shows how far a copy has come.
+    func lastKey(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord.Key?
+
+    /// `true` if a copy into this store was begun and is not finished, so that the store is incomplete.
+    var isReceiving: Bool { get async throws }
+
+    /// Marks an empty store as the target of a copy.
+    ///
+    /// Throws ``StoreError/Code/conflict`` if the store holds records, unless it is marked already.
+    func beginReceiving() async throws
+
+    /// Adds records of one kind with their keys, in one transaction.
+    func receive(_ records: [ArchiveRecord]) async throws
+
+    /// Marks the copy as complete and this database as usable, and removes a mark that it was moved.
+    func endReceiving() async throws
+
+    /// The location to which the database was moved; `nil` if it was not moved.
+    ///
+    /// A moved database must not be used any more, or grants would be refreshed in two databases.
+    var movedTo: String? { get async throws }
+
+    /// Returns the remaining time of the last lease in this store; `nil` if there is none.
+    func remainingLease() async throws -> Duration?
+
+    /// Marks the database as moved to a location; `nil` removes the mark.
+    ///
+    /// While the mark exists, claims and transactions throw ``StoreError/Code/moved``.
+    func markMoved(to location: String?) async throws
+}
+
+extension Store {
+    /// Claims grants, also those that another worker has left unfinished.
+    package func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant] {
+        try await claim(ids, dueBy: dueBy, owner: owner, for: span, takesOver: true)
+    }
+
+    package func checkUsable() async throws { _ = try await clientHealth() }
+
+    package func storeResults<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        try await transact(body)
+    }
+
+    package var storesPlainRefreshes: Bool { false }
+
+    package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> { [] }
+
+    package func takeIncidents() -> [StoreIncident] { [] }
 }
 
 /// One entry of a client's part of the due index.
@@ -196,55 +237,6 @@ package struct DueEntry: Hashable, Sendable {
     package init(dueAt: Timestamp, id: GrantID) {
         self.dueAt = dueAt
         self.id = id
-    }
-}
-
-/// A reading of both clocks at one instant: the wall clock, which may be stepped, and the boot clock, which cannot.
-package struct ClockReading: Hashable, Sendable {
-    package var now: Timestamp
-    package var sinceBoot: BootInstant
-    /// The id of the boot that `sinceBoot` belongs to.
-    package var bootID: String
-
-    package init(now: Timestamp, sinceBoot: BootInstant, bootID: String) {
-        self.now = now
-        self.sinceBoot = sinceBoot
-        self.bootID = bootID
-    }
-}
-
-extension ClockReading {
-    /// The stored form: both clocks in milliseconds, and the id of the boot.
-    package var stored: String { "\(now.milliseconds) \(sinceBoot.milliseconds) \(bootID)" }
-
-    package init?(stored text: String) {
-        let parts = text.split(separator: " ", maxSplits: 2)
-        guard parts.count == 3, let wall = Int64(parts[0]), let boot = Int64(parts[1]) else { return nil }
-        self.init(
-            now: Timestamp(milliseconds: wall),
-            sinceBoot: BootInstant(milliseconds: boot),
-            bootID: String(parts[2])
-        )
-    }
-}
-
-/// The report of a live worker about itself.
-package struct WorkerReport: Hashable, Sendable {
-    /// The age after which a report belongs to a dead worker.
-    package static let lifetime: Duration = .seconds(30)
-
-    package var id: String
-    /// Every key with which it can open tokens.
-    package var keyIDs: [KeyID]
-    package var sealingKeyID: KeyID
-    /// `true` if it sends refreshes: all such workers share the pace of a client id and the due grants.
-    package var isRefreshing: Bool
-
-    package init(id: String, keyIDs: [KeyID], sealingKeyID: KeyID, isRefreshing: Bool = false) {
-        self.id = id
-        self.keyIDs = keyIDs
-        self.sealingKeyID = sealingKeyID
-        self.isRefreshing = isRefreshing
     }
 }
 
@@ -268,27 +260,5 @@ package struct StoreIncident: Hashable, Sendable {
     package init(kind: Kind, text: String) {
         self.kind = kind
         self.text = text
-    }
-}
-
-/// The numbers of rows that one call of ``AccountStore/removeExpired(at:)`` removed.
-package struct RemovedCounts: Hashable, Sendable {
-    /// The most rows of each kind that one call removes, so that other writers do not wait long.
-    package static let limit = 500
-
-    /// Expired sessions.
-    package var sessions = 0
-    /// Sealed successors whose grace has ended.
-    package var successors = 0
-    package var securityEvents = 0
-    package var notices = 0
-    /// Deleted users, with their grants and histories.
-    package var users = 0
-
-    package init() {}
-
-    /// `true` if another call may find more.
-    package var mayHaveMore: Bool {
-        [sessions, successors, securityEvents, notices, users].contains { $0 >= Self.limit }
     }
 }
