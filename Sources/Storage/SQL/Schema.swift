@@ -4,10 +4,12 @@
 ///
 ///     static let shoeSizes = SchemaStep { _ in "ALTER TABLE refresh_worker.users ADD COLUMN shoe_size bigint;" }
 struct SchemaStep: Sendable {
-    private let text: @Sendable (SQLDialect) -> String
+    private let forSQLite: String
+    private let forPostgres: String
 
-    init(_ text: @escaping @Sendable (SQLDialect) -> String) {
-        self.text = text
+    init(_ text: (SQLDialect) -> String) {
+        forSQLite = SQLQuery("", text(.sqlite)).textForSQLite
+        forPostgres = text(.postgres)
     }
 
     /// All steps, oldest first; the schema's version is their number.
@@ -17,10 +19,7 @@ struct SchemaStep: Sendable {
         SchemaStep { dialect in (common(dialect) + (dialect == .sqlite ? sqlite : postgres)).joined(separator: "\n") }
     ]
 
-    func statements(for dialect: SQLDialect) -> String {
-        let text = text(dialect)
-        return dialect == .sqlite ? SQLQuery("", text).textForSQLite : text
-    }
+    func statements(for dialect: SQLDialect) -> String { dialect == .sqlite ? forSQLite : forPostgres }
 
     /// A table whose rows SQLite stores in the order of their key; `settings` are PostgreSQL's.
     private static func table(

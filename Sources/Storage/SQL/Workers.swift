@@ -33,9 +33,7 @@ package struct ClockReading: Hashable, Sendable {
         self.sinceBoot = sinceBoot
         self.bootID = bootID
     }
-}
 
-extension ClockReading {
     /// The stored form: both clocks in milliseconds, and the id of the boot.
     package var stored: String { "\(now.milliseconds) \(sinceBoot.milliseconds) \(bootID)" }
 

@@ -117,8 +117,10 @@ final class SQLiteConnection {
     }
 
     /// Runs statements without parameters and without rows.
-    func execute(_ query: SQLQuery) throws(StoreError) {
-        try check(unsafe sqlite3_exec(handle, query.textForSQLite, nil, nil, nil), during: query.name)
+    func execute(_ query: SQLQuery) throws(StoreError) { try execute(query.textForSQLite, during: query.name) }
+
+    func execute(_ text: String, during name: String) throws(StoreError) {
+        try check(unsafe sqlite3_exec(handle, text, nil, nil, nil), during: name)
     }
 
     /// Runs a prepared statement to its end.

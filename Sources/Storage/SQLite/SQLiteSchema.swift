@@ -83,7 +83,7 @@ struct SQLiteSchema {
                 let step = next + 1
                 try refuseWorkers(of: connection, at: time, before: step)
                 if found > 0 { onUpgrade(SchemaUpgrade(from: next, to: step)) }
-                try connection.execute(SQLQuery("migration \(step)", steps[next].statements(for: .sqlite)))
+                try connection.execute(steps[next].statements(for: .sqlite), during: "migration \(step)")
                 try connection.run(Self.writeApplicationID)
                 try connection.execute(SQLQuery("migration \(step)", "PRAGMA user_version = \(step)"))
             }
