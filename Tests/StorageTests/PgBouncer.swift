@@ -9,7 +9,7 @@ enum PgBouncer {
     static func withDatabase(mode: String, poolSize: Int = 4, _ body: (Secret) async throws -> Void) async throws {
         let direct = try #require(PostgresServer.url)
         let server = try #require(direct.firstMatch(of: /host=(.*)$/)?.1)
-        try await TemporaryFolder.with { folder in
+        try await TemporaryFolder.with(onDisk: true) { folder in
             let socket = folder.root
             try await with(folder: socket, server: String(server), mode: mode, poolSize: poolSize) {
                 try await PostgresServer.withDatabase { direct in

@@ -121,7 +121,7 @@ struct PostgresFaultTests {
 
     @Test("A call waits for a restarting server; one that does not come back is unreachable")
     func restart() async throws {
-        try await TemporaryFolder.with { folder in
+        try await TemporaryFolder.with(onDisk: true) { folder in
             try await ChildProcess.run(["chmod", "755", folder.root])
             let home = folder.path("server")
             let url = try await PostgresServer.control("start", home)

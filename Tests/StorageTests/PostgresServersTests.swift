@@ -41,7 +41,7 @@ struct PostgresServersTests {
     }
 
     private func withPair(_ body: (Pair) async throws -> Void) async throws {
-        try await TemporaryFolder.with { folder in
+        try await TemporaryFolder.with(onDisk: true) { folder in
             try await ChildProcess.run(["chmod", "755", folder.root])
             let pair = Pair(folder: folder)
             try await PostgresServer.control("start", pair.primary)

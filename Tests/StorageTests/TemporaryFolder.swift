@@ -1,11 +1,16 @@
 import Foundation
+import TestSupport
 
-/// A folder that is deleted after the test.
+/// A folder that is deleted after the test, like ``TemporaryDatabaseFolder`` in memory if the machine has room there.
 struct TemporaryFolder: Sendable {
     let root: String
 
-    static func with<Result>(_ body: (TemporaryFolder) async throws -> Result) async throws -> Result {
-        let folder = try TemporaryFolder()
+    /// `onDisk` is `true` for tests of syncs, and for servers, whose sockets need short paths.
+    static func with<Result>(
+        onDisk: Bool = false,
+        _ body: (TemporaryFolder) async throws -> Result
+    ) async throws -> Result {
+        let folder = try TemporaryFolder(onDisk: onDisk)
         let result: Result
         do {
             result = try await body(folder)
@@ -17,9 +22,10 @@ struct TemporaryFolder: Sendable {
         return result
     }
 
-    init() throws {
-        root = FileManager.default.temporaryDirectory.appendingPathComponent("store-tests-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
+    private init(onDisk: Bool) throws {
+        let place = onDisk ? FileManager.default.temporaryDirectory.path : TemporaryDatabaseFolder.root
+        root = "\(place)/store-tests-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
     }
 
     func path(_ name: String) -> String { root + "/" + name }

@@ -19,7 +19,7 @@ package final class TemporaryDatabaseFolder: Sendable {
     }()
 
     /// The folder of this process, removed at its end with those whose objects are still in use.
-    private static let root: String = {
+    package static let root: String = {
         atexit { try? FileManager.default.removeItem(atPath: TemporaryDatabaseFolder.root) }
         return "\(fileSystem)/refresh-worker-tests-\(getpid())"
     }()
