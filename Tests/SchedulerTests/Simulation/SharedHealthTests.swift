@@ -63,8 +63,9 @@ struct SharedHealthTests {
 
     @Test("A wave ends no grant for good, and no more of them before it is recognised if successes are plain")
     func waves() async throws {
-        let together = try await wave(plain: false)
-        let apart = try await wave(plain: true)
+        async let first = wave(plain: false)
+        async let second = wave(plain: true)
+        let (together, apart) = try await (first, second)
         #expect(apart.ended <= together.ended)
         #expect(apart.calls == together.calls)
         #expect(apart.transactions < together.transactions - 500, "many batches were plain")
