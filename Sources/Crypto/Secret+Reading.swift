@@ -8,8 +8,8 @@ package struct SecretReadError: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     /// The source: a path, "standard input" or "descriptor 7".
-    package let source: String
-    package let reason: Reason
+    let source: String
+    let reason: Reason
 
     package var description: String {
         switch reason {
@@ -149,7 +149,7 @@ package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConverti
         case system(SystemCallError)
     }
 
-    package let path: String
+    let path: String
     package let reason: Reason
 
     /// `true` if the same file may be read later without a change by the operator.

@@ -134,9 +134,9 @@ package enum RevocationResponse: Sendable, Hashable {
 
 /// The id, and the secret if there is one, of the OAuth client that sends the requests.
 package struct OAuthClientCredentials: Sendable {
-    package var id: String
+    var id: String
     /// Set only for confidential clients of other servers: Google's iOS clients do not have one.
-    package var secret: Secret?
+    var secret: Secret?
 
     package init(id: String, secret: Secret? = nil) {
         self.id = id

@@ -10,13 +10,6 @@ package struct ParsedRefreshResponse: Sendable {
     package var retryAfter: Duration?
     /// Google's error text, shortened; it never contains the token that was sent.
     package var text: String?
-
-    package init(verdict: RefreshVerdict, status: Int? = nil, retryAfter: Duration? = nil, text: String? = nil) {
-        self.verdict = verdict
-        self.status = status
-        self.retryAfter = retryAfter
-        self.text = text
-    }
 }
 
 /// Reads a response. Its form and error code decide, not its status alone.
@@ -33,7 +26,7 @@ extension ParsedRefreshResponse {
     }
 
     /// Reads the token endpoint's answer to a refresh.
-    package static func reading(_ response: HTTPResponse, sent: [Secret]) -> ParsedRefreshResponse {
+    static func reading(_ response: HTTPResponse, sent: [Secret]) -> ParsedRefreshResponse {
         if response.status == 200, let tokens = response.body.withBytes({ TokenResponse(plain: $0) }) {
             return ParsedRefreshResponse(verdict: .granted(tokens), status: response.status)
         }
@@ -61,7 +54,7 @@ extension ParsedRefreshResponse {
     }
 
     /// Returns the meaning of a request that got no answer.
-    package static func reading(_ failure: HTTPFailure) -> ParsedRefreshResponse {
+    static func reading(_ failure: HTTPFailure) -> ParsedRefreshResponse {
         switch failure.kind {
         case .withheld, .expired:
             ParsedRefreshResponse(verdict: .notSent(code: failure.shortCode))

@@ -13,25 +13,7 @@ package struct TokenResponse: Sendable {
     /// The remaining lifetime of the refresh token, if the answer gives it.
     package var refreshTokenLifetime: Duration?
     /// The ID token that Google adds if the grant has the scope `openid`.
-    package var idToken: Secret?
-
-    package init(
-        accessToken: Secret,
-        lifetime: Duration,
-        type: String,
-        scope: String? = nil,
-        rotated: Secret? = nil,
-        refreshTokenLifetime: Duration? = nil,
-        idToken: Secret? = nil
-    ) {
-        self.accessToken = accessToken
-        self.lifetime = lifetime
-        self.type = type
-        self.scope = scope
-        self.rotated = rotated
-        self.refreshTokenLifetime = refreshTokenLifetime
-        self.idToken = idToken
-    }
+    var idToken: Secret?
 }
 
 /// Reads the members of a good answer.

@@ -6,18 +6,18 @@ private import Crypto
 /// differently (user info, backslashes, percent signs or non-ASCII letters in a host, shortened IPv4 addresses over
 /// http), so that the host checked here is the host that libcurl calls.
 package struct Endpoint: Hashable, Sendable {
-    package enum Scheme: String, Sendable {
+    enum Scheme: String, Sendable {
         case http
         case https
     }
 
     /// The URL as given, with its query.
     package let url: String
-    package let scheme: Scheme
+    let scheme: Scheme
     /// In lower case; an IPv6 address without its brackets.
     package let host: String
-    package let port: Int?
-    package let path: String
+    let port: Int?
+    let path: String
 
     package init(_ string: String) throws(EndpointError) {
         guard string.utf8.count <= 8192 else { throw .tooLong }
@@ -59,7 +59,7 @@ package struct Endpoint: Hashable, Sendable {
     }
 
     /// `true` if the host is this machine, by an address or name that cannot refer to another one.
-    package var isLoopback: Bool { Self.isLoopback(host) }
+    var isLoopback: Bool { Self.isLoopback(host) }
 
     private static func split(authority: Substring) throws(EndpointError) -> (host: String, port: Int?) {
         let host: Substring

@@ -113,19 +113,19 @@ extension HTTPClient {
     /// The timeouts, limits and certificate authorities of a client.
     package struct Configuration: Sendable {
         /// The time limit for DNS, TCP and TLS together.
-        package var connectDeadline: Duration = .seconds(5)
+        var connectDeadline: Duration = .seconds(5)
         /// The time limit for a request, counted from `send`; its wait in the queue is included.
-        package var totalDeadline: Duration = .seconds(15)
+        var totalDeadline: Duration = .seconds(15)
         /// A PEM file of the certificates to trust instead of the system's.
         package var caFile: String?
-        package var maximumBodyBytes = 65536
-        package var maximumHeaderBytes = 65536
+        var maximumBodyBytes = 65536
+        var maximumHeaderBytes = 65536
         /// The number of requests in flight; further ones wait in first-in, first-out order.
-        package var maximumInFlight: Int
+        var maximumInFlight: Int
         /// The maximum number of connections to one host and port over HTTP/2.
         ///
         /// Over HTTP/1.1 each request has its own.
-        package var maximumConnections: Int
+        var maximumConnections: Int
         package var userAgent = "refresh-worker"
 
         /// Sets four connections, or more if 50 requests for each are not enough.
@@ -144,12 +144,12 @@ extension HTTPClient {
     /// The counts of a client's work since it was made.
     package struct Counters: Hashable, Sendable {
         /// Submitted requests: the sum of `completed`, `failed`, `waiting` and `inFlight`.
-        package var requests = 0
+        var requests = 0
         /// Requests that got a response, with any status.
-        package var completed = 0
-        package var failed = 0
-        package var waiting = 0
-        package var inFlight = 0
+        var completed = 0
+        var failed = 0
+        var waiting = 0
+        var inFlight = 0
         package var newConnections = 0
         /// Responses that did not need a new connection.
         package var reusedConnections = 0

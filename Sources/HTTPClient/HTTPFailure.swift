@@ -41,7 +41,7 @@ package struct HTTPFailure: Error, Sendable {
     /// `false` guarantees that not one byte of the request was sent.
     package private(set) var outcomeUnknown = false
     /// libcurl's code (https://curl.se/libcurl/c/libcurl-errors.html), if libcurl reported the failure.
-    package private(set) var code: Int?
+    private(set) var code: Int?
     package let message: String
     /// The part of the response that arrived before the failure: all headers, and the body up to the failure or the
     /// limit.
@@ -66,7 +66,7 @@ extension HTTPFailure.Kind {
     ///   - curlCode: the code that the transfer ended with.
     ///   - requestIssued: `true` if libcurl had begun to send the request. Every connection error is then a receive
     ///     failure, whatever its code.
-    package init(curlCode: UInt32, requestIssued: Bool) {
+    init(curlCode: UInt32, requestIssued: Bool) {
         switch CURLcode(curlCode) {
         case CURLE_OPERATION_TIMEDOUT:
             self = .timeout

@@ -2,8 +2,8 @@ internal import Crypto
 
 /// One request for ``HTTPClient``.
 package struct HTTPRequest: Sendable {
-    package let pattern: RequestPattern
-    package let body: HTTPBody?
+    let pattern: RequestPattern
+    let body: HTTPBody?
 
     /// Makes one of many requests that differ only in their bodies.
     package init(_ pattern: RequestPattern, body: HTTPBody) {
@@ -46,10 +46,10 @@ package final class RequestPattern: Sendable {
         case post = "POST"
     }
 
-    package let method: Method
+    let method: Method
     /// The URL, possibly with a query.
-    package let endpoint: Endpoint
-    package let headers: [(String, String)]
+    let endpoint: Endpoint
+    let headers: [(String, String)]
     /// The host and port, as HTTP/2 names them.
     let authority: String
     let fields: HTTP2Fields
@@ -113,7 +113,7 @@ package final class HTTPBody: Sendable {
         self.content = content
     }
 
-    package var count: Int { content.count }
+    var count: Int { content.count }
 
     /// Calls the closure with the bytes.
     package func withBytes<Result, Failure: Error>(

@@ -2,16 +2,16 @@ internal import Crypto
 
 /// A complete response with any status.
 package struct HTTPResponse: Sendable {
-    package enum Version: Sendable {
+    enum Version: Sendable {
         case http1
         case http2
     }
 
     package let status: Int
     package let body: HTTPBody
-    package let httpVersion: Version
+    let httpVersion: Version
     /// `true` if a connection was opened for this request.
-    package let newConnection: Bool
+    let newConnection: Bool
 
     /// The header lines as received.
     let head: HTTPBody

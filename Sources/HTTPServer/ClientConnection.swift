@@ -188,28 +188,16 @@ package struct ConnectionDeadlines: Sendable {
     /// The time from a request's first byte to the end of its headers.
     ///
     /// The first request includes the TLS handshake.
-    package var head: Duration
+    var head: Duration = .seconds(10)
 
     /// The time from a request's first byte to the end of its body.
-    package var request: Duration
+    var request: Duration = .seconds(30)
 
     /// The time that the client may take to receive a response.
-    package var response: Duration
+    var response: Duration = .seconds(30)
 
     /// The time between two requests, while connections are not scarce.
-    package var idle: Duration
-
-    package init(
-        head: Duration = .seconds(10),
-        request: Duration = .seconds(30),
-        response: Duration = .seconds(30),
-        idle: Duration = .seconds(60)
-    ) {
-        self.head = head
-        self.request = request
-        self.response = response
-        self.idle = idle
-    }
+    var idle: Duration = .seconds(60)
 
     /// Returns the idle time limit for the given number of open connections.
     ///

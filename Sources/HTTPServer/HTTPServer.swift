@@ -74,13 +74,13 @@ package final class HTTPServer: Sendable {
     }
 
     /// The number of requests that have begun and whose response is not completely sent.
-    package var openRequests: Int { exchanges.count }
+    var openRequests: Int { exchanges.count }
 
     /// The memory in bytes that the bodies of open requests take.
-    package var requestMemory: Int { memory.count }
+    var requestMemory: Int { memory.count }
 
     /// The number of clients that are connected.
-    package var openConnections: Int { clients.count }
+    var openConnections: Int { clients.count }
 
     /// The certificate for new connections; `nil` for plain HTTP.
     var certificate: ServerCertificate? { currentCertificate.withLock(\.self) }
@@ -120,7 +120,7 @@ package final class HTTPServer: Sendable {
 extension HTTPServer {
     /// The listening address and the limits of a server.
     package struct Configuration: Sendable {
-        package var listen: ListenAddress
+        var listen: ListenAddress
 
         package var threads: Int
 
@@ -130,14 +130,14 @@ extension HTTPServer {
         package var maximumConnections: Int
 
         /// The memory that the bodies of all open requests may take together; further requests get 503.
-        package var requestMemoryBytes: Int
+        var requestMemoryBytes: Int
 
         /// Further clients from the same address, or the same IPv6 /64, are rejected; `nil` for no limit.
         ///
         /// Trusted proxies are exempt.
         package var maximumConnectionsPerAddress: Int?
 
-        package var deadlines: ConnectionDeadlines
+        var deadlines: ConnectionDeadlines
 
         package var trustedProxies: TrustedProxies
 
@@ -170,10 +170,10 @@ extension HTTPServer {
     /// The limits on what a client may send.
     package struct Limits: Sendable {
         /// A longer body gets 413.
-        package var bodyBytes: Int
+        var bodyBytes: Int
 
         /// After this number of requests a client must open another connection; `nil` for no limit.
-        package var requestsPerConnection: Int?
+        var requestsPerConnection: Int?
 
         /// A longer target gets 414.
         let targetBytes = 8192
@@ -193,7 +193,7 @@ extension HTTPServer {
 
 /// The reason why a server could not start.
 package struct HTTPServerError: Error, CustomStringConvertible {
-    package enum Code: Sendable {
+    enum Code: Sendable {
         /// The address is not numeric IPv4 or IPv6, or the path is not valid for a unix socket.
         case badAddress
         /// The system refused the socket: the port is taken, or the address does not belong to this machine.
@@ -206,7 +206,7 @@ package struct HTTPServerError: Error, CustomStringConvertible {
         case cannotStart
     }
 
-    package let code: Code
+    let code: Code
     package let message: String
 
     /// The system's error number, or 0.

@@ -20,7 +20,7 @@ package struct ServerRequest: Sendable {
     /// The query's fields, decoded.
     package var query: [Field]
 
-    package var headers: [Field]
+    var headers: [Field]
     package var body: [UInt8]
 
     /// The peer's numeric address without its port, or "unix".
@@ -29,7 +29,7 @@ package struct ServerRequest: Sendable {
     /// The address of the sender: the peer, or the client for which a trusted proxy forwarded the request.
     package var clientAddress: String
 
-    package init(
+    init(
         method: String,
         path: String,
         query: [Field] = [],
@@ -76,7 +76,7 @@ package struct ServerRequest: Sendable {
     }
 
     /// Returns every header with this name, in the client's order.
-    package func headerValues(_ name: String) -> [String] {
+    func headerValues(_ name: String) -> [String] {
         headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
     }
 

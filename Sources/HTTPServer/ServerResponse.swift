@@ -1,8 +1,8 @@
 /// One complete response.
 package struct ServerResponse: Sendable {
-    package var status: Int
+    var status: Int
     package var headers: [ServerRequest.Field]
-    package var body: [UInt8]
+    var body: [UInt8]
 
     /// The pattern of the route that made the response, for the log; ``Router`` sets it.
     var route = "-"

@@ -26,7 +26,7 @@ package struct RequestBudgets: Sendable {
         )
     }
 
-    package init(failedSignInsPerMinute: Int, signInsPerMinute: Int, writesPerMinute: Int, time: any TimeSource) {
+    init(failedSignInsPerMinute: Int, signInsPerMinute: Int, writesPerMinute: Int, time: any TimeSource) {
         failedSignIns = AddressBudget(perMinute: failedSignInsPerMinute, time: time)
         signIns = AddressBudget(perMinute: signInsPerMinute, time: time)
         writes = AddressBudget(perMinute: writesPerMinute, time: time)

@@ -10,22 +10,22 @@ package struct RouteDependencies: Sendable {
     /// The time limit of the look-up of a token's owner at Google.
     package static let defaultGoogleDeadline: Duration = .seconds(10)
 
-    package let store: any Store
-    package let engine: RefreshEngine
-    package let google: any GoogleLookups
-    package let vault: TokenVault
-    package let signer: TokenSigner
+    let store: any Store
+    let engine: RefreshEngine
+    let google: any GoogleLookups
+    let vault: TokenVault
+    let signer: TokenSigner
     /// Returns the client ids that are configured at this moment; a reload may change them.
     private let currentClientIDs: @Sendable () -> [String]
-    package let budgets: RequestBudgets
+    let budgets: RequestBudgets
     /// The stored users that a Google account may be linked to by its e-mail address.
-    package let emailLinking: EmailLinking
-    package let sessionSettings: SessionSettings
-    package let time: any TimeSource
-    package let random: any RandomSource
-    package let log: EngineLog
-    package let diagnostics: DiagnosticLog
-    package let googleDeadline: Duration
+    let emailLinking: EmailLinking
+    let sessionSettings: SessionSettings
+    let time: any TimeSource
+    let random: any RandomSource
+    let log: EngineLog
+    let diagnostics: DiagnosticLog
+    let googleDeadline: Duration
 
     package init(
         store: any Store,
@@ -60,7 +60,7 @@ package struct RouteDependencies: Sendable {
     }
 
     /// The configured client ids: tokens that were issued to others are refused.
-    package var clientIDs: [String] { currentClientIDs() }
+    var clientIDs: [String] { currentClientIDs() }
 
     var authenticator: Authenticator { Authenticator(store: store, signer: signer, time: time) }
 
@@ -87,7 +87,7 @@ package struct PublicRoutes: Sendable {
         self.monitoring = monitoring
     }
 
-    package var routes: [Route] {
+    var routes: [Route] {
         PayPulseRoutes(dependencies: dependencies).routes + ComprehensionRoutes(dependencies: dependencies).routes + [
             securityEvents.route,
             Route("GET", "/healthz") { [monitoring] _, _ in .respond(monitoring.health().secured) },

@@ -10,17 +10,17 @@ package struct Concern: Hashable, Sendable {
     /// One sentence; its wording may change.
     package var text: String
     /// The time since which it holds, if that is known.
-    package var since: Timestamp?
+    var since: Timestamp?
     /// The number of grants, keys, notices, files or answers that it is about.
-    package var count: Int
+    var count: Int
     /// The client id that it is about.
-    package var client: String?
+    var client: String?
     /// A command that shows more.
     package var command: String
     /// `true` if it does not change the verdict.
     package var isAdvisory: Bool
 
-    package init(
+    init(
         _ condition: Condition,
         _ text: String,
         since: Timestamp? = nil,
@@ -94,7 +94,7 @@ package enum Condition: String, CaseIterable, Sendable {
     ///
     /// An advisory condition may hold for months without harm. If it changed the verdict, monitors would ignore the
     /// verdict.
-    package var isAdvisory: Bool {
+    var isAdvisory: Bool {
         switch self {
         case .sqliteLogResetBug, .securityEventsUnverified: true
         default: false
@@ -102,7 +102,7 @@ package enum Condition: String, CaseIterable, Sendable {
     }
 
     /// A command that shows more.
-    package var command: String {
+    var command: String {
         switch self {
         case .grantsExpired, .clientWithoutSuccess: "refresh-worker grants list --expired --sort since"
         case .manyRetrying: "refresh-worker grants list --state retrying"

@@ -11,7 +11,7 @@ package struct Observations: Equatable, Sendable {
     package struct Client: Equatable, Sendable {
         package var id: String
         /// The id as a sentence may show it: quoted, and without characters that disturb terminals.
-        package var name: String
+        var name: String
         /// `closed`, `open` or `probing`; `nil` for a client id that only has expired grants.
         package var breaker: String?
         /// The requests per second that are allowed now.
@@ -40,9 +40,9 @@ package struct Observations: Equatable, Sendable {
 
     /// A file of results that the database has not stored.
     package struct SpilledFile: Equatable, Sendable {
-        package var text: String
-        package var since: Timestamp
-        package var count: Int
+        var text: String
+        var since: Timestamp
+        var count: Int
 
         package init(text: String, since: Timestamp, count: Int) {
             self.text = text
@@ -127,9 +127,9 @@ package struct ReceivedSecurityEvents: Equatable, Sendable {
     /// Notes are written at most this often: an hour is precise enough for a limit of days.
     private static let precision: Duration = .seconds(3600)
 
-    package var lastAt: Timestamp?
+    var lastAt: Timestamp?
 
-    package init(lastAt: Timestamp? = nil) {
+    init(lastAt: Timestamp? = nil) {
         self.lastAt = lastAt
     }
 

@@ -35,9 +35,9 @@ extension Grant {
 }
 
 /// The Cloud project that a client id belongs to: Google's ids begin with the project's number.
-package enum ClientProject {
+enum ClientProject {
     /// `true` if two client ids belong to one project: they are equal, or begin with the same number and a dash.
-    package static func same(_ first: String, _ second: String) -> Bool {
+    static func same(_ first: String, _ second: String) -> Bool {
         if first == second { return true }
         guard let project = number(of: first) else { return false }
         return project == number(of: second)
@@ -51,14 +51,14 @@ package enum ClientProject {
 }
 
 /// The number of grants that one part of a long change reads: other writers wait for some hundredths of a second.
-package let changedPageSize = 5_000
+let changedPageSize = 5_000
 
 /// One part of a long change, in a transaction of its own.
 package struct ChangedPage<Cursor: Sendable>: Sendable {
     /// The number of rows that this part changed.
-    package var changed: Int
+    var changed: Int
     /// The position after which the next part begins; `nil` at the end.
-    package var next: Cursor?
+    var next: Cursor?
 
     package init(changed: Int, next: Cursor?) {
         self.changed = changed

@@ -48,13 +48,8 @@ package struct GrantStatistics: Hashable, Sendable {
 
 /// The number of stored grants, and the number that this program has stored and not removed.
 package struct GrantTally: Hashable, Sendable {
-    package var counted: Int
-    package var recorded: Int
-
-    package init(counted: Int, recorded: Int) {
-        self.counted = counted
-        self.recorded = recorded
-    }
+    var counted: Int
+    var recorded: Int
 
     /// The text for a person if something else has removed or added rows.
     package var problem: String? {
@@ -86,24 +81,15 @@ package struct ExpiredGrants: Hashable, Sendable {
         package var count: Int
         /// The time since which the longest of them has no valid token.
         package var oldest: Timestamp
-
-        package init(count: Int, oldest: Timestamp) {
-            self.count = count
-            self.oldest = oldest
-        }
     }
 
-    package private(set) var clients: [String: Client]
-
-    package init(clients: [String: Client] = [:]) {
-        self.clients = clients
-    }
+    package private(set) var clients: [String: Client] = [:]
 
     package var count: Int { clients.values.reduce(0) { $0 + $1.count } }
     package var oldest: Timestamp? { clients.values.map(\.oldest).min() }
 
     /// Adds expired grants of a client id.
-    package mutating func add(_ count: Int, oldest: Timestamp, client: String) {
+    mutating func add(_ count: Int, oldest: Timestamp, client: String) {
         guard count > 0 else { return }
         var entry = clients[client] ?? Client(count: 0, oldest: oldest)
         entry.count += count
@@ -119,22 +105,16 @@ extension ExpiredGrants {
     /// are either `retrying`, or `active` and overdue, and both have an index. In an outage these are all grants. Above
     /// the limit a count is an estimate: the share of the expired grants among those that were read, times the number
     /// of all. See docs/decisions/0201-expired-grants-are-sampled.md.
-    package struct Sample: Sendable {
+    struct Sample: Sendable {
         /// The number of grants that a sample reads at most.
-        package static let limit = 4096
+        static let limit = 4096
         private static let slices: Int64 = 64
 
         /// A range of ids, and the number of grants to read in it.
-        package struct Slice: Hashable, Sendable {
-            package var first: Int64
-            package var last: Int64
-            package var limit: Int
-
-            package init(first: Int64, last: Int64, limit: Int) {
-                self.first = first
-                self.last = last
-                self.limit = limit
-            }
+        struct Slice: Hashable, Sendable {
+            var first: Int64
+            var last: Int64
+            var limit: Int
         }
 
         private struct Part {
@@ -148,7 +128,7 @@ extension ExpiredGrants {
         private var doubted: [String: Int] = [:]
 
         /// Makes an empty sample of `total` grants.
-        package init(of total: Int) {
+        init(of total: Int) {
             self.total = total
         }
 
@@ -156,7 +136,7 @@ extension ExpiredGrants {
         ///
         /// The ids of grants are ordered by the phase of their due time. Grants with neighbouring ids expire together,
         /// so a large set is read in slices.
-        package var ranges: [Slice] {
+        var ranges: [Slice] {
             guard total > Self.limit else { return [Slice(first: 0, last: .max, limit: Self.limit)] }
             let width = Int64.max / Self.slices + 1
             return (0..<Self.slices).map { index in
@@ -167,7 +147,7 @@ extension ExpiredGrants {
         /// Records grants of one client id that were read: how many, how many of them have expired, and since when.
         ///
         /// `inDoubt` is the number of those whose `invalid_grant` waits for its confirmation.
-        package mutating func record(
+        mutating func record(
             _ count: Int,
             expired: Int,
             oldest: Timestamp?,
@@ -189,10 +169,10 @@ extension ExpiredGrants {
         }
 
         /// The grants of each client id that are in doubt.
-        package var inDoubt: [String: Int] { doubted.mapValues { Int((Double($0) * factor).rounded()) } }
+        var inDoubt: [String: Int] { doubted.mapValues { Int((Double($0) * factor).rounded()) } }
 
         /// Adds the expired grants to a result.
-        package func add(to expired: inout ExpiredGrants) {
+        func add(to expired: inout ExpiredGrants) {
             for (client, part) in parts {
                 let count = (Double(part.expired) * factor).rounded()
                 expired.add(Int(count), oldest: part.oldest, client: client)

@@ -1,7 +1,7 @@
 package import Crypto
 
 /// A known value, sealed with each key that seals stored tokens: a ring that opens all of them is the right one.
-package struct KeyChecks: Hashable, Sendable {
+struct KeyChecks: Hashable, Sendable {
     private static let knownValue = Secret("refresh-worker key check")
     private static let context = SealContext(owner: 0 as Int64, column: "key_check")
 
@@ -9,26 +9,26 @@ package struct KeyChecks: Hashable, Sendable {
     /// Keys of stored tokens that the ring lacked when this list was made.
     private var unchecked: Set<KeyID> = []
 
-    package init() {}
+    init() {}
 
-    package var keyIDs: Set<KeyID> { unchecked.union(values.keys) }
+    var keyIDs: Set<KeyID> { unchecked.union(values.keys) }
 
-    package mutating func add(_ id: KeyID, of ring: KeyRing) throws(SealError) {
+    mutating func add(_ id: KeyID, of ring: KeyRing) throws(SealError) {
         values[id] = try ring.seal(Self.knownValue, for: Self.context, with: id)
         unchecked.remove(id)
     }
 
-    package mutating func addUnchecked(_ id: KeyID) {
+    mutating func addUnchecked(_ id: KeyID) {
         if values[id] == nil { unchecked.insert(id) }
     }
 
-    package mutating func remove(_ id: KeyID) {
+    mutating func remove(_ id: KeyID) {
         values[id] = nil
         unchecked.remove(id)
     }
 
     /// Compares a ring with the list.
-    package func fit(of ring: KeyRing) throws(SealError) -> KeyRingFit {
+    func fit(of ring: KeyRing) throws(SealError) -> KeyRingFit {
         let ringKeys = Set(ring.keyIDs)
         var opened = unchecked.intersection(ringKeys).count
         var wrong: [KeyID] = []
@@ -65,7 +65,7 @@ package enum KeyRingFit: Hashable, Sendable {
 
 /// The list as one line of text: `id=value id=value id`, with the values in hexadecimal digits.
 extension KeyChecks {
-    package init?(stored: String) {
+    init?(stored: String) {
         for entry in stored.split(separator: " ") {
             let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let id = KeyID(String(parts[0])) else { return nil }
@@ -84,7 +84,7 @@ extension KeyChecks {
         }
     }
 
-    package var stored: String {
+    var stored: String {
         keyIDs.sorted().map { id in values[id].map { "\(id)=\(Hexadecimal.encode($0.bytes))" } ?? "\(id)" }
             .joined(separator: " ")
     }

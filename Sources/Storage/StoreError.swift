@@ -68,7 +68,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// Creates the error for a database whose schema has a higher version than this program supports.
     ///
     /// Builds before the first release had more versions than the first release has.
-    package init(newerSchema version: Int, of database: String, supported: Int) {
+    init(newerSchema version: Int, of database: String, supported: Int) {
         self.init(
             .newerSchema,
             "\(database.prefix(1).uppercased() + database.dropFirst()) has schema version \(version), and this "

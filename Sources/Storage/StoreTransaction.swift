@@ -101,7 +101,7 @@ extension StoreTransaction {
     }
 
     /// Replaces a grant if the stored one, which is read as a whole, is the same.
-    package func replaceIfSame(_ claimed: Grant, by grant: Grant) throws -> Bool {
+    func replaceIfSame(_ claimed: Grant, by grant: Grant) throws -> Bool {
         guard let stored = try self.grant(claimed.id), stored.isSame(asClaimed: claimed) else { return false }
         try update(grant)
         return true

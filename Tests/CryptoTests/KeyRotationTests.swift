@@ -1,8 +1,9 @@
-import Crypto
 import Dispatch
 import Foundation
 import Synchronization
 import Testing
+
+@testable import Crypto
 
 @Suite("Rotating in a key")
 struct KeyRotationTests {

@@ -1,6 +1,7 @@
-import Crypto
 import Glibc
 import Testing
+
+@testable import Crypto
 
 @Suite("OpenSSL at the end of the process")
 struct OpenSSLTests {

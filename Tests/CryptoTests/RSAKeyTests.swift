@@ -1,5 +1,6 @@
-import Crypto
 import Testing
+
+@testable import Crypto
 
 @Suite("An RSA key")
 struct RSAKeyTests {

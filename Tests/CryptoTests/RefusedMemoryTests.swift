@@ -1,6 +1,7 @@
-import Crypto
 import Glibc
 import Testing
+
+@testable import Crypto
 
 @Suite("Memory that is refused to OpenSSL")
 struct RefusedMemoryTests {

@@ -1,12 +1,12 @@
 import Base
 import GoogleOAuth
-import HTTPClient
 import HTTPServer
 import Routes
 import Storage
 
 @testable import Commands
 @testable import Crypto
+@testable import HTTPClient
 @testable import Worker
 
 /// Files and settings that an operator writes.

@@ -1,6 +1,7 @@
 import Glibc
 import HTTPClient
-import HTTPServer
+
+@testable import HTTPServer
 
 /// Bytes on a socket: answers to the HTTP client, requests to the HTTP server.
 extension FuzzTarget {

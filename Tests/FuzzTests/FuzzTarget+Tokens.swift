@@ -1,8 +1,8 @@
 import Base
-import HTTPServer
 
 @testable import Crypto
 @testable import GoogleOAuth
+@testable import HTTPServer
 @testable import Routes
 
 /// Signed tokens and sealed values: no input may pass for something that a key holder made.

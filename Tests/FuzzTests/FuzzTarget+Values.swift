@@ -1,10 +1,10 @@
 import Base
 import Crypto
 import Foundation
-import Scheduler
 
 @testable import GoogleOAuth
 @testable import HTTPClient
+@testable import Scheduler
 
 /// JSON, and the answers of Google's endpoints.
 extension FuzzTarget {

@@ -1,6 +1,7 @@
 import Base
-import GoogleOAuth
 import Testing
+
+@testable import GoogleOAuth
 
 @Suite("The answers of userinfo and tokeninfo")
 struct AccountAnswerTests {

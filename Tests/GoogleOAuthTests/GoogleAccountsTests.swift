@@ -1,9 +1,10 @@
-import Base
 import Crypto
 import GoogleOAuth
-import HTTPClient
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import HTTPClient
 
 /// The real client against a scripted server on this machine.
 @Suite("Google's endpoints over a socket", .timeLimit(.minutes(10)))

@@ -1,7 +1,8 @@
 import Crypto
 import GoogleOAuth
-import HTTPClient
 import Testing
+
+@testable import HTTPClient
 
 @Suite("The refresh request")
 struct RefreshRequestTests {

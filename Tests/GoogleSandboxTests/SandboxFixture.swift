@@ -1,8 +1,8 @@
-import Base
-import HTTPServer
 import Testing
 
+@testable import Base
 @testable import GoogleSandbox
+@testable import HTTPServer
 
 /// A sandbox with a manual clock and seeded random numbers, called without a socket.
 struct SandboxFixture {

@@ -1,7 +1,7 @@
-import Base
 import Crypto
 import Testing
 
+@testable import Base
 @testable import GoogleSandbox
 
 @Suite("The sandbox's security events", .timeLimit(.minutes(10)))

@@ -1,6 +1,6 @@
-import Base
 import Testing
 
+@testable import Base
 @testable import GoogleSandbox
 
 @Suite("The token endpoint answers as Google's does", .timeLimit(.minutes(10)))

@@ -1,9 +1,9 @@
-import Base
 import Dispatch
 import Foundation
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import HTTPClient
 
 /// Connections are made, kept and replaced by the rules.

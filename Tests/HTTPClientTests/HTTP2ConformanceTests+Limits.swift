@@ -1,8 +1,9 @@
 import Base
 import Foundation
-import HTTPClient
 import TestSupport
 import Testing
+
+@testable import HTTPClient
 
 /// The server's limits hold.
 extension HTTP2ConformanceTests {

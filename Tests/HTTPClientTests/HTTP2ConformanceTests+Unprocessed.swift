@@ -1,9 +1,10 @@
 import Base
 import Foundation
-import HTTPClient
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import HTTPClient
 
 /// Requests that the server has not processed are sent again, and no others.
 extension HTTP2ConformanceTests {

@@ -1,9 +1,10 @@
-import Base
 import Foundation
-import HTTPClient
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import HTTPClient
 
 /// The rules of ``HTTPClient`` over HTTP/2.
 @Suite(

@@ -1,9 +1,10 @@
-import Base
 import Glibc
-import HTTPClient
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import HTTPClient
 
 @Suite("Requests: limits, deadlines, cancellation, shutdown", .timeLimit(.minutes(10)))
 struct RequestTests {

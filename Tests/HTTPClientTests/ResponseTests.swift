@@ -1,7 +1,8 @@
 import Glibc
-import HTTPClient
 import TestSupport
 import Testing
+
+@testable import HTTPClient
 
 @Suite("Complete and broken responses", .timeLimit(.minutes(10)))
 struct ResponseTests {

@@ -1,7 +1,8 @@
 import Foundation
-import HTTPClient
 import TestSupport
 import Testing
+
+@testable import HTTPClient
 
 @Suite(
     "TLS and HTTP/2",

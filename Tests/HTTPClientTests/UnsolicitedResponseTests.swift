@@ -1,6 +1,7 @@
-import HTTPClient
 import TestSupport
 import Testing
+
+@testable import HTTPClient
 
 @Suite("Unsolicited responses over HTTP/1.1", .timeLimit(.minutes(10)))
 struct UnsolicitedResponseTests {

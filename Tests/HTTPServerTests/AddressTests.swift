@@ -1,6 +1,6 @@
-import Base
 import Testing
 
+@testable import Base
 @testable import HTTPServer
 
 @Suite("Addresses are read, compared and budgeted")

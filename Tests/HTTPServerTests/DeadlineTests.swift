@@ -1,7 +1,7 @@
-import Base
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import HTTPServer
 
 @Suite("Clients that take too long are disconnected", .timeLimit(.minutes(10)))

@@ -1,8 +1,8 @@
-import Base
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import HTTPServer
 
 @Suite("The server survives arbitrary bytes", .timeLimit(.minutes(10)))

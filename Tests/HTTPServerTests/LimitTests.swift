@@ -1,7 +1,7 @@
-import Base
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import HTTPServer
 
 @Suite("Oversized and malformed requests are refused", .timeLimit(.minutes(10)))

@@ -1,6 +1,6 @@
-import Base
 import Testing
 
+@testable import Base
 @testable import HTTPServer
 
 /// Answers with a description of the request.

@@ -1,9 +1,9 @@
-import Base
 import Crypto
 import Foundation
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import HTTPServer
 
 @Suite(

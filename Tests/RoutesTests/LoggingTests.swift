@@ -1,10 +1,10 @@
-import Base
 import Glibc
 import Storage
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Routes
 
 @Suite("The logs")

@@ -1,7 +1,8 @@
 import Foundation
 import Scheduler
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("Reasons in the documents")
 struct ReasonDocumentTests {

@@ -1,8 +1,9 @@
-import Base
 import Crypto
 import Storage
 import TestSupport
 import Testing
+
+@testable import Base
 
 @Suite("Requests that could cost a write", .timeLimit(.minutes(10)))
 struct WriteAvoidanceTests {

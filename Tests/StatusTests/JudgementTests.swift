@@ -1,12 +1,12 @@
-import Base
 import Crypto
 import Foundation
-import Storage
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Status
+@testable import Storage
 
 @Suite("The judgement of observations")
 struct JudgementTests {

@@ -1,6 +1,7 @@
 import Base
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("A deleted user leaves a tombstone, which is removed later", .timeLimit(.minutes(10)))
 struct AccountDeletionTests {

@@ -1,6 +1,7 @@
 import Base
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("The events that make a notice")
 struct ChangedConnectionTests {

@@ -1,6 +1,6 @@
-import Base
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("The database's clock is estimated from readings that each took a while")

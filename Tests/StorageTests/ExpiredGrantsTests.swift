@@ -1,6 +1,7 @@
 import Base
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("Samples of expired grants")
 struct ExpiredGrantsTests {

@@ -1,6 +1,5 @@
 import Base
 import Crypto
-import Storage
 import Testing
 
 @testable import Storage

@@ -1,5 +1,6 @@
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("The id of a grant")
 struct GrantIDTests {

@@ -1,7 +1,8 @@
 import Base
 import Crypto
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("The changes of a grant and its generation")
 struct GrantLifeTests {

@@ -1,7 +1,8 @@
 import Base
 import Crypto
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("Tokens that refreshes brought")
 struct IssuedTokensTests {

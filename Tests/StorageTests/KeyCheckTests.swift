@@ -1,8 +1,9 @@
-import Base
-import Crypto
-import Storage
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import Crypto
+@testable import Storage
 
 @Suite("The checks of a database's keys")
 struct KeyCheckTests {

@@ -1,6 +1,7 @@
-import Base
-import Storage
 import Testing
+
+@testable import Base
+@testable import Storage
 
 @Suite("Every store leases a grant to one worker at a time", .timeLimit(.minutes(10)))
 struct LeaseConformanceTests {

@@ -1,8 +1,7 @@
-import Base
 import Crypto
-import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("The schema moves forward one step at a time", .timeLimit(.minutes(10)))

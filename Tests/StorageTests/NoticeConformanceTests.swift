@@ -1,6 +1,7 @@
-import Base
-import Storage
 import Testing
+
+@testable import Base
+@testable import Storage
 
 @Suite("Every store keeps the notices for the backend", .timeLimit(.minutes(10)))
 struct NoticeConformanceTests {

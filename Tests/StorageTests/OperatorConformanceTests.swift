@@ -1,6 +1,7 @@
-import Base
 import Storage
 import Testing
+
+@testable import Base
 
 @Suite("Every store changes grants on an operator's request", .timeLimit(.minutes(10)))
 struct OperatorConformanceTests {

@@ -1,6 +1,7 @@
-import Base
 import Storage
 import Testing
+
+@testable import Base
 
 /// The stores that take plain refreshes keep the same promises about them.
 @Suite("A plain refresh is stored only for a grant that is as it was claimed", .timeLimit(.minutes(10)))

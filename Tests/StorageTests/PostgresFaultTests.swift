@@ -1,7 +1,8 @@
 import Base
 import Crypto
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("PostgreSQL fails and comes back", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresFaultTests {

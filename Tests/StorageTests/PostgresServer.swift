@@ -1,9 +1,10 @@
 import Crypto
 import Foundation
-import Storage
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Storage
 
 /// The PostgreSQL server that `scripts/test` starts: each test has a database of its own.
 enum PostgresServer {

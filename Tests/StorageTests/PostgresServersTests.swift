@@ -1,8 +1,9 @@
 import Crypto
 import Foundation
-import Storage
 import TestSupport
 import Testing
+
+@testable import Storage
 
 @Suite("Several PostgreSQL servers", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresServersTests {

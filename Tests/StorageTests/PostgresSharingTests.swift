@@ -1,8 +1,9 @@
-import Base
 import Crypto
 import Dispatch
-import Storage
 import Testing
+
+@testable import Base
+@testable import Storage
 
 @Suite("Workers share a PostgreSQL database", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresSharingTests {

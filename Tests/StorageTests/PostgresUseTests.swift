@@ -2,10 +2,11 @@ import Base
 import Crypto
 import Dispatch
 import Foundation
-import Storage
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Storage
 
 @Suite("Calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresUseTests {

@@ -1,6 +1,7 @@
-import Base
-import Storage
 import Testing
+
+@testable import Base
+@testable import Storage
 
 @Suite("Every store replaces a claimed grant only while it is as it was claimed", .timeLimit(.minutes(10)))
 struct ReplaceConformanceTests {

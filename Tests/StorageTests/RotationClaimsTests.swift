@@ -1,5 +1,6 @@
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("The claims of stored rotations")
 struct RotationClaimsTests {

@@ -1,10 +1,10 @@
-import Base
 import FaultyDisk
 import Foundation
 import Storage
 import Synchronization
 import Testing
 
+@testable import Base
 @testable import Storage
 
 extension SQLiteDiskTests {

@@ -1,8 +1,8 @@
-import Base
 import Foundation
 import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 /// The VFS holds a frame's header back until its page follows.

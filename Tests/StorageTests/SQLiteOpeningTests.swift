@@ -1,9 +1,9 @@
-import Base
 import Foundation
 import Glibc
 import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("The SQLite store opens its own files, and refuses others with a clear error", .timeLimit(.minutes(10)))

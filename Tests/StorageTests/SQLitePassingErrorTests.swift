@@ -1,4 +1,3 @@
-import Base
 import Crypto
 import FaultyDisk
 import Foundation
@@ -6,6 +5,7 @@ import Glibc
 import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 extension SQLiteDiskTests {

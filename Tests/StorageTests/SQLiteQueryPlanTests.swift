@@ -1,7 +1,7 @@
-import Base
 import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("Scans keep to the indexes and off the tokens", .timeLimit(.minutes(10)))

@@ -1,10 +1,9 @@
-import Base
 import Crypto
 import Foundation
 import Glibc
-import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("A store whose files are changed or removed stops storing", .timeLimit(.minutes(10)))

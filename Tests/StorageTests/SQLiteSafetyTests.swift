@@ -1,7 +1,7 @@
-import Base
 import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("The SQLite store loses nothing and keeps no deleted token", .timeLimit(.minutes(10)))

@@ -1,9 +1,8 @@
-import Base
 import Crypto
 import Foundation
-import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("Several processes share one SQLite file", .timeLimit(.minutes(10)))

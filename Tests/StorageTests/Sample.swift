@@ -1,6 +1,6 @@
-import Base
-import Crypto
-import Storage
+@testable import Base
+@testable import Crypto
+@testable import Storage
 
 /// The start of every ``ManualTime`` of these tests.
 let start = ManualTime().now

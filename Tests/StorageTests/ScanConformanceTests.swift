@@ -1,7 +1,8 @@
-import Base
 import Crypto
-import Storage
 import Testing
+
+@testable import Base
+@testable import Storage
 
 @Suite("Every store scans, counts and reports", .timeLimit(.minutes(10)))
 struct ScanConformanceTests {

@@ -1,9 +1,9 @@
-import Base
 import Crypto
 import Storage
 import Synchronization
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("A store is copied completely", .timeLimit(.minutes(10)))

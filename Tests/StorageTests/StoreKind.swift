@@ -1,7 +1,8 @@
-import Base
 import Storage
 import TestSupport
 import Testing
+
+@testable import Base
 
 /// The stores that the conformance suite covers.
 enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {

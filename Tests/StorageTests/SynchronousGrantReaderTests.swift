@@ -1,7 +1,7 @@
-import Base
 import Storage
 import Testing
 
+@testable import Base
 @testable import Storage
 
 @Suite("A synchronous reader", .timeLimit(.minutes(10)))

@@ -1,6 +1,7 @@
 import Foundation
-import Telemetry
 import Testing
+
+@testable import Telemetry
 
 @Suite("Kinds of alarms")
 struct AlarmKindTests {

@@ -1,5 +1,6 @@
-import Base
 import Telemetry
+
+@testable import Base
 
 /// A diagnostic log whose lines a test reads back.
 struct DiagnosticCapture {

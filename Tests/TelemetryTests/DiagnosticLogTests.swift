@@ -1,7 +1,8 @@
-import Base
 import Glibc
-import Telemetry
 import Testing
+
+@testable import Base
+@testable import Telemetry
 
 @Suite("The diagnostic log")
 struct DiagnosticLogTests {

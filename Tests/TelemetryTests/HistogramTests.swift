@@ -1,6 +1,7 @@
 import Base
-import Telemetry
 import Testing
+
+@testable import Telemetry
 
 @Suite("A histogram")
 struct HistogramTests {

@@ -1,6 +1,7 @@
-import Base
-import Telemetry
 import Testing
+
+@testable import Base
+@testable import Telemetry
 
 @Suite("The counters of an interval")
 struct IntervalCountersTests {

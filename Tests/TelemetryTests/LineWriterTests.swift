@@ -1,8 +1,9 @@
-import Base
 import Foundation
 import Glibc
 import Telemetry
 import Testing
+
+@testable import Base
 
 @Suite("A line writer", .timeLimit(.minutes(10)))
 struct LineWriterTests {

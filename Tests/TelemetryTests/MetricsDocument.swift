@@ -1,5 +1,6 @@
 import Foundation
-import Telemetry
+
+@testable import Telemetry
 
 /// The parsed form of docs/metrics-log.md.
 struct MetricsDocument {

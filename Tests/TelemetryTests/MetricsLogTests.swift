@@ -1,7 +1,8 @@
-import Base
 import Foundation
-import Telemetry
 import Testing
+
+@testable import Base
+@testable import Telemetry
 
 @Suite("The metrics log")
 struct MetricsLogTests {

@@ -1,5 +1,5 @@
-import Base
-import Telemetry
+@testable import Base
+@testable import Telemetry
 
 /// One event of each kind with every field, and one with only those that are always there.
 enum MetricsSamples {

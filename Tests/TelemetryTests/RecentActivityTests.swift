@@ -1,6 +1,7 @@
-import Base
-import Telemetry
 import Testing
+
+@testable import Base
+@testable import Telemetry
 
 @Suite("The refreshes of the last hour")
 struct RecentActivityTests {

@@ -1,8 +1,9 @@
 import Base
 import Foundation
-import Telemetry
 import TestSupport
 import Testing
+
+@testable import Telemetry
 
 @Suite(
     "The recipes in the document",

@@ -48,7 +48,7 @@ package struct JSONLine: Sendable {
         output.append(jsonString: value)
     }
 
-    package mutating func field(_ key: String, _ value: some FixedWidthInteger) {
+    mutating func field(_ key: String, _ value: some FixedWidthInteger) {
         open(key)
         output.append(jsonInteger: value)
     }

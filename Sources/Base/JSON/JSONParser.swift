@@ -1,6 +1,6 @@
 extension JSONValue {
     /// The maximum nesting of arrays and objects, so that untrusted text cannot exhaust the stack.
-    package static let maximumDepth = 32
+    static let maximumDepth = 32
 
     /// Parses a whole text; text after the value is an error.
     ///

@@ -56,7 +56,7 @@ package struct JSONArray: Sendable {
         output.append(jsonString: value)
     }
 
-    package mutating func element(_ value: some FixedWidthInteger) {
+    mutating func element(_ value: some FixedWidthInteger) {
         separate()
         output.append(jsonInteger: value)
     }

@@ -4,7 +4,7 @@ private import Synchronization
 ///
 /// A sleep ends when the boot clock reaches its end. A test waits with ``sleepers(atLeast:for:)`` until the code under
 /// test sleeps, and then advances the clocks.
-package final class ManualTime: TimeSource {
+final class ManualTime: TimeSource {
     private struct Sleeper {
         let span: Duration
         let end: BootInstant
@@ -36,7 +36,7 @@ package final class ManualTime: TimeSource {
     ///
     /// Sleeps of at most `immediateUpTo` end at once, and the clocks do not move. It is for code that gathers work for
     /// a few milliseconds.
-    package init(
+    init(
         now: Timestamp = Timestamp(secondsSince1970: 1_800_000_000),
         sinceBoot: BootInstant = .init(milliseconds: 1_000_000),
         immediateUpTo longestImmediate: Duration = .zero
@@ -45,12 +45,12 @@ package final class ManualTime: TimeSource {
         self.longestImmediate = longestImmediate
     }
 
-    package var now: Timestamp { state.withLock { $0.now } }
+    var now: Timestamp { state.withLock { $0.now } }
 
-    package var sinceBoot: BootInstant { state.withLock { $0.sinceBoot } }
+    var sinceBoot: BootInstant { state.withLock { $0.sinceBoot } }
 
     /// Advances both clocks, and ends the sleeps that are over.
-    package func advance(by span: Duration) {
+    func advance(by span: Duration) {
         let ended = state.withLock { state -> [Sleeper] in
             state.now = state.now + span
             state.sinceBoot = state.sinceBoot + span
@@ -62,11 +62,11 @@ package final class ManualTime: TimeSource {
     }
 
     /// Steps the wall clock alone, as an administrator or NTP does.
-    package func stepWallClock(by span: Duration) {
+    func stepWallClock(by span: Duration) {
         state.withLock { $0.now = $0.now + span }
     }
 
-    package func sleep(for span: Duration) async throws(CancellationError) {
+    func sleep(for span: Duration) async throws(CancellationError) {
         guard span > longestImmediate else {
             await Task.yield()
             if Task.isCancelled { throw CancellationError() }
@@ -97,7 +97,7 @@ package final class ManualTime: TimeSource {
     /// Returns when at least this many tasks sleep, or when the caller is cancelled.
     ///
     /// With a span, it counts only sleeps of exactly this length.
-    package func sleepers(atLeast count: Int, for span: Duration? = nil) async {
+    func sleepers(atLeast count: Int, for span: Duration? = nil) async {
         let (changes, observer) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
             let id = state.nextID()

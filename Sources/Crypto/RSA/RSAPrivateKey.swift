@@ -30,7 +30,7 @@ package struct RSAPrivateKey: Sendable {
     }
 
     /// Returns the RS256 signature of the bytes.
-    package func sign(_ bytes: [UInt8]) throws(RSAKeyError) -> [UInt8] {
+    func sign(_ bytes: [UInt8]) throws(RSAKeyError) -> [UInt8] {
         try SignatureContext().sign(bytes, with: handle)
     }
 

@@ -34,7 +34,7 @@ package struct RSAPublicKey: Sendable {
     }
 
     /// Returns `true` if the signature is a valid RS256 signature of the bytes for this key.
-    package func verifies(signature: [UInt8], of bytes: [UInt8]) -> Bool {
+    func verifies(signature: [UInt8], of bytes: [UInt8]) -> Bool {
         do throws(RSAKeyError) {
             return try SignatureContext().verifies(signature, of: bytes, by: handle)
         } catch {

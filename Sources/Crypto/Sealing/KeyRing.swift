@@ -13,7 +13,7 @@ package struct KeyRing: Sendable {
 
     private let sealingKey: SealingKey
 
-    package init(keys: [SealingKey]) throws(KeyRingError) {
+    init(keys: [SealingKey]) throws(KeyRingError) {
         var seen: Set<KeyID> = []
         for key in keys {
             guard seen.insert(key.id).inserted else { throw .duplicateKey(key.id) }
@@ -29,7 +29,7 @@ package struct KeyRing: Sendable {
     package var keyIDs: [KeyID] { keys.map(\.id) }
 
     /// Returns the keys of another ring that this one lacks, or has with different bits under the same id.
-    package func missingKeys(of other: KeyRing) -> [KeyID] {
+    func missingKeys(of other: KeyRing) -> [KeyID] {
         let missing = other.keys.filter { key in
             !keys.contains { $0.id == key.id && $0.material == key.material }
         }
@@ -124,11 +124,11 @@ extension SealingKey {
 }
 
 /// The reason why a list of keys is not a valid ring.
-package enum KeyRingError: Error, Hashable, Sendable, CustomStringConvertible {
+enum KeyRingError: Error, Hashable, Sendable, CustomStringConvertible {
     case duplicateKey(KeyID)
     case noSealingKey
 
-    package var description: String {
+    var description: String {
         switch self {
         case .duplicateKey(let id): "key \(id) is in the ring twice"
         case .noSealingKey: "no key of the ring may seal"

@@ -221,14 +221,8 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
 
     package let path: String
     /// The faulty line, counted from 1, if the error is in a line.
-    package let line: Int?
+    var line: Int?
     package let reason: Reason
-
-    package init(path: String, line: Int? = nil, reason: Reason) {
-        self.path = path
-        self.line = line
-        self.reason = reason
-    }
 
     /// `true` if the file may be usable later without a change by the operator.
     package var mayPass: Bool {

@@ -59,8 +59,8 @@ extension SealedSecret: CustomStringConvertible, CustomDebugStringConvertible, C
 /// cannot move one user's token into another user's row.
 package struct SealContext: Hashable, Sendable {
     /// The immutable id of the row.
-    package let owner: [UInt8]
-    package let column: String
+    let owner: [UInt8]
+    let column: String
 
     /// Makes the context of a row.
     ///

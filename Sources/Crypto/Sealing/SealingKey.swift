@@ -30,7 +30,7 @@ package struct SealingKey: Sendable {
     }
 
     /// Generates a key with a new id.
-    package static func random(isPending: Bool = false) throws(SealError) -> SealingKey {
+    static func random(isPending: Bool = false) throws(SealError) -> SealingKey {
         let material = try Secret.random(byteCount: CipherContext.keyLength)
         return SealingKey(id: try .random(), material: material, role: isPending ? .pending : .active)
     }

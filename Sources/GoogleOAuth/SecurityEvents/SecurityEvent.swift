@@ -32,7 +32,7 @@ package struct SecurityEvent: Hashable, Sendable {
     /// Google's id of the account; `nil` if the event names a token, or no account at all.
     package let googleUserID: String?
 
-    package init(_ kind: Kind, googleUserID: String? = nil) {
+    init(_ kind: Kind, googleUserID: String? = nil) {
         self.kind = kind
         self.googleUserID = googleUserID
     }
@@ -112,13 +112,13 @@ extension SecurityEvent {
         private static let risc = "https://schemas.openid.net/secevent/risc/event-type/"
         private static let oauth = "https://schemas.openid.net/secevent/oauth/event-type/"
 
-        package static let tokensRevoked = oauth + "tokens-revoked"
-        package static let tokenRevoked = oauth + "token-revoked"
-        package static let sessionsRevoked = risc + "sessions-revoked"
-        package static let accountDisabled = risc + "account-disabled"
-        package static let accountEnabled = risc + "account-enabled"
-        package static let credentialChangeRequired = risc + "account-credential-change-required"
-        package static let verification = risc + "verification"
+        static let tokensRevoked = oauth + "tokens-revoked"
+        static let tokenRevoked = oauth + "token-revoked"
+        static let sessionsRevoked = risc + "sessions-revoked"
+        static let accountDisabled = risc + "account-disabled"
+        static let accountEnabled = risc + "account-enabled"
+        static let credentialChangeRequired = risc + "account-credential-change-required"
+        static let verification = risc + "verification"
 
         /// The events that a stream requests.
         ///

@@ -1,5 +1,5 @@
 package import Base
-package import Crypto
+import Crypto
 package import HTTPClient
 
 /// The cache of Google's keys for security events. It fetches them when they are first used, and again when a token
@@ -44,7 +44,7 @@ package actor SecurityEventKeys {
     ///
     /// Only the issuer's own key set shows that a key does not exist. If it cannot be fetched, this throws
     /// ``SecurityEventRefusal/unavailable(retryAfter:)``, so that Google sends the event again.
-    package func key(id: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
+    func key(id: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
         if needsFetch(for: id) { await fetchOnce() }
         guard let cached, age(of: cached) < Self.longestUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }

@@ -62,7 +62,7 @@ package struct SecurityEventToken: Hashable, Sendable {
     package let happenedAt: Timestamp?
     package let events: [SecurityEvent]
 
-    package init(id: String, issuedAt: Timestamp, happenedAt: Timestamp? = nil, events: [SecurityEvent]) {
+    init(id: String, issuedAt: Timestamp, happenedAt: Timestamp? = nil, events: [SecurityEvent]) {
         self.id = id
         self.issuedAt = issuedAt
         self.happenedAt = happenedAt

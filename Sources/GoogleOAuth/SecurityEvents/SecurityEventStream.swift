@@ -122,7 +122,7 @@ package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStri
 
     package let reason: Reason
     /// The message of Google or of this machine, safe for a terminal.
-    package let text: String?
+    let text: String?
 
     init(_ reason: Reason, text: String? = nil) {
         self.reason = reason
@@ -172,7 +172,7 @@ package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStri
 /// A service account of the Cloud project, from its key file
 /// (https://developers.google.com/identity/protocols/risc#auth_token).
 package struct ServiceAccount: Sendable {
-    package let email: String
+    let email: String
     private let keyID: String
     private let key: RSAPrivateKey
 
@@ -193,7 +193,7 @@ package struct ServiceAccount: Sendable {
     }
 
     /// Makes a token that a Google API accepts instead of an access token; it is valid for an hour.
-    package func bearer(for audience: String, at now: Timestamp) throws(RSAKeyError) -> Secret {
+    func bearer(for audience: String, at now: Timestamp) throws(RSAKeyError) -> Secret {
         let issuedAt = now.milliseconds / 1000
         var claims = JSONLine()
         claims.field("iss", email)

@@ -8,9 +8,9 @@ private import Synchronization
 /// balancer would have given up by then.
 package final class DatabaseReadiness: Sendable {
     /// The pause between two checks.
-    package static let interval: Duration = .seconds(2)
+    static let interval: Duration = .seconds(2)
     /// The time limit of one check: a longer one counts as failed.
-    package static let timeout: Duration = .seconds(3)
+    static let timeout: Duration = .seconds(3)
 
     private struct State {
         var problem: String? = "not_checked"
@@ -59,7 +59,7 @@ package final class DatabaseReadiness: Sendable {
     }
 
     /// The code of the database's problem; `nil` if results can be stored.
-    package var problem: String? {
+    var problem: String? {
         let now = time.sinceBoot
         return state.withLock { state in
             guard let checkedAt = state.checkedAt else { return state.problem }
@@ -68,14 +68,14 @@ package final class DatabaseReadiness: Sendable {
     }
 
     /// The time since the last successful check; `nil` if there was none.
-    package var sinceLastSuccess: Duration? {
+    var sinceLastSuccess: Duration? {
         let now = time.sinceBoot
         return state.withLock { state in state.lastSuccess.map { now - $0 } }
     }
 }
 
 /// A result that is expensive to get, so it is got again at most every two seconds.
-package actor CachedResult<Value: Sendable> {
+actor CachedResult<Value: Sendable> {
     private let lifetime = MonitoringHandler.interval
     /// The time after which a result that does not come is not waited for.
     private let longestRun: Duration = .seconds(30)
@@ -87,7 +87,7 @@ package actor CachedResult<Value: Sendable> {
     private var current: (task: Task<Value, any Error>, startedAt: BootInstant, isRunning: Bool)?
     private var latest: (value: Value, at: BootInstant)?
 
-    package init(time: any TimeSource, compute: @escaping @Sendable () async throws -> Value) {
+    init(time: any TimeSource, compute: @escaping @Sendable () async throws -> Value) {
         self.time = time
         self.compute = compute
     }
@@ -95,13 +95,13 @@ package actor CachedResult<Value: Sendable> {
     /// Returns the result of the last two seconds, or a new one.
     ///
     /// Simultaneous callers share it.
-    package func value() async throws -> Value {
+    func value() async throws -> Value {
         try await currentTask().value
     }
 
     /// Returns the last result without waiting, and begins to get a new one if it is not recent; `nil` if there is none
     /// of the last ten minutes.
-    package func latestValue() -> Value? {
+    func latestValue() -> Value? {
         _ = currentTask()
         return latest.flatMap { time.sinceBoot - $0.at < longestLifetime ? $0.value : nil }
     }
@@ -138,7 +138,7 @@ package final class ServingPhase: Sendable {
 
     package init() {}
 
-    package var current: Phase { state.withLock { $0 } }
+    var current: Phase { state.withLock { $0 } }
 
     package func enter(_ phase: Phase) { state.withLock { $0 = phase } }
 }

@@ -33,7 +33,7 @@ package struct InternalRoutes: Sendable {
         self.exposure = exposure
     }
 
-    package var routes: [Route] {
+    var routes: [Route] {
         (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices) + monitoringRoutes + statusPageRoutes
     }
 

@@ -1,6 +1,6 @@
 package import Base
 import Crypto
-package import HTTPServer
+import HTTPServer
 package import Scheduler
 package import Status
 import Storage
@@ -11,7 +11,7 @@ package import Telemetry
 /// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
     /// The pause between two observations in the background: with their own time they are at most five seconds old.
-    package static let interval: Duration = .seconds(2)
+    static let interval: Duration = .seconds(2)
     /// The age of observations above which they say nothing about now: reading the database hangs.
     private static let maximumAge: Duration = .seconds(30)
 
@@ -56,7 +56,7 @@ package struct MonitoringHandler: Sendable {
     }
 
     /// Returns 200 if the loops of the process run; if not, only a restart helps.
-    package func health() -> ServerResponse {
+    func health() -> ServerResponse {
         let stalled = stalledLoops()
         guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }
         return .text("ok\n")
@@ -92,7 +92,7 @@ package struct MonitoringHandler: Sendable {
     ///
     /// It does not wait for the database: a probe must not. An outage of Google is shown in the body and does not
     /// count: otherwise the load balancer would remove all workers at once.
-    package func readiness() async -> ServerResponse {
+    func readiness() async -> ServerResponse {
         let process = await observations()
         let isReady = isReady(process)
         let statuses = await engine.clientStatuses
@@ -147,13 +147,13 @@ package struct MonitoringHandler: Sendable {
     }
 
     /// Returns the readiness for callers without a credential, who do not see the reasons.
-    package func readinessWithoutDetails() async -> ServerResponse {
+    func readinessWithoutDetails() async -> ServerResponse {
         let isReady = isReady(await observations())
         return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
     }
 
     /// Returns the output of `refresh-worker status --json`.
-    package func status() async -> ServerResponse {
+    func status() async -> ServerResponse {
         do {
             return .json(Array(try await statusReport(await observations()).utf8), headers: [ServerResponse.noStore])
         } catch {
@@ -162,7 +162,7 @@ package struct MonitoringHandler: Sendable {
     }
 
     /// Returns the metrics in Prometheus' text format.
-    package func prometheus() async -> ServerResponse {
+    func prometheus() async -> ServerResponse {
         let clients = await engine.clientStatuses.map { status in
             let breaker: PrometheusReport.Breaker =
                 switch status.breaker {

@@ -1,6 +1,6 @@
 package import Base
 import Crypto
-package import HTTPServer
+import HTTPServer
 package import Scheduler
 import Storage
 package import Telemetry
@@ -40,7 +40,7 @@ package struct TokenVendingHandler: Sendable {
     /// request.
     ///
     /// It may wait for the disk, and never for a lock, a queue or a task.
-    package func immediateToken(for request: ServerRequest, userID: String) -> ServerResponse? {
+    func immediateToken(for request: ServerRequest, userID: String) -> ServerResponse? {
         let start = time.sinceBoot
         guard let service = service(of: request) else { return nil }
         var audit = Audit()
@@ -61,7 +61,7 @@ package struct TokenVendingHandler: Sendable {
 
     /// Returns a token that lives as long as the query asks: the stored one, or one from a refresh that all callers
     /// share.
-    package func token(for request: ServerRequest, userID: String) async -> ServerResponse {
+    func token(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: false) { service, audit in
             let demands = try TokenVendingRequest(request.query)
             return try await token(of: userID, demands, for: service, &audit)
@@ -69,7 +69,7 @@ package struct TokenVendingHandler: Sendable {
     }
 
     /// Returns another token than the one in the body, which Google rejected.
-    package func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
+    func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: true) { service, audit in
             let rejected = try TokenVendingRequest.rejectedToken(in: request.body)
             let demands = try TokenVendingRequest(request.query)

@@ -1,7 +1,7 @@
 package import Base
 import Crypto
 package import GoogleOAuth
-package import HTTPServer
+import HTTPServer
 package import Scheduler
 import Status
 package import Storage
@@ -52,11 +52,11 @@ package struct SecurityEventReceiver: Sendable {
     }
 
     /// The route to which Google posts.
-    package var route: Route {
+    var route: Route {
         Route("POST", "/v1/google/security-events") { request, _ in .respond(await response(to: request)) }
     }
 
-    package func response(to request: ServerRequest) async -> ServerResponse {
+    func response(to request: ServerRequest) async -> ServerResponse {
         do throws(SecurityEventRefusal) {
             guard request.body.count <= SecurityEventReader.longestBody else {
                 throw .invalid(.request, "the body is longer than \(SecurityEventReader.longestBody) bytes")

@@ -1,5 +1,5 @@
 import Base
-package import Crypto
+import Crypto
 import GoogleOAuth
 import Storage
 import Synchronization
@@ -156,17 +156,17 @@ final class ClientSecrets: Sendable {
 /// A digest of a client secret, by which workers see if they send the same one.
 ///
 /// Four bytes are enough for that, and too few to find the secret: Google's have more than 100 random bits.
-package struct ClientSecretFingerprint: Hashable, Sendable {
+struct ClientSecretFingerprint: Hashable, Sendable {
     /// The fingerprint of a public client, which does not have a secret.
-    package static let none = ClientSecretFingerprint(rawValue: 0)
+    static let none = ClientSecretFingerprint(rawValue: 0)
 
-    package let rawValue: UInt32
+    let rawValue: UInt32
 
-    package init(rawValue: UInt32) {
+    init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
 
-    package init(of secret: Secret, clientID: String) {
+    init(of secret: Secret, clientID: String) {
         let digest = Digest.sha256(Array("\(clientID):\(secret.reveal())".utf8))
         rawValue = digest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }

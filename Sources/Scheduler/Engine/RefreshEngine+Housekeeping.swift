@@ -91,7 +91,7 @@ extension RefreshEngine {
     ///
     /// The first call of a process compares with the reading that the last process stored, so a step between two runs
     /// is detected too.
-    package func checkClock() async {
+    func checkClock() async {
         let reading = currentReading
         guard state.clock.isDue(at: reading) else { return }
         do {

@@ -1,4 +1,4 @@
-package import Base
+import Base
 import Storage
 
 /// The loop: each iteration scans the due index if it is time, and claims and sends what may go.
@@ -23,7 +23,7 @@ extension RefreshEngine {
     }
 
     /// Does all that is due now; returns the time of the next iteration.
-    package func runLoopIteration() async -> Timestamp {
+    func runLoopIteration() async -> Timestamp {
         await checkClock()
         reportProgress()
         if state.isScanDue(at: time.sinceBoot) { await scan() } else { await readOn() }

@@ -147,18 +147,18 @@ package struct EngineConfiguration: Sendable {
     package static let defaultMaximumInFlight = 512
 
     /// The name of this worker in its leases and log lines.
-    package var workerName: String
+    var workerName: String
     /// The highest number of requests per second of one client id, by all workers together.
-    package var maxRate: Double
+    var maxRate: Double
     /// The secrets of confidential clients, by client id; Google's public clients do not have one.
-    package var clientSecrets: [String: Secret]
+    var clientSecrets: [String: Secret]
     /// The maximum number of refreshes in flight; ``InFlightLimit`` decides how many are worth having.
-    package var maximumInFlight: Int
+    var maximumInFlight: Int
     /// The longest time that one request may take; a lease must outlast it.
-    package var requestDeadline: Duration
+    var requestDeadline: Duration
     /// The interval between reads of the due index, and how far ahead each one reads.
-    package var scanInterval: Duration
-    package var scanAhead: Duration
+    var scanInterval: Duration
+    var scanAhead: Duration
 
     package init(
         workerName: String,
@@ -180,7 +180,7 @@ package struct EngineConfiguration: Sendable {
 
     /// The time that a lease must have left when a request is sent: the request's deadline, and time to store its
     /// answer.
-    package var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }
+    var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }
 }
 
 /// The stop of an engine.

@@ -1,5 +1,5 @@
 import Base
-package import Storage
+import Storage
 
 /// The decisions of the engine, as a value: events come in as calls, and the actions to execute are returned.
 ///
@@ -133,12 +133,12 @@ extension RefreshEngineState {
 /// Shares are not assigned: each worker derives its own from the reports of all. While their views differ, as after one
 /// has started or stopped, a grant may belong to none or to two, and the claim decides. Grants that a worker leaves
 /// overdue are taken by any other.
-package struct WorkPartition: Hashable, Sendable {
-    package static let whole = WorkPartition(rank: 0, count: 1)
+struct WorkPartition: Hashable, Sendable {
+    static let whole = WorkPartition(rank: 0, count: 1)
 
     /// The worker's position among all that refresh, sorted by name.
     let rank: Int
-    package let count: Int
+    let count: Int
 
     private init(rank: Int, count: Int) {
         self.rank = rank
@@ -146,7 +146,7 @@ package struct WorkPartition: Hashable, Sendable {
     }
 
     /// The share of a worker among those that have reported.
-    package init(of worker: String, among reports: [WorkerReport]) {
+    init(of worker: String, among reports: [WorkerReport]) {
         let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
         self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
     }

@@ -125,9 +125,9 @@ package struct NoticeDispatcher: Sendable {
 /// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers
 /// find libraries: HMAC-SHA256 over the id, the time of sending and the body. The id stays the same for every delivery
 /// of a notice, so that a receiver recognises repetitions.
-package enum NoticeMessage {
+enum NoticeMessage {
     /// Returns the notice's body: ids, states and times, without secrets.
-    package static func body(of notice: Notice) -> [UInt8] {
+    static func body(of notice: Notice) -> [UInt8] {
         var line = JSONLine()
         line.field("id", notice.id)
         line.field("type", notice.content.type)
@@ -160,7 +160,7 @@ package enum NoticeMessage {
     }
 
     /// Returns the request that delivers the notice at this instant.
-    package static func request(for notice: Notice, to endpoint: Endpoint, key: MessageKey, at now: Timestamp)
+    static func request(for notice: Notice, to endpoint: Endpoint, key: MessageKey, at now: Timestamp)
         -> HTTPRequest
     {
         let body = body(of: notice)
@@ -185,13 +185,13 @@ package enum NoticeMessage {
 }
 
 /// The decision about a notice after a delivery: a pure function of the answer and the clock.
-package enum NoticeOutcome: Hashable, Sendable {
+enum NoticeOutcome: Hashable, Sendable {
     case accepted
     case postponed(until: Timestamp)
     case givenUp
 
     /// The name in the metrics log.
-    package var name: String {
+    var name: String {
         switch self {
         case .accepted: "accepted"
         case .postponed: "postponed"
@@ -200,12 +200,12 @@ package enum NoticeOutcome: Hashable, Sendable {
     }
 
     /// The time after which a notice that was not accepted is given up.
-    package static let givenUpAfter: Duration = .seconds(24 * 60 * 60)
+    static let givenUpAfter: Duration = .seconds(24 * 60 * 60)
 
     private static let backOff = BackOff(first: .seconds(5), longest: .seconds(15 * 60))
 
     /// Returns the outcome for the answer's status; `nil` means that an answer did not arrive.
-    package static func make(
+    static func make(
         of notice: Notice,
         status: Int?,
         retryAfter: Duration?,

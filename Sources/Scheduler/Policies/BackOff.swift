@@ -18,26 +18,21 @@ import Base
 ///
 /// While the access token is live the cap is also a third of its remaining life, so that several attempts fit in before
 /// a caller notices. A wait is at least a second.
-package struct BackOff: Hashable, Sendable {
+struct BackOff: Hashable, Sendable {
     /// The shortest wait, which also limits the attempts for a token that is about to expire.
-    package static let shortest: Duration = .seconds(1)
+    static let shortest: Duration = .seconds(1)
 
     /// The time for which unknown answers are retried with the normal back-off.
-    package static let slowRetriesAfter: Duration = .seconds(24 * 60 * 60)
+    static let slowRetriesAfter: Duration = .seconds(24 * 60 * 60)
 
     /// The interval between retries after that time: more attempts are useless until a person has removed the cause.
-    package static let slowRetryInterval: Duration = .seconds(60 * 60)
+    static let slowRetryInterval: Duration = .seconds(60 * 60)
 
     /// The cap after the first failure.
-    package let first: Duration
+    let first: Duration
 
     /// The cap at which the doubling ends.
-    package let longest: Duration
-
-    package init(first: Duration, longest: Duration) {
-        self.first = first
-        self.longest = longest
-    }
+    let longest: Duration
 
     /// Returns the wait after a failure that may pass.
     ///
@@ -46,7 +41,7 @@ package struct BackOff: Hashable, Sendable {
     ///   - remainingLife: the remaining life of the access token; `nil` or not positive if it has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
-    package func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
+    func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
         let cap = Self.limit(cap(failures: failures), within: remainingLife)
         // 1 - unit is in (0, 1]: the cap itself can be reached and zero cannot.
         return max(cap * (1 - unit), Self.shortest)
@@ -61,7 +56,7 @@ package struct BackOff: Hashable, Sendable {
     ///   - remainingLife: the remaining life of the access token; `nil` or not positive if it has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
-    package func delayForUnknown(
+    func delayForUnknown(
         failures: Int,
         failingFor: Duration,
         remainingLife: Duration?,
@@ -78,14 +73,14 @@ package struct BackOff: Hashable, Sendable {
     ///
     /// While the access token is live, attempts come faster than the doubling says. They must not count as so many
     /// failures, or a token that expires in a short outage would wait ten minutes after it.
-    package func failures(within span: Duration) -> Int {
+    func failures(within span: Duration) -> Int {
         var failures = 1
         while failures < 31, first * (1 << (failures - 1)) <= span { failures += 1 }
         return failures
     }
 
     /// Returns the first cap, doubled for each further failure up to the longest.
-    package func cap(failures: Int) -> Duration {
+    func cap(failures: Int) -> Duration {
         // Thirty doublings of a second are 34 years, beyond any cap, and cannot overflow.
         let doublings = min(max(failures, 1) - 1, 30)
         return min(first * (1 << doublings), longest)

@@ -36,7 +36,7 @@ package struct Breaker: Hashable, Sendable {
     }
 
     /// A change that is logged and raises an alarm.
-    package enum Change: Hashable, Sendable {
+    enum Change: Hashable, Sendable {
         case opened(Reason)
         case closed
     }
@@ -52,46 +52,37 @@ package struct Breaker: Hashable, Sendable {
     }
 
     /// The number of endpoint failures in a row that opens the breaker, if they affected enough grants.
-    package static let failuresToOpen = 20
+    static let failuresToOpen = 20
 
     /// The number of different grants that must be affected: a few faulty grants must not stop the others.
-    package static let grantsToOpen = 10
+    static let grantsToOpen = 10
 
     /// The number of endpoint failures in a row that may be an outage, whose grants are retried at its end.
-    package static let failuresInOutage = 5
+    static let failuresInOutage = 5
 
     /// The shortest duration of an outage: shorter series of failures may be random.
     ///
     /// At an error rate of a half, five in a row are common.
-    package static let shortestOutage: Duration = .seconds(10)
+    static let shortestOutage: Duration = .seconds(10)
 
     /// The shortest time between two immediate retries of all failed grants.
-    package static let shortestRetryInterval: Duration = .seconds(30)
+    static let shortestRetryInterval: Duration = .seconds(30)
 
     /// The wait before the first probe, doubled by each failed one.
-    package static let firstProbeDelay: Duration = .seconds(1)
+    static let firstProbeDelay: Duration = .seconds(1)
 
     /// The longest wait before a probe, including jitter.
     ///
     /// It is short because a probe may fail by chance just when the endpoint works again: three of them fit into the
     /// half minute within which all grants should then be fresh. A probe is one request, however many grants there are.
-    package static let longestProbeDelay: Duration = .seconds(8)
+    static let longestProbeDelay: Duration = .seconds(8)
 
     /// The longest time that a probe's answer is waited for.
-    package static let longestProbe: Duration = .seconds(60)
+    static let longestProbe: Duration = .seconds(60)
 
-    package internal(set) var state: State
+    package internal(set) var state = State.closed(consecutiveFailures: 0, grants: [])
 
-    package init() {
-        self.init(state: .closed(consecutiveFailures: 0, grants: []))
-    }
-
-    /// Restores a stored breaker.
-    package init(state: State) {
-        self.state = state
-    }
-
-    package var isOpen: Bool { reason != nil }
+    var isOpen: Bool { reason != nil }
 
     /// The reason why nothing is sent, while the breaker is open.
     package var reason: Reason? {
@@ -102,13 +93,13 @@ package struct Breaker: Hashable, Sendable {
     }
 
     /// `true` while it is open because the endpoint refuses the client itself.
-    package var isOpenForClientFault: Bool {
+    var isOpenForClientFault: Bool {
         guard case .clientFault = reason else { return false }
         return true
     }
 
     /// `true` if the endpoint has failed for so long that grants are in back-off because of it and not by chance.
-    package var endpointIsFailing: Bool {
+    var endpointIsFailing: Bool {
         switch state {
         case .closed(let failures, _): failures >= Self.failuresInOutage
         case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason == .endpointFailing
@@ -116,7 +107,7 @@ package struct Breaker: Hashable, Sendable {
     }
 
     /// `true` if the endpoint's last answer, or the reason to stop, was a failure of the endpoint.
-    package var hasEndpointFailures: Bool {
+    var hasEndpointFailures: Bool {
         switch state {
         case .closed(let failures, _): failures > 0
         case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason == .endpointFailing
@@ -147,7 +138,7 @@ extension Breaker {
     ///   - now: the instant of asking.
     ///   - deadline: the time within which the request is answered or given up; ``longestProbe`` at most.
     /// - Returns: `true` if the caller may send; also `true`, without a probe, if the breaker is closed.
-    package mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
+    mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
         switch state {
         case .closed:
             return true
@@ -160,7 +151,7 @@ extension Breaker {
     }
 
     /// Records an answer that shows that client and endpoint work, even if it ends the grant.
-    package mutating func succeeded() -> Change? {
+    mutating func succeeded() -> Change? {
         switch state {
         case .closed:
             self = Breaker()
@@ -180,7 +171,7 @@ extension Breaker {
     ///   - now: the instant of the failure.
     ///   - unit: a random number from 0 up to but not including 1, for the next probe.
     /// - Returns: the opening, if this failure reaches the limit.
-    package mutating func endpointFailed(grant: Int64, at now: BootInstant, unit: Double) -> Change? {
+    mutating func endpointFailed(grant: Int64, at now: BootInstant, unit: Double) -> Change? {
         switch state {
         case .closed(let failuresBefore, var grants):
             let failures = failuresBefore + 1
@@ -208,7 +199,7 @@ extension Breaker {
     ///   - now: the instant of the answer.
     ///   - unit: a random number from 0 up to but not including 1, for the next probe.
     /// - Returns: the opening, or the new reason if a probe found another fault than the one that opened it.
-    package mutating func clientFault(_ code: String, at now: BootInstant, unit: Double) -> Change? {
+    mutating func clientFault(_ code: String, at now: BootInstant, unit: Double) -> Change? {
         let fault = Reason.clientFault(code)
         switch state {
         case .closed:
@@ -222,7 +213,7 @@ extension Breaker {
     }
 
     /// Records an answer to a probe that says nothing about the client: another grant is tried soon.
-    package mutating func probeWasInconclusive(at now: BootInstant) {
+    mutating func probeWasInconclusive(at now: BootInstant) {
         guard case .probing(let reason, let since, _, let probes) = state else { return }
         state = .open(reason: reason, since: since, nextProbe: now + Self.firstProbeDelay, probes: probes)
     }

@@ -9,12 +9,7 @@ package struct DeadlineHeap: Sendable {
     /// A key and its deadline; entries with equal deadlines are ordered by key.
     package struct Entry: Hashable, Comparable, Sendable {
         package let deadline: Timestamp
-        package let key: Int64
-
-        package init(deadline: Timestamp, key: Int64) {
-            self.deadline = deadline
-            self.key = key
-        }
+        let key: Int64
 
         package static func < (left: Entry, right: Entry) -> Bool {
             left.deadline == right.deadline ? left.key < right.key : left.deadline < right.deadline
@@ -26,15 +21,15 @@ package struct DeadlineHeap: Sendable {
 
     package init() {}
 
-    package var count: Int { entries.count }
+    var count: Int { entries.count }
 
-    package var isEmpty: Bool { entries.isEmpty }
+    var isEmpty: Bool { entries.isEmpty }
 
     /// The entry with the earliest deadline; O(1).
-    package var first: Entry? { entries.first }
+    var first: Entry? { entries.first }
 
     /// Returns the deadline of a key, if it has one; O(1).
-    package func deadline(of key: Int64) -> Timestamp? {
+    func deadline(of key: Int64) -> Timestamp? {
         nodes[key].map { entries[$0.offset].deadline }
     }
 
@@ -51,7 +46,7 @@ package struct DeadlineHeap: Sendable {
 
     /// Removes a key; returns `true` if it was present; O(log n).
     @discardableResult
-    package mutating func remove(_ key: Int64) -> Bool {
+    mutating func remove(_ key: Int64) -> Bool {
         guard let node = nodes.removeValue(forKey: key) else { return false }
         let last = entries.removeLast()
         if last.key != key {
@@ -106,7 +101,7 @@ package struct DeadlineHeap: Sendable {
 
 extension DeadlineHeap {
     /// A description of the heap's first fault, or `nil` if it is sound; O(n), for tests.
-    package var violation: String? {
+    var violation: String? {
         guard nodes.count == entries.count else {
             return "\(entries.count) entries but \(nodes.count) tracked positions"
         }

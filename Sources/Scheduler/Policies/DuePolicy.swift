@@ -10,26 +10,26 @@ package import Storage
 package enum DuePolicy {
     /// The time before its expiry at which an access token is replaced at the latest, so that callers always get one
     /// that lasts.
-    package static let margin: Duration = .seconds(5 * 60)
+    static let margin: Duration = .seconds(5 * 60)
 
     /// The margin is at most a lifetime divided by this: short-lived tokens would otherwise be due at once.
-    package static let lifetimesPerMargin = 5
+    static let lifetimesPerMargin = 5
 
     /// The longest interval between refreshes, however long the token lives: only a refresh shows that a token was
     /// revoked.
-    package static let longestInterval: Duration = .seconds(90 * 60)
+    static let longestInterval: Duration = .seconds(90 * 60)
 
     /// A period uses at most 95 % of the longest wait.
     ///
     /// The rest is slack: a refresh that runs late by less than that still lands on its grant's next home instant.
-    package static let periodFraction = 0.95
+    static let periodFraction = 0.95
 
     /// The shortest wait after an attempt, whatever lifetime its answer gives.
-    package static let shortestWait: Duration = BackOff.shortest
+    static let shortestWait: Duration = BackOff.shortest
 
     /// The number of quick refreshes in a row that do not slow the grant down: callers that find a token dead cause a
     /// few.
-    package static let quickRefreshesAllowed = 4
+    static let quickRefreshesAllowed = 4
 
     /// The least wait after each quick refresh beyond them.
     private static let slowedWait = BackOff(first: .seconds(10), longest: .seconds(600))
@@ -65,7 +65,7 @@ package enum DuePolicy {
     ///
     /// The result is never in the past, whatever the lifetimes: the token may have expired in flight, or before a
     /// worker that stood still has stored it. After more quick refreshes than are allowed, each one doubles the wait.
-    package static func due(
+    static func due(
         obtainedAt: Timestamp,
         expiresAt: Timestamp,
         phase: Double,
@@ -83,7 +83,7 @@ package enum DuePolicy {
 
     /// `true` if a refresh came so soon after the previous one that the schedule cannot have asked for it, or brought
     /// an expired token.
-    package static func isQuick(after interval: Duration, lifetime: Duration) -> Bool {
+    static func isQuick(after interval: Duration, lifetime: Duration) -> Bool {
         guard lifetime > .zero else { return true }
         let period = period(ofWait: longestWait(lifetime: lifetime).wholeMilliseconds)
         return interval < .milliseconds(period / Int64(quickRefreshesPerPeriod))

@@ -1,4 +1,4 @@
-package import Base
+import Base
 import Storage
 
 /// The number of requests worth having in flight: as many as the rate needs at the endpoint's own latency.
@@ -6,9 +6,9 @@ import Storage
 /// More would not be answered sooner, but would cost memory and connections, each of which begins with a handshake. The
 /// latency is the first quartile of recent ones. The mean would not do, because it grows with the number of requests in
 /// flight; nor the minimum, because a single answer from a cache would stand for all others.
-package struct InFlightLimit: Sendable {
+struct InFlightLimit: Sendable {
     /// The number that is always allowed: with fewer, a burst of a few grants would be sent in several rounds.
-    package static let minimum = 64
+    static let minimum = 64
     /// The allowance for latencies above the first quartile.
     private static let allowance = 2.0
     /// The time for which an answer counts; at most twice as long.
@@ -20,14 +20,14 @@ package struct InFlightLimit: Sendable {
     private var intervalEndsAt: BootInstant?
 
     /// Creates a limit that never exceeds `maximum`.
-    package init(maximum: Int) {
+    init(maximum: Int) {
         self.maximum = maximum
     }
 
     /// Records the latency of a successful refresh.
     ///
     /// Refusals do not count: one that throttles is often sent at once, before the endpoint has done any work.
-    package mutating func record(_ latency: Duration, at now: BootInstant) {
+    mutating func record(_ latency: Duration, at now: BootInstant) {
         if intervalEndsAt.map({ now >= $0 }) ?? true {
             previous = current
             current = LatencyCounts()
@@ -37,7 +37,7 @@ package struct InFlightLimit: Sendable {
     }
 
     /// Returns the limit at a rate in requests per second.
-    package func limit(at rate: Double) -> Int {
+    func limit(at rate: Double) -> Int {
         let wanted = (rate * LatencyCounts.firstQuartile(of: current, previous).inSeconds * Self.allowance).rounded(.up)
         return Int(min(max(wanted, Double(Self.minimum)), Double(maximum)))
     }

@@ -11,10 +11,10 @@ package struct Pacer: Sendable {
     private static let burst = 0.2
 
     /// The highest ceiling, in requests per second: that of an endpoint that does not throttle.
-    package private(set) var maxRate: Double
+    private(set) var maxRate: Double
 
     /// The number of workers that send requests of this client id; each has an equal part of the ceiling.
-    package var workerCount = 1
+    var workerCount = 1
 
     /// The limits that the endpoint set: see ``Limits``.
     package var limits: Limits
@@ -36,10 +36,10 @@ package struct Pacer: Sendable {
     private func pace(at now: BootInstant) -> Double { ceiling(at: now) / Double(workerCount) }
 
     /// Returns the number of requests that may be sent now.
-    package func available(at now: BootInstant) -> Int { isPaused(at: now) ? 0 : Int(tokens(at: now)) }
+    func available(at now: BootInstant) -> Int { isPaused(at: now) ? 0 : Int(tokens(at: now)) }
 
     /// Takes up to `wanted` requests out of the bucket; returns the number taken.
-    package mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
+    mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
         guard wanted > 0, !isPaused(at: now) else { return 0 }
         let available = tokens(at: now)
         let taken = available >= Double(wanted) ? wanted : Int(available)
@@ -49,12 +49,12 @@ package struct Pacer: Sendable {
     }
 
     /// Puts back requests that were taken and not sent.
-    package mutating func refund(_ count: Int, at now: BootInstant) {
+    mutating func refund(_ count: Int, at now: BootInstant) {
         tokens = min(tokens + Double(count), Self.capacity(pace: pace(at: now)))
     }
 
     /// Returns the wait until a request may be sent: zero if one may be sent now.
-    package func nextAvailable(at now: BootInstant) -> Duration {
+    func nextAvailable(at now: BootInstant) -> Duration {
         let resume = max(now, limits.plausible(at: now).pausedUntil ?? now)
         let available = tokens(at: resume)
         guard available < 1 else { return resume - now }
@@ -65,7 +65,7 @@ package struct Pacer: Sendable {
     }
 
     /// Sets another highest rate, as after a reload of the configuration.
-    package mutating func changeMaxRate(_ rate: Double) {
+    mutating func changeMaxRate(_ rate: Double) {
         Self.check(rate)
         maxRate = rate
     }
@@ -106,14 +106,9 @@ extension Pacer {
     /// with `Limits()`. They do not depend on the pacer's own highest rate, so processes may run at different ones.
     package struct Limits: Hashable, Sendable {
         /// The last halving of the ceiling; `nil` if the endpoint never throttled.
-        package var cut: Cut?
+        var cut: Cut?
         /// The end of the pause that the endpoint asked for (`Retry-After`).
         package var pausedUntil: BootInstant?
-
-        package init(cut: Cut? = nil, pausedUntil: BootInstant? = nil) {
-            self.cut = cut
-            self.pausedUntil = pausedUntil
-        }
 
         /// Returns the limits without those that are further ahead than they can be, because the clock was set back
         /// since.
@@ -126,30 +121,25 @@ extension Pacer {
     }
 
     /// A halving of the ceiling: its result in requests per second, and its instant.
-    package struct Cut: Hashable, Sendable {
-        package let ceiling: Double
-        package let at: BootInstant
-
-        package init(ceiling: Double, at: BootInstant) {
-            self.ceiling = ceiling
-            self.at = at
-        }
+    struct Cut: Hashable, Sendable {
+        let ceiling: Double
+        let at: BootInstant
     }
 
     /// The shortest time between two halvings: answers to requests that were in flight together are one sign of
     /// throttling.
-    package static let cutInterval: Duration = .seconds(1)
+    static let cutInterval: Duration = .seconds(1)
 
     /// The lowest ceiling, in requests per second, unless the highest rate is lower still.
-    package static let lowestCeiling = 0.5
+    static let lowestCeiling = 0.5
 
     /// The fraction of the highest rate that the ceiling regains in each ``recoveryInterval`` without throttling.
-    package static let recoveryFraction = 0.05
+    static let recoveryFraction = 0.05
 
-    package static let recoveryInterval: Duration = .seconds(10)
+    static let recoveryInterval: Duration = .seconds(10)
 
     /// The longest `Retry-After` that is respected: an hour is a token's whole life.
-    package static let longestPause: Duration = .seconds(60 * 60)
+    static let longestPause: Duration = .seconds(60 * 60)
 
     /// Returns the requests per second that all workers together may send now.
     ///
@@ -176,7 +166,7 @@ extension Pacer {
     ///   - now: the instant of the answer.
     /// - Returns: `true` if the ceiling fell. The pause may have grown even if it did not: compare ``limits`` to see if
     ///   there is something to store.
-    package mutating func throttled(retryAfter: Duration?, at now: BootInstant) -> Bool {
+    mutating func throttled(retryAfter: Duration?, at now: BootInstant) -> Bool {
         let before = ceiling(at: now)
         limits = limits.plausible(at: now)
         if let retryAfter, retryAfter > .zero {

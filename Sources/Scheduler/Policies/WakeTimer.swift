@@ -1,4 +1,4 @@
-package import Base
+import Base
 private import Dispatch
 
 /// The single timer for all deadlines: wakes its owner for the earliest of them, and at least once per longest sleep.
@@ -9,7 +9,7 @@ private import Dispatch
 /// away would be an hour and 30 s away (https://github.com/apple/swift-corelibs-libdispatch, src/event/event_epoll.c).
 /// With the countdown a wake is never further away than the longest sleep of running time: the owner then reads the
 /// clock again and arms the timer again, so a step of the clock or a suspended machine costs at most one such sleep.
-package final class WakeTimer: Sendable {
+final class WakeTimer: Sendable {
     // Never assigned again, and safe to arm and cancel from any thread: libdispatch swaps new settings in and sets the
     // cancelled flag atomically (https://github.com/apple/swift-corelibs-libdispatch, src/source.c).
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
@@ -23,7 +23,7 @@ package final class WakeTimer: Sendable {
     ///   - longestSleep: the longest time that the timer sleeps, at least a millisecond.
     ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer; it must not
     ///     block, and it is released when the timer is cancelled.
-    package init(
+    init(
         timeSource: any TimeSource,
         longestSleep: Duration = .seconds(30),
         onWake: @escaping @Sendable () -> Void
@@ -45,7 +45,7 @@ package final class WakeTimer: Sendable {
     ///
     /// It wakes at once if the deadline is past, and after the longest sleep if it is further away or `nil`; from then
     /// on after each longest sleep until it is armed again.
-    package func arm(for deadline: Timestamp?) {
+    func arm(for deadline: Timestamp?) {
         let sleep = Self.sleep(until: deadline, from: timeSource.now, atMost: longestSleep)
         timer.schedule(deadline: .now() + sleep.dispatchInterval, repeating: longestSleep.dispatchInterval)
     }
@@ -53,12 +53,12 @@ package final class WakeTimer: Sendable {
     /// Stops the timer for good; calling it again, or arming the timer afterwards, does nothing.
     ///
     /// A wake that has already begun on the timer's queue runs to its end.
-    package func cancel() {
+    func cancel() {
         timer.cancel()
     }
 
     /// Returns the time to sleep for a deadline, if there is one.
-    package static func sleep(until deadline: Timestamp?, from now: Timestamp, atMost longest: Duration) -> Duration {
+    static func sleep(until deadline: Timestamp?, from now: Timestamp, atMost longest: Duration) -> Duration {
         guard let deadline else { return longest }
         return deadline <= now ? .zero : min(deadline - now, longest)
     }

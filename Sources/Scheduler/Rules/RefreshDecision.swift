@@ -1,30 +1,30 @@
-package import Base
-package import Storage
-package import Telemetry
+import Base
+import Storage
+import Telemetry
 
 /// The decision of the rules about one result: the values to store, and the actions that follow the commit.
-package struct RefreshDecision: Sendable {
-    package var outcome: RefreshOutcome
+struct RefreshDecision: Sendable {
+    var outcome: RefreshOutcome
     /// The grant as it is to be stored; `nil` if it has been deleted since the claim.
-    package var grant: Grant?
+    var grant: Grant?
     /// The events for the grant's history.
-    package var events: [GrantEvent]
+    var events: [GrantEvent]
     /// The client's health as it is to be stored.
-    package var health: ClientHealth
-    package var breakerChange: Breaker.Change?
-    package var limitsChanged = false
+    var health: ClientHealth
+    var breakerChange: Breaker.Change?
+    var limitsChanged = false
     /// `true` if this answer ends an outage of the endpoint, so that the grants that failed during it are tried again
     /// at once.
-    package var endsOutage = false
+    var endsOutage = false
     /// The grants to recall, which this client's wave ended before it was recognised.
-    package var recalls: [GrantID] = []
+    var recalls: [GrantID] = []
     /// `true` if a revocation was sent, which has ended every grant of the account.
-    package var endsAccount = false
+    var endsAccount = false
     /// `true` if only the success of another grant can show if this grant is at fault, or its client.
-    package var needsWitness = false
+    var needsWitness = false
     /// The scopes that the grant had before this answer and has lost with it.
-    package var lostScopes: [String] = []
-    package var alarm: Alarm?
+    var lostScopes: [String] = []
+    var alarm: Alarm?
 
     init(
         _ outcome: RefreshOutcome,
@@ -79,32 +79,16 @@ struct ClientEffect {
 }
 
 /// All that the rules know when they decide about a result.
-package struct DecisionContext: Sendable {
-    package var result: RefreshResult
+struct DecisionContext: Sendable {
+    var result: RefreshResult
     /// The grant as stored at this instant.
-    package var grant: Grant
+    var grant: Grant
     /// The health of the grant's client as stored at this instant.
-    package var health: ClientHealth
-    package var now: Timestamp
-    package var instant: BootInstant
+    var health: ClientHealth
+    var now: Timestamp
+    var instant: BootInstant
     /// A random number in 0..<1, for back-off.
-    package var unit: Double
-
-    package init(
-        result: RefreshResult,
-        grant: Grant,
-        health: ClientHealth,
-        now: Timestamp,
-        instant: BootInstant,
-        unit: Double
-    ) {
-        self.result = result
-        self.grant = grant
-        self.health = health
-        self.now = now
-        self.instant = instant
-        self.unit = unit
-    }
+    var unit: Double
 
     /// `true` while the lease of the result's claim is stored: no other worker has claimed the grant since.
     var holdsLease: Bool { grant.lease?.claim == result.attempt.claim }
@@ -131,8 +115,8 @@ package struct DecisionContext: Sendable {
 }
 
 /// An event that a person must look at.
-package struct Alarm: Hashable, Sendable {
-    package var kind: AlarmKind
-    package var clientID: String
-    package var text: String
+struct Alarm: Hashable, Sendable {
+    var kind: AlarmKind
+    var clientID: String
+    var text: String
 }

@@ -1,23 +1,23 @@
-package import Base
-package import Crypto
-package import GoogleOAuth
-package import Storage
+import Base
+import Crypto
+import GoogleOAuth
+import Storage
 
 /// One attempt at a refresh and the response to it, as read: part of the rules' input, `DecisionContext`.
 ///
 /// It is shared on its way from the committer to the log, because copies of it are costly.
 package final class RefreshResult: Sendable {
     /// The claim under which the attempt was made.
-    package let attempt: RefreshAttempt
-    package let answer: Answer
+    let attempt: RefreshAttempt
+    let answer: Answer
     /// The client secret that the request contained.
-    package let clientSecret: ClientSecretFingerprint
+    let clientSecret: ClientSecretFingerprint
     /// The HTTP status, the error text and the latency, for the log.
     let status: Int?
     let text: String?
     let latency: Duration?
 
-    package init(
+    init(
         attempt: RefreshAttempt,
         answer: Answer,
         clientSecret: ClientSecretFingerprint = .none,
@@ -34,7 +34,7 @@ package final class RefreshResult: Sendable {
     }
 
     /// The answer, with its tokens sealed for the grant.
-    package enum Answer: Sendable {
+    enum Answer: Sendable {
         case granted(RefreshedTokens)
         /// A faulty 200; a refresh token in it is kept regardless of the fault.
         case flawed(code: String, rotated: Grant.RefreshToken?)
@@ -48,7 +48,7 @@ package final class RefreshResult: Sendable {
         case revocation(failure: AccountLookupFailure?)
 
         /// `true` if the answer contains tokens: this may be their only copy.
-        package var containsTokens: Bool {
+        var containsTokens: Bool {
             switch self {
             case .granted: true
             case .flawed(_, let rotated): rotated != nil
@@ -79,7 +79,7 @@ package final class RefreshResult: Sendable {
     }
 
     /// A short code for logs.
-    package var code: String {
+    var code: String {
         switch answer {
         case .granted: "granted"
         case .flawed(let code, _): code
@@ -93,35 +93,17 @@ package final class RefreshResult: Sendable {
 }
 
 /// A claim on a grant, with the grant's state at the time of the claim.
-package struct RefreshAttempt: Hashable, Sendable {
-    package var grant: GrantID
-    package var clientID: String
-    package var claim: Int64
+struct RefreshAttempt: Hashable, Sendable {
+    var grant: GrantID
+    var clientID: String
+    var claim: Int64
     /// The fence: the result is about this version of the refresh token.
-    package var generation: Int64
+    var generation: Int64
     /// The grant's `lastAttemptAt` at the claim; a different value means a change while the request was in flight.
-    package var lastAttemptAt: Timestamp?
+    var lastAttemptAt: Timestamp?
 
     /// The refresh token that was stored at the claim; its answer counts while it is still the stored one.
-    package var refreshToken: Grant.RefreshToken?
+    var refreshToken: Grant.RefreshToken?
     /// `true` if the result of an earlier claim on the grant was never committed, so that an answer may be lost.
-    package var followsUnfinishedClaim: Bool
-
-    package init(
-        grant: GrantID,
-        clientID: String,
-        claim: Int64,
-        generation: Int64,
-        lastAttemptAt: Timestamp? = nil,
-        refreshToken: Grant.RefreshToken? = nil,
-        followsUnfinishedClaim: Bool = false
-    ) {
-        self.grant = grant
-        self.clientID = clientID
-        self.claim = claim
-        self.generation = generation
-        self.lastAttemptAt = lastAttemptAt
-        self.refreshToken = refreshToken
-        self.followsUnfinishedClaim = followsUnfinishedClaim
-    }
+    var followsUnfinishedClaim: Bool = false
 }

@@ -7,7 +7,7 @@ import Telemetry
 extension RefreshRules {
     /// The time during which a proven grant may answer as if its token were foreign before its user is asked to sign in
     /// again.
-    package static let longestDoubtAboutProvenGrant: Duration = .seconds(86_400)
+    static let longestDoubtAboutProvenGrant: Duration = .seconds(86_400)
 
     /// Ends a grant with a foreign token, once other grants of the client have succeeded since the suspicion.
     ///

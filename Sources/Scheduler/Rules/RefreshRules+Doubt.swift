@@ -5,14 +5,14 @@ import Telemetry
 /// The rule about `invalid_grant`, which may say more about Google than about the grant.
 extension RefreshRules {
     /// The wait before an `invalid_grant` in a wave is checked again.
-    package static let firstConfirmationAfter: Duration = .seconds(300)
+    static let firstConfirmationAfter: Duration = .seconds(300)
     /// The times of the confirmations while the rate is unusual, counted from the first `invalid_grant`: most waves
     /// last for minutes.
     static let confirmationTimes: [Duration] = [
         firstConfirmationAfter, .seconds(900), .seconds(1_800), longestDoubt,
     ]
     /// The longest doubt about `invalid_grant` in a wave: a user who left shows as connected no longer than that.
-    package static let longestDoubt: Duration = .seconds(3_000)
+    static let longestDoubt: Duration = .seconds(3_000)
 
     /// Ends the grant, unless the client gets more `invalid_grant` than usual and this one is not confirmed yet.
     func decideInvalidGrant(_ context: DecisionContext) -> RefreshDecision {

@@ -11,31 +11,27 @@ import Telemetry
 /// state.
 package struct RefreshRules: Sendable {
     /// The number of rotated tokens lost within ten minutes that is too large for chance.
-    package static let droppedTokensToAlarm = 5
+    static let droppedTokensToAlarm = 5
     /// The interval between the probes of a suspended grant.
     package static let probeSuspendedAfter: Duration = .seconds(86_400)
     /// The wait before a grant whose stored token cannot be opened is tried again.
-    package static let retryUnreadableAfter: Duration = .seconds(600)
+    static let retryUnreadableAfter: Duration = .seconds(600)
     /// The time during which a revocation is retried; after it the tokens are deleted anyway.
-    package static let longestRevocation: Duration = .seconds(86_400)
+    static let longestRevocation: Duration = .seconds(86_400)
 
     /// The time for which a server might go on working on a request that the worker does not wait for any more.
     ///
     /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
-    package static let maximumUnansweredWork: Duration = .seconds(30)
+    static let maximumUnansweredWork: Duration = .seconds(30)
 
     let backOff = BackOff(first: .seconds(10), longest: .seconds(600))
     /// The highest number of requests per second of one client.
     let maxRate: Double
 
-    package init(maxRate: Double) {
-        self.maxRate = maxRate
-    }
-
     /// Decides about a result: first about the client, and then about the grant.
     ///
     /// It consumes the context, because copies of grants are costly.
-    package func decide(_ context: consuming DecisionContext) -> RefreshDecision {
+    func decide(_ context: consuming DecisionContext) -> RefreshDecision {
         // A commit whose confirmation was lost is repeated, although it may have been done.
         if let outcome = outcomeIfStored(context) {
             return RefreshDecision(outcome, grant: context.grant, health: context.health)

@@ -1,5 +1,5 @@
 import Base
-package import Crypto
+import Crypto
 import Storage
 import Telemetry
 
@@ -23,7 +23,7 @@ extension RefreshEngine {
     }
 
     /// Returns another access token than the one that Google refused: the stored one if it differs, else a fresh one.
-    package func renewedToken(of userID: String, insteadOf rejected: Secret) async throws -> VendedToken {
+    func renewedToken(of userID: String, insteadOf rejected: Secret) async throws -> VendedToken {
         try await vend(to: userID, .otherThan(rejected))
     }
 

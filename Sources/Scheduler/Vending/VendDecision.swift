@@ -1,8 +1,8 @@
-package import Base
-package import Storage
+import Base
+import Storage
 
 /// The decision for a caller that wants a grant's access token: pure, from the grant as stored.
-package enum VendDecision: Hashable, Sendable {
+enum VendDecision: Hashable, Sendable {
     /// The stored token has enough life left.
     case serve
     /// A refresh is necessary.
@@ -16,7 +16,7 @@ package enum VendDecision: Hashable, Sendable {
     /// The tolerated lead of a token's issue time over the clock; beyond it the token's expiry is not trusted.
     private static let tolerance: Duration = .seconds(5)
 
-    package static func make(for grant: Grant, minimumLife: Duration, at now: Timestamp) -> VendDecision {
+    static func make(for grant: Grant, minimumLife: Duration, at now: Timestamp) -> VendDecision {
         guard grant.state.isConnected else { return .refuse }
         if let life = remainingLife(of: grant, at: now), life > max(minimumLife, .zero) { return .serve }
         guard grant.refreshToken != nil else {
@@ -28,7 +28,7 @@ package enum VendDecision: Hashable, Sendable {
 
     /// Returns the remaining life of the stored access token; `nil` if it has expired, or if a clock that was ahead
     /// stored it.
-    package static func remainingLife(of grant: Grant, at now: Timestamp) -> Duration? {
+    static func remainingLife(of grant: Grant, at now: Timestamp) -> Duration? {
         guard let token = grant.accessToken, token.obtainedAt <= now + tolerance, token.expiresAt > now else {
             return nil
         }
@@ -38,13 +38,13 @@ package enum VendDecision: Hashable, Sendable {
     // MARK: Tokens that Google refused
 
     /// The shortest interval between attempts that callers can cause for one grant.
-    package static let pause: Duration = .seconds(10)
+    static let pause: Duration = .seconds(10)
     /// The interval after each quick refresh beyond those that are allowed: a caller that rejects every token must not
     /// cause six calls a minute.
     private static let slowedPause = BackOff(first: .seconds(20), longest: .seconds(600))
 
     /// Decides for a caller whose token Google refused; `storesRejectedToken` is `true` if it is the stored one.
-    package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> VendDecision {
+    static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> VendDecision {
         guard grant.state.isConnected else { return .refuse }
         guard storesRejectedToken else { return make(for: grant, minimumLife: .zero, at: now) }
         guard grant.refreshToken != nil else { return .refuse }
@@ -53,12 +53,12 @@ package enum VendDecision: Hashable, Sendable {
 
     /// `true` if an attempt at the grant has only just failed: repeated calls must not cause a call to Google each
     /// time, which would give the same answer.
-    package static func hasJustFailed(_ grant: Grant, at now: Timestamp) -> Bool {
+    static func hasJustFailed(_ grant: Grant, at now: Timestamp) -> Bool {
         grant.state == .retrying && pauseLeft(of: grant, at: now) != nil
     }
 
     /// `true` if the grant was refreshed so often that a live token is served instead of another refresh.
-    package static func isRefreshedTooOften(_ grant: Grant, at now: Timestamp) -> Bool {
+    static func isRefreshedTooOften(_ grant: Grant, at now: Timestamp) -> Bool {
         grant.quickRefreshes > DuePolicy.quickRefreshesAllowed && pauseLeft(of: grant, at: now) != nil
             && remainingLife(of: grant, at: now) != nil
     }

@@ -8,17 +8,17 @@ package import Telemetry
 package struct StatusPageContents: Sendable {
     /// The state of one client id.
     package struct Client: Sendable {
-        package var id: String
+        var id: String
         /// `closed`, `open` or `probing`.
-        package var breaker: String
+        var breaker: String
         /// The reason why requests stopped, while the breaker is not closed.
-        package var breakerReason: String?
+        var breakerReason: String?
         /// The requests per second that are allowed now.
-        package var ceiling: Double
-        package var isSlowed: Bool
+        var ceiling: Double
+        var isSlowed: Bool
         /// The remaining time of a pause that the endpoint asked for.
-        package var pause: Duration?
-        package var lastSuccessAt: Timestamp?
+        var pause: Duration?
+        var lastSuccessAt: Timestamp?
 
         package init(
             id: String,
@@ -45,13 +45,13 @@ package struct StatusPageContents: Sendable {
         case unknownUser(String)
     }
 
-    package var at: Timestamp
+    var at: Timestamp
     /// The worker that serves the page.
-    package var worker: String
-    package var version: String
-    package var startedAt: Timestamp
+    var worker: String
+    var version: String
+    var startedAt: Timestamp
     /// `starting`, `serving`, `not ready` or `draining`.
-    package var phase: String
+    var phase: String
     /// `nil` if there is none yet.
     package var judgement: Judgement?
     /// The time of the grants, clients, workers and notices, which are the last known ones; `nil` if none are known.

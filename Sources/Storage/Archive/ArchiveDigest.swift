@@ -6,10 +6,10 @@ package struct ArchiveDigest: Hashable, Sendable, CustomStringConvertible {
     package private(set) var count = 0
     private var hash = [UInt8](repeating: 0, count: 32)
 
-    package init() {}
+    init() {}
 
     /// Adds a record: the new checksum is the SHA-256 of the former one and the record.
-    package mutating func add(_ record: ArchiveRecord) {
+    mutating func add(_ record: ArchiveRecord) {
         var bytes = CanonicalBytes(hash)
         bytes.add(record)
         hash = Digest.sha256(bytes.bytes)

@@ -43,7 +43,7 @@ extension Grant {
     /// With another refresh token the old one is dropped and the generation grows, so that a late answer to the old one
     /// is void. If the app brings no refresh token for the same account, the stored one and its generation stay, so a
     /// refresh in flight still counts. Whichever access token expires later is kept.
-    package mutating func reconnect(
+    mutating func reconnect(
         _ incoming: IncomingTokens,
         replacesRefreshToken: Bool,
         switchesAccount: Bool,
@@ -419,7 +419,7 @@ extension Grant {
     }
 
     /// `true` if storing `next` in place of this grant would bring back deleted data.
-    package func forbids(_ next: Grant) -> Bool {
+    func forbids(_ next: Grant) -> Bool {
         reason == .userDeleted && next.reason != .userDeleted
     }
 
@@ -438,7 +438,7 @@ extension Grant.AccessToken {
     /// Google's live for an hour, and at most twelve
     /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry comes from a wrong
     /// clock or a typing error.
-    package static let longestLifetime: Duration = .seconds(86_400)
+    static let longestLifetime: Duration = .seconds(86_400)
 
     /// Returns the token with its expiry limited to a plausible one.
     func bounded(at now: Timestamp) -> Self {

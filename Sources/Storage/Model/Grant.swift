@@ -97,12 +97,12 @@ package struct Grant: Hashable, Sendable {
     /// has succeeded.
     package internal(set) var answerLostAt: Timestamp?
     /// The claims of the last rotated refresh tokens that were stored.
-    package internal(set) var rotationClaims: RotationClaims
+    var rotationClaims: RotationClaims
     package internal(set) var issuedTokens: IssuedTokens
     /// The end of the last of ``issuedTokens`` that were issued before the owner changed; `nil` if the owner never did.
     ///
     /// A search by account does not find these.
-    package internal(set) var formerTokensUntil: Timestamp?
+    var formerTokensUntil: Timestamp?
 
     /// The right of one worker to call Google for this grant.
     package internal(set) var lease: Lease?
@@ -191,7 +191,7 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
     }
 
     /// Parses the form that ``appendDigits(to:)`` appends.
-    package init?(digits: ArraySlice<UInt8>) {
+    init?(digits: ArraySlice<UInt8>) {
         guard digits.count == 16 else { return nil }
         var bits: UInt64 = 0
         for digit in digits {
@@ -216,7 +216,7 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
     }
 
     /// Appends the bytes of ``description``.
-    package func appendDigits(to text: inout [UInt8]) {
+    func appendDigits(to text: inout [UInt8]) {
         for shift in stride(from: 60, through: 0, by: -4) {
             let digit = UInt8(truncatingIfNeeded: rawValue >> shift) & 0xf
             text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
@@ -246,7 +246,7 @@ package enum GrantState: String, CaseIterable, Sendable, Codable {
     package var endsRefreshes: Bool { self == .reauthRequired || self == .disconnected }
 
     /// The states of which ``isConnected`` is true, as SQL lists them.
-    package static let connectedList = allCases.filter(\.isConnected).sqlList
+    static let connectedList = allCases.filter(\.isConnected).sqlList
     /// The states of which ``endsRefreshes`` is true, as SQL lists them.
-    package static let refreshEndingList = allCases.filter(\.endsRefreshes).sqlList
+    static let refreshEndingList = allCases.filter(\.endsRefreshes).sqlList
 }

@@ -19,7 +19,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The reasons that the worker itself gives, as listed in the documents.
     ///
     /// Any other reason is an error code of Google.
-    package enum WorkerReason: String, CaseIterable, Sendable {
+    enum WorkerReason: String, CaseIterable, Sendable {
         case invalidGrant = "invalid_grant"
         case answerLost = "answer_lost"
         case invalidGrantUnconfirmed = "invalid_grant_unconfirmed"
@@ -42,7 +42,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// another token.
     package static let answerLost = GrantReason(.answerLost)
     /// The reasons of grants that an `invalid_grant` has ended.
-    package static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
+    static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
     /// Google said so while the refusal is in doubt: another refresh must confirm it.
     package static let invalidGrantUnconfirmed = GrantReason(.invalidGrantUnconfirmed)
     /// The access token expired, and the grant does not have a refresh token to get another.
@@ -221,5 +221,5 @@ package enum Retention {
     /// A server that rotates adds an event for each refresh, which is 24 a day.
     package static let eventsPerGrant = 100
     /// Notices that were accepted or given up are kept for a replay.
-    package static let notices: Duration = .seconds(7 * 86_400)
+    static let notices: Duration = .seconds(7 * 86_400)
 }

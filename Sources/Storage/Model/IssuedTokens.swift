@@ -1,4 +1,4 @@
-package import Base
+import Base
 package import Crypto
 
 /// Digests of the access tokens from refreshes of a grant that may still be valid, the latest last.
@@ -8,7 +8,7 @@ package import Crypto
 package struct IssuedTokens: Hashable, Sendable {
     /// More than can be valid at once: a caller that rejects every token gets about fifty in the life of one
     /// (`DuePolicy` and `VendDecision` slow it down), and must not push the first one off the list.
-    package static let capacity = 128
+    static let capacity = 128
     package static let digestLength = 16
     /// A digest, and the time at which its token expires in eight bytes, the highest byte first.
     private static let entryLength = digestLength + 8
@@ -16,16 +16,16 @@ package struct IssuedTokens: Hashable, Sendable {
     /// The stored form, since most refreshes read the list and none needs more of it than the times.
     private var entries: [UInt8] = []
 
-    package init() {}
+    init() {}
 
     /// Takes the form that ``bytes`` returns; `nil` stands for an empty list.
-    package init(bytes: [UInt8]?) {
+    init(bytes: [UInt8]?) {
         guard let bytes else { return }
         entries = bytes.count % Self.entryLength == 0 ? bytes : bytes.dropLast(bytes.count % Self.entryLength)
     }
 
     /// The stored form of the list; `nil` if it is empty.
-    package var bytes: [UInt8]? { entries.isEmpty ? nil : entries }
+    var bytes: [UInt8]? { entries.isEmpty ? nil : entries }
 
     /// Returns the digest of an access token: half of its SHA-256, which identifies the token without revealing it.
     package static func digest(of token: Secret) -> [UInt8] {
@@ -38,7 +38,7 @@ package struct IssuedTokens: Hashable, Sendable {
     package func contains(_ digest: [UInt8]) -> Bool { starts.contains { self.digest(at: $0).elementsEqual(digest) } }
 
     /// Adds a token, and drops expired ones.
-    package mutating func insert(_ digest: [UInt8], until expiresAt: Timestamp, at now: Timestamp) {
+    mutating func insert(_ digest: [UInt8], until expiresAt: Timestamp, at now: Timestamp) {
         precondition(digest.count == Self.digestLength)
         let kept = starts.filter { expiry(at: $0) > now && !self.digest(at: $0).elementsEqual(digest) }
             .suffix(Self.capacity - 1)
@@ -71,14 +71,14 @@ package struct IssuedTokens: Hashable, Sendable {
 /// that it was stored, so that only a token that was never stored counts as lost.
 package struct RotationClaims: Hashable, Sendable {
     /// Enough for a third of a day of hourly refreshes.
-    package static let capacity = 8
+    static let capacity = 8
 
     private(set) var claims: [Int64] = []
 
-    package init() {}
+    init() {}
 
     /// Parses the form that ``bytes`` returns; `nil` stands for an empty list.
-    package init(bytes: [UInt8]?) {
+    init(bytes: [UInt8]?) {
         let bytes = bytes ?? []
         for start in stride(from: 0, through: bytes.count - 8, by: 8) {
             insert(Int64(bitPattern: bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }))
@@ -86,7 +86,7 @@ package struct RotationClaims: Hashable, Sendable {
     }
 
     /// The stored form: eight bytes for each claim, the highest byte first; `nil` if there are none.
-    package var bytes: [UInt8]? {
+    var bytes: [UInt8]? {
         guard !claims.isEmpty else { return nil }
         return claims.flatMap { claim in
             stride(from: 56 as UInt64, through: 0, by: -8).map {
@@ -95,9 +95,9 @@ package struct RotationClaims: Hashable, Sendable {
         }
     }
 
-    package func contains(_ claim: Int64) -> Bool { claims.contains(claim) }
+    func contains(_ claim: Int64) -> Bool { claims.contains(claim) }
 
-    package mutating func insert(_ claim: Int64) {
+    mutating func insert(_ claim: Int64) {
         guard !contains(claim) else { return }
         claims = claims.suffix(Self.capacity - 1) + [claim]
     }
@@ -117,7 +117,7 @@ package struct TokenMark: Hashable, Sendable {
     private static let prefixLength = 16
     private static let digestLength = 64
 
-    package let kind: Kind
+    let kind: Kind
     package let bytes: [UInt8]
 
     /// Restores a stored mark.

@@ -2,34 +2,20 @@ package import Base
 
 /// The right of one worker to call Google for one grant, until an instant.
 package struct Lease: Hashable, Sendable {
-    package var owner: String
+    var owner: String
     /// The number of this claim, by which a late answer of an expired claim is recognised.
     package var claim: Int64
-    package var epoch: String
-    package var until: BootInstant
+    var epoch: String
+    var until: BootInstant
     /// `true` if the claim replaced an earlier one that had neither a result nor a release, so that its answer may be
     /// lost.
     ///
     /// Only the claiming worker knows it; it is not stored with the lease.
-    package var followsUnfinishedClaim: Bool
+    package var followsUnfinishedClaim = false
     /// The version of the grant's row that the claim has read.
     ///
     /// Only the claiming worker knows it, for ``Store/storePlain(_:at:)`` and ``StoreTransaction/replace(_:by:)``.
-    package var rowVersion = RowVersion()
-
-    package init(
-        owner: String,
-        claim: Int64,
-        epoch: String,
-        until: BootInstant,
-        followsUnfinishedClaim: Bool = false
-    ) {
-        self.owner = owner
-        self.claim = claim
-        self.epoch = epoch
-        self.until = until
-        self.followsUnfinishedClaim = followsUnfinishedClaim
-    }
+    var rowVersion = RowVersion()
 
     /// The duration of a worker's claim, which is renewed after a third of it.
     package static let span: Duration = .seconds(30)
@@ -48,12 +34,12 @@ package struct Lease: Hashable, Sendable {
     ///
     /// Without `takesOver` the lease of an owner is free only if it is of an earlier boot: its owner might still hold
     /// an answer. A lease that outlives its request hides no answer.
-    package func isFree(at time: LeaseTime, takesOver: Bool) -> Bool {
+    func isFree(at time: LeaseTime, takesOver: Bool) -> Bool {
         takesOver || isOfEndedRequest ? !isLive(at: time) : epoch != time.epoch
     }
 
     /// Returns the remaining time of the lease.
-    package func remaining(at time: LeaseTime) -> Duration {
+    func remaining(at time: LeaseTime) -> Duration {
         epoch == time.epoch ? max(.zero, until - time.instant) : .zero
     }
 }
@@ -66,16 +52,11 @@ package struct Lease: Hashable, Sendable {
 package struct LeaseTime: Hashable, Sendable {
     package var epoch: String
     package var instant: BootInstant
-
-    package init(epoch: String, instant: BootInstant) {
-        self.epoch = epoch
-        self.instant = instant
-    }
 }
 
 extension BootID {
     /// Returns the id of this boot; throws with advice if it cannot be read.
-    package static func require() throws(StoreError) -> String {
+    static func require() throws(StoreError) -> String {
         guard let id = read() else {
             throw StoreError(.cannotOpen, "\(path) cannot be read: leases need the id of this boot. Mount /proc.")
         }
@@ -86,15 +67,15 @@ extension BootID {
 /// The version of a grant's row, as a claim has read it.
 ///
 /// All versions are equal to each other: a version says when the row was written, and not what it contains.
-package struct RowVersion: Hashable, Sendable {
+struct RowVersion: Hashable, Sendable {
     /// The number of the version; `nil` if the store does not number them.
-    package let number: Int64?
+    let number: Int64?
 
-    package init(_ number: Int64? = nil) {
+    init(_ number: Int64? = nil) {
         self.number = number
     }
 
-    package static func == (_: RowVersion, _: RowVersion) -> Bool { true }
+    static func == (_: RowVersion, _: RowVersion) -> Bool { true }
 
-    package func hash(into _: inout Hasher) {}
+    func hash(into _: inout Hasher) {}
 }

@@ -6,7 +6,7 @@ package struct Notice: Hashable, Sendable {
     package let sequence: Int64
     /// A random number from the creation of the notice: a store that was restored from a backup repeats the sequence
     /// numbers since the backup.
-    package let nonce: UInt32
+    let nonce: UInt32
     package let userID: String
     /// The time of the change.
     package let at: Timestamp
@@ -15,24 +15,6 @@ package struct Notice: Hashable, Sendable {
     package internal(set) var pendingSince: Timestamp
     /// The number of failed deliveries.
     package internal(set) var attempts: Int
-
-    package init(
-        sequence: Int64,
-        nonce: UInt32,
-        userID: String,
-        at: Timestamp,
-        content: Content,
-        pendingSince: Timestamp,
-        attempts: Int
-    ) {
-        self.sequence = sequence
-        self.nonce = nonce
-        self.userID = userID
-        self.at = at
-        self.content = content
-        self.pendingSince = pendingSince
-        self.attempts = attempts
-    }
 
     /// The same for every delivery, so that the backend recognises a repetition: `ntc_`, eight hexadecimal digits, `_`,
     /// a number.
@@ -44,7 +26,7 @@ package struct Notice: Hashable, Sendable {
 
 extension Notice {
     /// Returns the content of the notice for an event; `nil` for an event that does not change the profile.
-    package static func content(for event: GrantEvent) -> Content? {
+    static func content(for event: GrantEvent) -> Content? {
         guard event.changesConnection, let from = event.from else { return nil }
         return .connection(of: event.grant, from: from, to: event.to, reason: event.reason)
     }
@@ -54,7 +36,7 @@ extension GrantEvent {
     /// `true` if the event changes what the user's profile shows, so that the backend is notified.
     ///
     /// A passing retry does not concern the backend, and a first connection came from the backend's own user.
-    package var changesConnection: Bool {
+    var changesConnection: Bool {
         guard let from, from != to else { return false }
         return !(from.isConnected && to.isConnected)
     }
@@ -163,11 +145,6 @@ package struct PendingNotices: Hashable, Sendable {
     package var count: Int
     /// The time since which the oldest of them waits.
     package var oldest: Timestamp?
-
-    package init(count: Int, oldest: Timestamp?) {
-        self.count = count
-        self.oldest = oldest
-    }
 }
 
 /// A position in the order of notices by time.
@@ -177,13 +154,13 @@ struct NoticeCursor: Sendable {
 }
 
 /// The limits of ``Store/replayNotices(since:ofUser:at:)``.
-package enum NoticeReplay {
+enum NoticeReplay {
     /// The number of finished notices (accepted or given up) that one transaction reads; it replays the notices of
     /// their users.
-    package static let batchSize = 500
+    static let batchSize = 500
 
     /// Returns each user once; ids are compared by their bytes, as the databases do.
-    package static func distinct(_ users: [String]) -> [String] {
+    static func distinct(_ users: [String]) -> [String] {
         var unique: Set<[UInt8]> = []
         return users.filter { unique.insert(Array($0.utf8)).inserted }
     }

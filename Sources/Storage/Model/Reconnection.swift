@@ -70,7 +70,7 @@ extension Grant.Owner {
 
 /// The tokens and data that an app or an import brings for one user, already sealed for the grant's id.
 package struct IncomingTokens: Hashable, Sendable {
-    package var clientID: String
+    var clientID: String
     package var owner: Grant.Owner
     package var scope: String?
     package var refreshToken: Grant.RefreshToken?
@@ -157,7 +157,7 @@ package enum GrantRetry {
     }
 
     /// Returns the result for a grant as it is stored.
-    package static func outcome(
+    static func outcome(
         for grant: Grant,
         includesDisabledAccounts: Bool,
         at leaseTime: LeaseTime

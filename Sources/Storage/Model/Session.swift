@@ -7,33 +7,13 @@ package import Crypto
 package struct Session: Hashable, Sendable {
     package let id: SessionID
     package internal(set) var userID: String
-    package let createdAt: Timestamp
-    package internal(set) var expiresAt: Timestamp
+    let createdAt: Timestamp
+    var expiresAt: Timestamp
     package internal(set) var family: TokenFamily
     /// The current tokens, sealed, for callers that present an earlier token within the grace; deleted after it.
     package internal(set) var successor: SealedSecret?
     /// The time after which ``Store/removeExpired(at:)`` deletes them.
-    package internal(set) var successorUntil: Timestamp?
-
-    /// Restores a stored session field by field; a new one comes from
-    /// ``start(id:userID:tokenHash:expiresAt:at:leaseTime:)``.
-    package init(
-        id: SessionID,
-        userID: String,
-        createdAt: Timestamp,
-        expiresAt: Timestamp,
-        family: TokenFamily,
-        successor: SealedSecret?,
-        successorUntil: Timestamp?
-    ) {
-        self.id = id
-        self.userID = userID
-        self.createdAt = createdAt
-        self.expiresAt = expiresAt
-        self.family = family
-        self.successor = successor
-        self.successorUntil = successorUntil
-    }
+    var successorUntil: Timestamp?
 }
 
 extension Session: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -125,7 +105,7 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
     package static let byteCount = 16
 
     /// The bits, the highest first.
-    package let bytes: [UInt8]
+    let bytes: [UInt8]
 
     package init?(bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }

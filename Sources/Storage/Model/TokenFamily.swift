@@ -48,7 +48,7 @@ package struct TokenFamily: Hashable, Sendable {
     }
 
     /// The hash of the newest token.
-    package internal(set) var currentHash: [UInt8]
+    var currentHash: [UInt8]
     /// The epoch of all instants.
     var epoch: String
     var issuedAt: BootInstant?
@@ -58,7 +58,7 @@ package struct TokenFamily: Hashable, Sendable {
     var earlier: [Member]
 
     /// Creates a family whose first token has just been sent.
-    package init(firstHash: [UInt8], at now: LeaseTime) {
+    init(firstHash: [UInt8], at now: LeaseTime) {
         currentHash = firstHash
         epoch = now.epoch
         issuedAt = now.instant
@@ -86,7 +86,7 @@ package struct TokenFamily: Hashable, Sendable {
     /// Decides about a token that names this family and whose signature is valid.
     ///
     /// `canRepeat` is `true` if the current tokens are still stored.
-    package func decide(
+    func decide(
         presented hash: [UInt8],
         canRepeat: Bool,
         at now: LeaseTime,
@@ -109,7 +109,7 @@ package struct TokenFamily: Hashable, Sendable {
     }
 
     /// Makes `newHash` the current token, after ``decide(presented:canRepeat:at:grace:)`` returned `renew`.
-    package mutating func renew(presented hash: [UInt8], with newHash: [UInt8], at now: LeaseTime, grace: Duration) {
+    mutating func renew(presented hash: [UInt8], with newHash: [UInt8], at now: LeaseTime, grace: Duration) {
         let window = Window(epoch: epoch, now: now, length: grace)
         if epoch != now.epoch { clearInstants(epoch: now.epoch) }
         earlier.append(
@@ -155,7 +155,7 @@ package struct TokenFamily: Hashable, Sendable {
     }
 
     /// Records that the current tokens are returned again for a token.
-    package mutating func recordRepetition(to hash: [UInt8], at now: LeaseTime) {
+    mutating func recordRepetition(to hash: [UInt8], at now: LeaseTime) {
         wasRepeated = true
         sentAt = now.instant
         guard let index = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return }
@@ -218,7 +218,7 @@ extension TokenFamily {
     /// overflow.
     fileprivate static let possibleInstants: ClosedRange<Int64> = -1 << 53...1 << 53
 
-    package var historyBytes: [UInt8] {
+    var historyBytes: [UInt8] {
         var writer = Writer()
         writer.add(byte: Self.format)
         writer.add(short: Array(epoch.utf8.prefix(255)))
@@ -238,7 +238,7 @@ extension TokenFamily {
     /// Parses a stored family; `nil` if the bytes are damaged.
     ///
     /// A family without history has only its current token.
-    package init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
+    init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
         guard let historyBytes else {
             self.init(currentHash: currentHash, epoch: "", issuedAt: nil, sentAt: nil, wasRepeated: false, earlier: [])
             return

@@ -21,7 +21,7 @@ package struct User: Hashable, Sendable {
     package internal(set) var deletedUntil: Timestamp?
     /// The latest expiry of the backend's tokens that were accepted for the user, or `nil` if the shortest tombstone
     /// outlives them all.
-    package internal(set) var tokensUntil: Timestamp?
+    var tokensUntil: Timestamp?
 
     package init(
         id: String,
@@ -120,7 +120,7 @@ package enum AccountDeletion {
     }
 
     /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
-    package static let shortestTombstone: Duration = .seconds(86_400)
+    static let shortestTombstone: Duration = .seconds(86_400)
 
     /// Deletes the user within the caller's transaction.
     ///

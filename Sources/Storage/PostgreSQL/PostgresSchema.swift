@@ -50,11 +50,7 @@ struct PostgresSchema {
         let user: String
     }
 
-    let steps: [SchemaStep]
-
-    init(steps: [SchemaStep] = SchemaStep.all) {
-        self.steps = steps
-    }
+    var steps = SchemaStep.all
 
     /// Runs the steps that the database lacks, in one transaction.
     ///

@@ -13,7 +13,7 @@ package import Crypto
 /// transaction has locked. Plain refreshes wait for such rows, and are not stored if their grants have changed.
 package final class PostgresStore: SQLStore {
     /// The database's time, for due times and expiries that several machines share.
-    package let clock: DatabaseClock
+    let clock: DatabaseClock
     package let bootID: String
     let address: DatabaseAddress
     let random: any RandomSource

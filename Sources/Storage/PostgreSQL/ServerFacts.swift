@@ -40,46 +40,6 @@ package struct ServerFacts: Hashable, Sendable {
         set pool_mode = transaction in pgbouncer.ini, or a default_pool_size of at least \(maximumWorkerConnections) for \
         each worker and four for commands
         """
-
-    package init(
-        version: String,
-        schema: Int? = nil,
-        user: String,
-        bytes: Int64,
-        clock: Timestamp,
-        roundTrip: Duration,
-        isEncrypted: Bool,
-        isPooled: Bool,
-        isStandby: Bool,
-        writableBy: String? = nil,
-        isolation: String,
-        waitsLessForStandby: Bool,
-        mayCreateSchema: Bool,
-        lackingRights: [String],
-        hasAutovacuum: Bool,
-        isDurable: Bool,
-        maximumConnections: Int,
-        pooledConnections: Int? = nil
-    ) {
-        self.version = version
-        self.schema = schema
-        self.user = user
-        self.bytes = bytes
-        self.clock = clock
-        self.roundTrip = roundTrip
-        self.isEncrypted = isEncrypted
-        self.isPooled = isPooled
-        self.isStandby = isStandby
-        self.writableBy = writableBy
-        self.isolation = isolation
-        self.waitsLessForStandby = waitsLessForStandby
-        self.mayCreateSchema = mayCreateSchema
-        self.lackingRights = lackingRights
-        self.hasAutovacuum = hasAutovacuum
-        self.isDurable = isDurable
-        self.maximumConnections = maximumConnections
-        self.pooledConnections = pooledConnections
-    }
 }
 
 extension ServerFacts {
@@ -226,11 +186,6 @@ extension ServerFacts {
 struct ServerIdentity: Hashable, Sendable {
     let system: String
     let timeline: Int64
-
-    init(system: String, timeline: Int64) {
-        self.system = system
-        self.timeline = timeline
-    }
 }
 
 extension ServerIdentity: CustomStringConvertible {

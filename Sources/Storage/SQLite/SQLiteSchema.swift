@@ -27,11 +27,7 @@ struct SQLiteSchema {
         "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
     )
 
-    let steps: [SchemaStep]
-
-    init(steps: [SchemaStep] = SchemaStep.all) {
-        self.steps = steps
-    }
+    var steps = SchemaStep.all
 
     /// Returns the version of the schema in the file, 0 for an empty one; throws for a database that this program must
     /// not touch.

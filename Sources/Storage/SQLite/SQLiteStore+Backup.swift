@@ -4,11 +4,6 @@ private import Base
 package struct BackupProgress: Hashable, Sendable {
     package var pagesCopied: Int
     package var pagesInAll: Int
-
-    package init(pagesCopied: Int, pagesInAll: Int) {
-        self.pagesCopied = pagesCopied
-        self.pagesInAll = pagesInAll
-    }
 }
 
 extension SQLiteStore {

@@ -69,7 +69,7 @@ package final class DiagnosticLog: Sendable {
     /// Writes a line with a level that is known only at run time.
     ///
     /// The fields are not evaluated if the level is not shown.
-    package func log(
+    func log(
         _ level: LogLevel,
         _ message: StaticString,
         _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]

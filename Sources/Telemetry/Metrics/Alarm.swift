@@ -42,7 +42,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case certificateNotYetValid = "certificate_not_yet_valid"
 
     /// The text of docs/metrics-log.md, which a test compares with this.
-    package var meaning: String {
+    var meaning: String {
         switch self {
         case .clientFault: "Google refuses the client id itself; no grant is changed, and one at a time is tried"
         case .clientUnproven:

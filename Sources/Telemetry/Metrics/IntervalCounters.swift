@@ -76,13 +76,13 @@ extension [RefreshEvent] {
 
 /// The counts of one interval.
 package struct IntervalCounts: Sendable {
-    package let interval: Duration
+    let interval: Duration
     /// The number of refreshes by outcome; a missing outcome did not occur.
-    package let outcomes: [RefreshOutcome: Int]
+    let outcomes: [RefreshOutcome: Int]
     /// The milliseconds from sending a request to the end of its answer; `nil` without answers.
-    package let latency: Percentiles?
+    let latency: Percentiles?
     /// The milliseconds from a grant's due time to its try; `nil` without tries.
-    package let lateness: Percentiles?
+    let lateness: Percentiles?
 }
 
 /// Counts of values by size, for percentiles with an error of at most 2 %, in constant memory.
@@ -90,19 +90,19 @@ package struct IntervalCounts: Sendable {
 /// Buckets are exact below 64. Above that, each power of two has 32 buckets of equal width, and the middle of a bucket
 /// represents all its values. Recording is a shift and an addition. Values beyond 2^40 count as 2^40 (in milliseconds,
 /// 35 years).
-package struct Histogram: Sendable {
+struct Histogram: Sendable {
     private static let bits = 5
     private static let perOctave = 1 << bits
     private static let highest: UInt64 = 1 << 40
 
     private var buckets = [UInt32](repeating: 0, count: Self.index(of: Self.highest) + 1)
     private var largest: UInt64 = 0
-    package private(set) var count = 0
+    private(set) var count = 0
 
-    package init() {}
+    init() {}
 
     /// Counts a value; a negative one counts as zero.
-    package mutating func record(_ value: Int64) {
+    mutating func record(_ value: Int64) {
         let value = min(UInt64(max(0, value)), Self.highest)
         buckets[Self.index(of: value)] += 1
         largest = max(largest, value)
@@ -111,7 +111,7 @@ package struct Histogram: Sendable {
 
     /// Returns the smallest value that a `share` (above 0, up to 1) of all values does not exceed; `nil` if there are
     /// no values.
-    package func percentile(_ share: Double) -> Int64? {
+    func percentile(_ share: Double) -> Int64? {
         guard count > 0 else { return nil }
         var remaining = max(1, Int((share * Double(count)).rounded(.up)))
         for (index, occurrences) in buckets.enumerated() {
@@ -121,7 +121,7 @@ package struct Histogram: Sendable {
         return Int64(largest)
     }
 
-    package mutating func reset() {
+    mutating func reset() {
         for index in buckets.indices { buckets[index] = 0 }
         largest = 0
         count = 0
@@ -142,10 +142,10 @@ package struct Histogram: Sendable {
 }
 
 /// The median and the upper percentiles of a set of values.
-package struct Percentiles: Sendable {
-    package let p50: Int64
-    package let p95: Int64
-    package let p99: Int64
+struct Percentiles: Sendable {
+    let p50: Int64
+    let p95: Int64
+    let p99: Int64
 
     init?(_ histogram: Histogram) {
         guard

@@ -10,7 +10,7 @@ package import Base
 ///     }
 package struct MetricsEvent: Sendable {
     /// The value of the line's `event` field.
-    package let name: String
+    let name: String
     private let write: @Sendable (inout MetricsLine) -> Void
 
     init(_ name: String, _ write: @escaping @Sendable (inout MetricsLine) -> Void) {
@@ -19,7 +19,7 @@ package struct MetricsEvent: Sendable {
     }
 
     /// Returns the complete line.
-    package func line(at instant: Timestamp, worker: String) -> JSONLine {
+    func line(at instant: Timestamp, worker: String) -> JSONLine {
         var line = MetricsLine(event: name, at: instant, worker: worker)
         write(&line)
         return line.json
@@ -36,7 +36,7 @@ package struct MetricsEvent: Sendable {
     }
 
     /// The fields after those of every line, as docs/metrics-log.md describes them.
-    package var fields: [MetricsField] {
+    var fields: [MetricsField] {
         var line = MetricsLine()
         line.fields = []
         write(&line)
@@ -45,8 +45,8 @@ package struct MetricsEvent: Sendable {
 }
 
 /// A field of an event in the metrics log, as docs/metrics-log.md describes it.
-package struct MetricsField: Hashable, Sendable {
-    package enum Kind: String, Sendable {
+struct MetricsField: Hashable, Sendable {
+    enum Kind: String, Sendable {
         case string
         /// A whole number.
         case integer
@@ -55,14 +55,14 @@ package struct MetricsField: Hashable, Sendable {
         case boolean
     }
 
-    package let name: String
-    package let kind: Kind
+    let name: String
+    let kind: Kind
     /// `false` if the field is omitted without a value.
-    package let isAlwaysGiven: Bool
-    package let meaning: String
+    let isAlwaysGiven: Bool
+    let meaning: String
 
     /// The fields that every line has.
-    package static let common: [MetricsField] = {
+    static let common: [MetricsField] = {
         var line = MetricsLine(json: JSONLine(), fields: [])
         line.begin(event: "", at: Timestamp(milliseconds: 0), worker: "")
         return line.fields ?? []

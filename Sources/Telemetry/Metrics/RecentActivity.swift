@@ -10,12 +10,6 @@ package final class RecentActivity: Sendable {
         package var failed = 0
         /// The longest time from a due time to its try.
         package var longestLateness: Duration = .zero
-
-        package init(refreshed: Int = 0, failed: Int = 0, longestLateness: Duration = .zero) {
-            self.refreshed = refreshed
-            self.failed = failed
-            self.longestLateness = longestLateness
-        }
     }
 
     /// The number of minutes.
@@ -40,7 +34,7 @@ package final class RecentActivity: Sendable {
     private let time: any TimeSource
     private let state: Mutex<State>
 
-    package init(time: any TimeSource) {
+    init(time: any TimeSource) {
         self.time = time
         state = Mutex(State(latest: Self.minute(time.sinceBoot)))
     }

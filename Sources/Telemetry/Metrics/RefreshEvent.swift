@@ -10,18 +10,18 @@ package struct RefreshEvent: Sendable {
     package var outcome: RefreshOutcome
     package var verdict: String
     package var reason: String
-    package var attempt: Int
+    var attempt: Int
     /// The time from the grant's due time to this try; a negative value is shown as zero.
-    package var lateness: Duration
-    package var rotated: Bool
-    package var forced: Bool
-    package var lostScopes: [String]
-    package var latency: Duration?
-    package var status: Int?
+    var lateness: Duration
+    var rotated: Bool
+    var forced: Bool
+    var lostScopes: [String]
+    var latency: Duration?
+    var status: Int?
     /// Google's text about an error.
     ///
     /// It never holds a token, because the reader of the answer omits the body of a successful one.
-    package var answer: String?
+    var answer: String?
 
     package init(
         grant: String,
@@ -51,7 +51,7 @@ package struct RefreshEvent: Sendable {
         self.answer = answer
     }
 
-    package var event: MetricsEvent { MetricsEvent(Self.name) { write(into: &$0) } }
+    var event: MetricsEvent { MetricsEvent(Self.name) { write(into: &$0) } }
 
     func write(into line: inout MetricsLine) {
         line.text("grant", grant, "the grant's id, 16 hexadecimal digits")

@@ -24,19 +24,19 @@ package struct PrometheusReport: Sendable {
     /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
     private static let maximumClients = 50
 
-    package var counts: LifetimeCounters.Counts
-    package var startedAt: Timestamp
-    package var droppedLines: Int
-    package var inFlight: Int
+    var counts: LifetimeCounters.Counts
+    var startedAt: Timestamp
+    var droppedLines: Int
+    var inFlight: Int
     /// `nil` if the database cannot be read.
-    package var grants: Grants?
-    package var clients: [Client]
-    package var alarms: [CurrentAlarm]
+    var grants: Grants?
+    var clients: [Client]
+    var alarms: [CurrentAlarm]
     /// `nil` until it was judged once.
-    package var verdict: Verdict?
+    var verdict: Verdict?
     /// `nil` if the internal listener does not use TLS.
-    package var certificateExpiresAt: Timestamp?
-    package var usage: ProcessUsage
+    var certificateExpiresAt: Timestamp?
+    var usage: ProcessUsage
 
     package init(
         counts: LifetimeCounters.Counts,

@@ -9,7 +9,7 @@ package struct PrometheusText: Sendable {
     /// The values of a sample's labels, and its value.
     typealias Sample = (labels: [String], value: Double)
 
-    package enum Kind: String, Sendable {
+    enum Kind: String, Sendable {
         /// It only grows, and starts at 0 with the worker.
         case counter
         case gauge
@@ -17,17 +17,17 @@ package struct PrometheusText: Sendable {
     }
 
     /// A metric that was written.
-    package struct Metric: Sendable {
-        package let name: String
-        package let kind: Kind
-        package let labels: [String]
-        package let help: String
+    struct Metric: Sendable {
+        let name: String
+        let kind: Kind
+        let labels: [String]
+        let help: String
     }
 
     package private(set) var bytes: [UInt8] = []
-    package private(set) var metrics: [Metric] = []
+    private(set) var metrics: [Metric] = []
 
-    package var text: String { String(decoding: bytes, as: UTF8.self) }
+    var text: String { String(decoding: bytes, as: UTF8.self) }
 
     mutating func counter(_ name: String, by labels: String..., samples: [Sample], help: String) {
         write(Metric(name: name, kind: .counter, labels: labels, help: help), samples)

@@ -62,7 +62,7 @@ package struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertib
 package struct ImportProblem: Error, Equatable, Sendable {
     package let message: String
     /// The user whom the record is about, if that could be read.
-    package private(set) var userID: String?
+    private(set) var userID: String?
 
     package init(_ message: String) {
         self.message = message

@@ -9,16 +9,16 @@ package import Crypto
 /// With exactly one configured client id, a file may hold only its secret. A line may begin with a Google client id
 /// that is not configured: stored grants of that client still need the secret.
 package struct ClientSecretFile: Sendable {
-    package static let flag = "--client-secret-file"
+    static let flag = "--client-secret-file"
 
     package let secrets: [String: Secret]
     /// The client ids in the file that are not configured, in the order of their lines.
-    package let unconfiguredClientIDs: [String]
+    let unconfiguredClientIDs: [String]
     /// The configured client ids that the file does not name; one of them may be mistyped in it.
-    package let clientIDsWithoutSecret: [String]
+    let clientIDsWithoutSecret: [String]
 
     /// Makes the content of a configuration that does not name a file.
-    package init() {
+    init() {
         secrets = [:]
         unconfiguredClientIDs = []
         clientIDsWithoutSecret = []
@@ -27,7 +27,7 @@ package struct ClientSecretFile: Sendable {
     /// Parses the text of a file.
     ///
     /// An error names the line and never quotes it, because any word may be a secret.
-    package init(parsing text: Secret, path: String, clientIDs: [String]) throws(CommandFailure) {
+    init(parsing text: Secret, path: String, clientIDs: [String]) throws(CommandFailure) {
         let lines = text.allLines.enumerated().map { (number: $0.offset + 1, words: $0.element.words) }
             .filter { line in line.words.first.map { !$0.isComment } ?? false }
         guard let first = lines.first else {

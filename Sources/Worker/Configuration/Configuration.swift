@@ -1,7 +1,7 @@
 package import Base
 package import GoogleOAuth
 package import HTTPClient
-package import HTTPServer
+import HTTPServer
 package import Routes
 import Storage
 import Synchronization
@@ -30,14 +30,14 @@ package struct Configuration: Equatable, Sendable {
     package var logLevel: LogLevel
     /// The limit of requests per second for one client id.
     package var maxRate: Double
-    package let summaryInterval: Duration
+    let summaryInterval: Duration
     package let stopDeadline: Duration
     package let runsOnce: Bool
     /// The location of the public listener; `nil` if the app's routes are not served.
     package let publicListener: ListenerLocation?
     /// The location of the internal listener; `nil` if tokens are not vended.
     package let internalListener: ListenerLocation?
-    package let socketMode: UInt32
+    let socketMode: UInt32
     /// The addresses or networks of trusted proxies.
     package let trustedProxies: [String]
     /// The number of times per minute that one address may fail to sign in or to connect.
@@ -45,15 +45,15 @@ package struct Configuration: Equatable, Sendable {
     package let emailLinking: EmailLinking
     package let jwtSecretFile: String?
     /// The time in which any refresh token of a session is answered with the current tokens.
-    package let sessionGrace: Duration
+    let sessionGrace: Duration
     /// The end of the time in which refresh tokens of the former backend begin a session.
     package let acceptFormerRefreshTokensUntil: Timestamp?
     package let servicesFile: String?
     /// The certificate of the internal listener, if it serves TLS.
     package let internalCertificateFile: String?
-    package let internalKeyFile: String?
+    let internalKeyFile: String?
     /// `true` if /metrics is served over TLS.
-    package let servesInternalMetrics: Bool
+    let servesInternalMetrics: Bool
     package let securityEventsEndpoint: Endpoint
     package let noticeURL: Endpoint?
     package let noticeSecretFile: String?
@@ -107,12 +107,12 @@ package struct Configuration: Equatable, Sendable {
 
 extension Configuration {
     /// Returns the flags of the settings that differ and that a reload does not apply.
-    package func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
+    func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
         Setting.all.filter { $0.change.reloadGroup == nil && $0.change.differs(self, running) }.map(\.flag)
     }
 
     /// Returns this configuration with the values of another for the settings that a reload applies.
-    package func reloaded(from latest: Configuration) -> Configuration {
+    func reloaded(from latest: Configuration) -> Configuration {
         var result = self
         for setting in Setting.all { setting.change.apply(latest, &result) }
         return result
@@ -154,7 +154,7 @@ extension Configuration {
     /// Returns the reason why the internal listener must not use this address, with TLS or without; `nil` if it may.
     ///
     /// A socket from systemd is known only after systemd passes it.
-    package func internalTLSProblem(at address: ListenAddress) -> String? {
+    func internalTLSProblem(at address: ListenAddress) -> String? {
         switch (address.reach, internalCertificateFile != nil) {
         case (.network, false):
             """
@@ -173,16 +173,16 @@ extension Configuration {
 }
 
 /// The configuration that a running worker uses: the one of its start, with the settings that reloads have changed.
-package final class CurrentConfiguration: Sendable {
+final class CurrentConfiguration: Sendable {
     private let state: Mutex<Configuration>
 
-    package init(_ configuration: Configuration) {
+    init(_ configuration: Configuration) {
         state = Mutex(configuration)
     }
 
-    package var value: Configuration { state.withLock { $0 } }
+    var value: Configuration { state.withLock { $0 } }
 
-    package func replace(with configuration: Configuration) {
+    func replace(with configuration: Configuration) {
         state.withLock { $0 = configuration }
     }
 }

@@ -10,7 +10,7 @@ package struct FileReader: Sendable {
         /// `true` if the file does not exist, which is not a failure for an optional file.
         let isMissing: Bool
         /// `true` if the same call may succeed later without a change by the operator.
-        package var mayPass = false
+        var mayPass = false
     }
 
     package let read: @Sendable (_ path: String) throws(Failure) -> [UInt8]

@@ -155,7 +155,7 @@ package enum CredentialDetector {
 
 extension Setting {
     /// The settings that a reload applies together.
-    package enum ReloadGroup: CaseIterable, Sendable {
+    enum ReloadGroup: CaseIterable, Sendable {
         /// The OAuth clients: the routes accept their tokens, the engine sends their secrets.
         case clients
         case logs

@@ -142,7 +142,7 @@ package enum SettingValue {
 
 extension Substring {
     /// The text without spaces, tabs and carriage returns at its ends.
-    package func trimmingBlanks() -> Substring {
+    func trimmingBlanks() -> Substring {
         let isBlank = { (character: Character) in character == " " || character == "\t" || character == "\r" }
         var rest = drop(while: isBlank)
         while let last = rest.last, isBlank(last) {

@@ -163,14 +163,8 @@ struct Watchdog: Sendable {
 
     /// The interval within which systemd expects to be fed, before it kills the process.
     let interval: Duration
-    private let heartbeats: LoopHeartbeats
-    private let time: any TimeSource
-
-    init(interval: Duration, heartbeats: LoopHeartbeats, time: any TimeSource) {
-        self.interval = interval
-        self.heartbeats = heartbeats
-        self.time = time
-    }
+    let heartbeats: LoopHeartbeats
+    let time: any TimeSource
 
     /// The period of the decisions: half the interval, as sd_watchdog_enabled(3) recommends.
     var feedingPeriod: Duration { max(interval / 2, Self.shortestPeriod) }

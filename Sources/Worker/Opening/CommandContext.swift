@@ -56,7 +56,7 @@ package struct CommandContext: Sendable {
     }
 
     /// Opens a client with limits of its own, the configured authorities and the program's name.
-    package func openHTTP(_ limits: HTTPClient.Configuration) throws -> HTTPClient {
+    func openHTTP(_ limits: HTTPClient.Configuration) throws -> HTTPClient {
         var settings = limits
         try checkAuthorities()
         settings.caFile = configuration.caFile

@@ -62,7 +62,7 @@ package struct FileStatus: Equatable, Sendable {
     }
 
     /// Returns the path that symbolic links lead to; nothing has to exist there.
-    package static func linkedPath(_ path: String) -> String {
+    static func linkedPath(_ path: String) -> String {
         var path = path
         // As many as the kernel follows.
         for _ in 0..<40 {

@@ -1,5 +1,6 @@
 import Base
-import Storage
+
+@testable import Storage
 
 /// The refresh tokens of one session under the server's own rules; tokens are increasing numbers, times are seconds.
 struct SessionFamily {

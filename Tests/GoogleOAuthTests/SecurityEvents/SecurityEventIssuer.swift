@@ -1,9 +1,10 @@
-import Base
 import Crypto
-import GoogleOAuth
 import HTTPClient
 import Synchronization
 import TestSupport
+
+@testable import Base
+@testable import GoogleOAuth
 
 /// A fake issuer of security events: it publishes keys over a socket and signs tokens.
 final class SecurityEventIssuer: Sendable {

@@ -1,7 +1,8 @@
-import Base
-import GoogleOAuth
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import GoogleOAuth
 
 @Suite("The keys of security events", .timeLimit(.minutes(10)))
 struct SecurityEventKeysTests {

@@ -1,7 +1,8 @@
-import Base
 import Crypto
-import GoogleOAuth
 import Testing
+
+@testable import Base
+@testable import GoogleOAuth
 
 @Suite("A security event token", .timeLimit(.minutes(10)))
 struct SecurityEventReaderTests {

@@ -1,9 +1,10 @@
-import Base
 import Crypto
 import GoogleOAuth
 import HTTPClient
 import TestSupport
 import Testing
+
+@testable import Base
 
 @Suite("The stream of security events", .timeLimit(.minutes(10)))
 struct SecurityEventStreamTests {

@@ -1,9 +1,9 @@
-import Base
 import Crypto
-import Storage
 import Testing
 
+@testable import Base
 @testable import Commands
+@testable import Storage
 
 @Suite("The doctor on a PostgreSQL server")
 struct ServerDiagnosisTests {

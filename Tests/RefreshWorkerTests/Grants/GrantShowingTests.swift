@@ -1,10 +1,10 @@
-import Base
-import Crypto
 import Foundation
 import Storage
 import Testing
 
+@testable import Base
 @testable import Commands
+@testable import Crypto
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {

@@ -1,9 +1,9 @@
-import Base
-import Crypto
 import Foundation
 import Storage
 
+@testable import Base
 @testable import Commands
+@testable import Crypto
 
 /// The dependencies of an import: a database file, a key ring and clocks, removed with the object.
 final class ImportFixture {

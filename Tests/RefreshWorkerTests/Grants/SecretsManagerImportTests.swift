@@ -1,10 +1,10 @@
-import Base
 import Crypto
-import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Commands
+@testable import Storage
 @testable import Worker
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Foundation
 import GoogleOAuth
 import Scheduler
@@ -9,6 +8,7 @@ import Telemetry
 import Testing
 
 @testable import Commands
+@testable import Crypto
 @testable import Worker
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))

@@ -1,9 +1,9 @@
-import Base
 import Crypto
 import Storage
 import Synchronization
 import Testing
 
+@testable import Base
 @testable import Commands
 @testable import Worker
 

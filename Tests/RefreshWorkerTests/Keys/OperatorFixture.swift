@@ -1,9 +1,9 @@
-import Base
 import Crypto
 import Foundation
 import Storage
 import Telemetry
 
+@testable import Base
 @testable import Commands
 @testable import Worker
 

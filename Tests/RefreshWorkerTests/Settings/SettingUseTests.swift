@@ -1,8 +1,8 @@
 import Crypto
-import Routes
 import Testing
 
 @testable import Commands
+@testable import Routes
 @testable import Scheduler
 @testable import Worker
 

@@ -1,15 +1,15 @@
 import Base
 import Crypto
 import Foundation
-import HTTPClient
-import Routes
 import Status
 import Storage
 import Telemetry
 
 @testable import Commands
 @testable import GoogleOAuth
+@testable import HTTPClient
 @testable import HTTPServer
+@testable import Routes
 @testable import Scheduler
 @testable import Worker
 

@@ -1,12 +1,12 @@
-import Base
 import Crypto
 import Foundation
 import Glibc
-import Scheduler
 import Storage
 import Testing
 
+@testable import Base
 @testable import Commands
+@testable import Scheduler
 @testable import Worker
 
 @Suite("The spill file", .timeLimit(.minutes(10)))

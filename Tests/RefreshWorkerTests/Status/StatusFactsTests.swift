@@ -1,8 +1,8 @@
-import Base
 import Crypto
 import Storage
 import Testing
 
+@testable import Base
 @testable import Commands
 @testable import Worker
 

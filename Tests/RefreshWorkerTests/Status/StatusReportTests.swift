@@ -1,13 +1,13 @@
-import Base
 import Crypto
 import Foundation
-import Scheduler
-import Status
-import Storage
 import Telemetry
 import Testing
 
+@testable import Base
 @testable import Commands
+@testable import Scheduler
+@testable import Status
+@testable import Storage
 @testable import Worker
 
 @Suite("Status")

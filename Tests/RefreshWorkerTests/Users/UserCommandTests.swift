@@ -1,8 +1,8 @@
-import Base
-import Storage
 import Testing
 
+@testable import Base
 @testable import Commands
+@testable import Storage
 @testable import Worker
 
 @Suite("The commands about users", .timeLimit(.minutes(10)))

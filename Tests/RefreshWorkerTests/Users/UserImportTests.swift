@@ -1,9 +1,9 @@
-import Base
 import Foundation
 import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Commands
 @testable import Worker
 

@@ -1,10 +1,10 @@
-import Base
 import Crypto
 import HTTPServer
 import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Routes
 
 @Suite("Authentication")

@@ -1,4 +1,3 @@
-import Base
 import Crypto
 import Glibc
 import Storage
@@ -6,6 +5,7 @@ import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Routes
 
 @Suite("The app's own sessions")

@@ -1,9 +1,9 @@
-import Base
 import Crypto
 import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Routes
 
 @Suite("Refresh tokens of a former backend")

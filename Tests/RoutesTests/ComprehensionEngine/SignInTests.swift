@@ -1,11 +1,11 @@
-import Base
 import Crypto
-import Scheduler
 import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Routes
+@testable import Scheduler
 
 @Suite("The user of a sign-in")
 struct SignInTests {

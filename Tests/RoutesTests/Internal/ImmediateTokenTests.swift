@@ -1,8 +1,9 @@
-import Base
 import HTTPServer
 import Storage
-import Telemetry
 import Testing
+
+@testable import Base
+@testable import Telemetry
 
 @Suite("An immediate token", .timeLimit(.minutes(10)))
 struct ImmediateTokenTests {

@@ -1,8 +1,9 @@
 import Base
-import HTTPServer
 import Routes
 import Telemetry
 import Testing
+
+@testable import HTTPServer
 
 @Suite("The internal routes", .timeLimit(.minutes(10)))
 struct InternalRoutesTests {

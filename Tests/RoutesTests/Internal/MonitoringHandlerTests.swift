@@ -1,6 +1,4 @@
-import Base
 import GoogleOAuth
-import HTTPServer
 import Status
 import Storage
 import Synchronization
@@ -8,6 +6,8 @@ import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
+@testable import HTTPServer
 @testable import Routes
 
 @Suite("Health, readiness, status and metrics", .timeLimit(.minutes(10)))

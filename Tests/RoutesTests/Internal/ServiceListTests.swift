@@ -1,7 +1,8 @@
 import Base
 import Crypto
-import Routes
 import Testing
+
+@testable import Routes
 
 @Suite("The services file")
 struct ServiceListTests {

@@ -1,14 +1,14 @@
-import Base
 import GoogleOAuth
-import HTTPServer
-import Status
-import Storage
 import Synchronization
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
+@testable import HTTPServer
 @testable import Routes
+@testable import Status
+@testable import Storage
 
 @Suite("The status page", .timeLimit(.minutes(10)))
 struct StatusPageHandlerTests {

@@ -1,13 +1,13 @@
-import Base
 import Foundation
 import GoogleOAuth
 import Storage
-import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import HTTPServer
 @testable import Routes
+@testable import Telemetry
 
 private let gmail = "https://mail.google.com/"
 private let exchange = "grant_type=urn:ietf:params:oauth:grant-type:token-exchange"

@@ -1,10 +1,11 @@
-import Base
 import GoogleOAuth
 import HTTPServer
 import Storage
-import Telemetry
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import Telemetry
 
 @Suite("A token for a service", .timeLimit(.minutes(10)))
 struct TokenVendingHandlerTests {

@@ -1,13 +1,13 @@
 import Base
 import Foundation
 import GoogleOAuth
-import HTTPServer
 import Status
 import Storage
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import HTTPServer
 @testable import Routes
 
 @Suite("Looking up a user", .timeLimit(.minutes(10)))

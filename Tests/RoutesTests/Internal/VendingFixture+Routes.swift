@@ -1,10 +1,11 @@
-import Base
 import HTTPServer
 import Routes
 import Scheduler
 import Status
 import Storage
 import Telemetry
+
+@testable import Base
 
 /// All routes of the internal listener.
 extension VendingFixture {

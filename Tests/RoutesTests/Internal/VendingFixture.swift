@@ -1,15 +1,15 @@
-import Base
-import Crypto
 import Glibc
-import HTTPServer
-import Routes
 import Scheduler
 import Storage
 import Synchronization
 import Telemetry
 import TestSupport
 
+@testable import Base
+@testable import Crypto
 @testable import GoogleOAuth
+@testable import HTTPServer
+@testable import Routes
 
 /// A token endpoint that returns the verdict that a test has set, or a new token.
 final class VendEndpoint: AnsweringEndpoint {

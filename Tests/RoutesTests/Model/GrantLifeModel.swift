@@ -1,9 +1,9 @@
-import Base
 import Crypto
-import GoogleOAuth
 import Storage
 import TestSupport
 
+@testable import Base
+@testable import GoogleOAuth
 @testable import Routes
 @testable import Scheduler
 

@@ -1,8 +1,8 @@
-import Base
 import Crypto
 import Storage
 import Testing
 
+@testable import Base
 @testable import Routes
 
 /// The stored grant when an app sends tokens of Jane's account, `g-1`.

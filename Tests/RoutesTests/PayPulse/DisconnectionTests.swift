@@ -1,10 +1,10 @@
-import Base
 import Crypto
 import Scheduler
 import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import GoogleOAuth
 @testable import Routes
 

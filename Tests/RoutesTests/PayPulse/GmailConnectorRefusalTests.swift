@@ -1,9 +1,9 @@
-import Base
 import GoogleOAuth
 import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Routes
 
 @Suite("Refused tokens of the app")

@@ -1,4 +1,3 @@
-import Base
 import Crypto
 import GoogleOAuth
 import Scheduler
@@ -6,6 +5,7 @@ import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Routes
 
 @Suite("Accepted tokens of the app")

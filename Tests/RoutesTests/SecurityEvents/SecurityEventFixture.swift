@@ -1,16 +1,16 @@
-import Base
-import Crypto
 import Glibc
-import HTTPServer
-import Routes
 import Scheduler
-import Storage
 import Synchronization
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
+@testable import Crypto
 @testable import GoogleOAuth
+@testable import HTTPServer
+@testable import Routes
+@testable import Storage
 
 /// A receiver over a store, with an engine; the fixture sets the token that a posted body is parsed as.
 final class SecurityEventFixture: Sendable {

@@ -1,13 +1,14 @@
-import Base
 import Crypto
-import GoogleOAuth
-import HTTPServer
-import Scheduler
-import Status
 import Storage
-import Telemetry
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import GoogleOAuth
+@testable import HTTPServer
+@testable import Scheduler
+@testable import Status
+@testable import Telemetry
 
 @Suite("Google's security events", .timeLimit(.minutes(10)))
 struct SecurityEventReceiverTests {

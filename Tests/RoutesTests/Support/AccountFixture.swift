@@ -1,13 +1,14 @@
-import Base
-import Crypto
 import Glibc
 import GoogleOAuth
-import HTTPServer
-import Routes
 import Scheduler
 import Storage
 import Telemetry
 import TestSupport
+
+@testable import Base
+@testable import Crypto
+@testable import HTTPServer
+@testable import Routes
 
 /// The public routes over a store, a fake Google, and clocks that only a test advances.
 struct AccountFixture {

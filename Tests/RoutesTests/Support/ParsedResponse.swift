@@ -1,5 +1,6 @@
 import Base
-import HTTPServer
+
+@testable import HTTPServer
 
 /// A response of a route, with parsed JSON.
 struct ParsedResponse: Sendable {

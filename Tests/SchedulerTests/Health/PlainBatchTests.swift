@@ -1,11 +1,10 @@
 import Base
 import GoogleOAuth
-import Scheduler
-import Storage
 import Telemetry
 import Testing
 
 @testable import Scheduler
+@testable import Storage
 
 @Suite("A batch is stored without the health of its clients")
 struct PlainBatchTests {

@@ -1,5 +1,4 @@
 import Base
-import Scheduler
 import Storage
 import Testing
 

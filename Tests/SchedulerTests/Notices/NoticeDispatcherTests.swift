@@ -1,13 +1,14 @@
-import Base
 import Crypto
 import Foundation
 import HTTPClient
 import Scheduler
-import Storage
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import Storage
+@testable import Telemetry
 
 @Suite("The delivery of notices", .timeLimit(.minutes(10)))
 struct NoticeDispatcherTests {

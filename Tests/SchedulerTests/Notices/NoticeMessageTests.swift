@@ -1,10 +1,11 @@
 import Base
 import Crypto
 import Foundation
-import HTTPClient
-import Scheduler
-import Storage
 import Testing
+
+@testable import HTTPClient
+@testable import Scheduler
+@testable import Storage
 
 @Suite("A notice's message")
 struct NoticeMessageTests {

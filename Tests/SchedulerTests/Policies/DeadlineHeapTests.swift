@@ -1,6 +1,7 @@
 import Base
-import Scheduler
 import Testing
+
+@testable import Scheduler
 
 struct DeadlineHeapTests {
     private static func at(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: seconds) }

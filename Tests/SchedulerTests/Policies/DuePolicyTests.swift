@@ -1,6 +1,7 @@
 import Base
-import Scheduler
 import Testing
+
+@testable import Scheduler
 
 struct DuePolicyTests {
     private static let obtained = Timestamp(secondsSince1970: 620 * 2_907_000)

@@ -1,6 +1,7 @@
 import Base
-import Scheduler
 import Testing
+
+@testable import Scheduler
 
 struct InFlightLimitTests {
     private let start = BootInstant(milliseconds: 1_000_000)

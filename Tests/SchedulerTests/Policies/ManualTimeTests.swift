@@ -1,5 +1,6 @@
-import Base
 import Testing
+
+@testable import Base
 
 @Suite("A sleep on the clocks of a test", .timeLimit(.minutes(10)))
 struct ManualTimeTests {

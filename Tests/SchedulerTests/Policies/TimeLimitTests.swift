@@ -1,5 +1,6 @@
-import Base
 import Testing
+
+@testable import Base
 
 @Suite("A wait with a time limit", .timeLimit(.minutes(10)))
 struct TimeLimitTests {

@@ -1,6 +1,7 @@
-import Base
-import Scheduler
 import Testing
+
+@testable import Base
+@testable import Scheduler
 
 @Suite(.timeLimit(.minutes(10)))
 struct WakeTimerTests {

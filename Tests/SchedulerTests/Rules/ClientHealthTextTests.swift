@@ -1,8 +1,9 @@
 import Base
 import GoogleOAuth
-import Scheduler
 import Storage
 import Testing
+
+@testable import Scheduler
 
 @Suite("The stored text of a client's health")
 struct ClientHealthTextTests {

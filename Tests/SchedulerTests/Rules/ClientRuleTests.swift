@@ -1,10 +1,11 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Scheduler
 import Storage
 import Telemetry
 import Testing
+
+@testable import Scheduler
 
 @Suite("The effect of a verdict on the client")
 struct ClientRuleTests {

@@ -1,10 +1,11 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Scheduler
-import Storage
 import Telemetry
 import Testing
+
+@testable import Scheduler
+@testable import Storage
 
 @Suite("The fence and the lease")
 struct FenceTests {

@@ -1,7 +1,8 @@
 import GoogleOAuth
-import Scheduler
 import Storage
 import Testing
+
+@testable import Scheduler
 
 @Suite("Scopes that an answer no longer grants")
 struct LostScopeTests {

@@ -1,10 +1,11 @@
 import Base
 import Glibc
 import GoogleOAuth
-import Scheduler
-import Storage
 import Telemetry
 import Testing
+
+@testable import Scheduler
+@testable import Storage
 
 /// Random sequences of answers, steps of the clock, reconnects and security events, with the invariants checked after
 /// each.

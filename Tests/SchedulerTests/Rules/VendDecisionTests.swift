@@ -1,7 +1,8 @@
 import Base
-import Scheduler
 import Storage
 import Testing
+
+@testable import Scheduler
 
 @Suite("The decision to serve the stored token")
 struct VendDecisionTests {

@@ -1,10 +1,11 @@
 import Base
 import Crypto
 import GoogleOAuth
-import Scheduler
 import Storage
 import Telemetry
 import Testing
+
+@testable import Scheduler
 
 /// A verdict and its effect on a proven grant outside a wave.
 private struct Rule: Sendable, CustomTestStringConvertible {

@@ -1,9 +1,10 @@
 import Base
 import GoogleOAuth
-import Scheduler
-import Storage
 import Telemetry
 import Testing
+
+@testable import Scheduler
+@testable import Storage
 
 @Suite("A wave of invalid_grant")
 struct WaveTests {

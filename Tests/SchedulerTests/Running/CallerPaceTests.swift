@@ -1,7 +1,8 @@
-import GoogleOAuth
 import Scheduler
 import Synchronization
 import Testing
+
+@testable import GoogleOAuth
 
 /// Callers' requests respect the stored health of a client, which other workers share: each command is a process of its
 /// own.

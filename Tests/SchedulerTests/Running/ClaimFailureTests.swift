@@ -1,10 +1,9 @@
-import Base
-import Scheduler
 import Storage
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Scheduler
 
 extension RefreshEngine {

@@ -1,8 +1,9 @@
 import Crypto
-import GoogleOAuth
-import Scheduler
 import Synchronization
 import Testing
+
+@testable import GoogleOAuth
+@testable import Scheduler
 
 @Suite("A client's secret", .timeLimit(.minutes(10)))
 struct ClientSecretTests {

@@ -1,9 +1,9 @@
-import Base
 import Scheduler
 import Storage
 import Telemetry
 import Testing
 
+@testable import Base
 @testable import Scheduler
 
 @Suite("Current alarms")

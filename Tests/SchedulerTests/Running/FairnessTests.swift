@@ -1,9 +1,10 @@
-import Base
-import GoogleOAuth
 import Storage
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import GoogleOAuth
 
 /// Failures of one client do not affect another.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,9 +1,9 @@
-import Base
-import GoogleOAuth
 import Storage
 import Synchronization
 import Testing
 
+@testable import Base
+@testable import GoogleOAuth
 @testable import Scheduler
 
 @Suite("The number of refreshes in flight", .timeLimit(.minutes(10)))

@@ -1,11 +1,11 @@
-import Base
-import Crypto
 import GoogleOAuth
-import Storage
 import Telemetry
 import Testing
 
+@testable import Base
+@testable import Crypto
 @testable import Scheduler
+@testable import Storage
 
 /// A worker stood still with a good answer; another took the lease after it had run out, and sent the token again.
 @Suite

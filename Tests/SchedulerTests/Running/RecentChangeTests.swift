@@ -1,8 +1,8 @@
-import Base
 import Storage
 import Telemetry
 import Testing
 
+@testable import Base
 @testable import Scheduler
 
 @Suite("The changes of state that the status page shows")

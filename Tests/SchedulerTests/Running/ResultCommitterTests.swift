@@ -1,4 +1,3 @@
-import Base
 import Crypto
 import GoogleOAuth
 import Storage
@@ -7,6 +6,7 @@ import Telemetry
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Scheduler
 
 /// Results that cannot be stored wait and are counted; others do not wait for them.

@@ -1,9 +1,9 @@
-import Base
-import Crypto
 import Storage
 import Telemetry
 import TestSupport
 
+@testable import Base
+@testable import Crypto
 @testable import GoogleOAuth
 @testable import Scheduler
 

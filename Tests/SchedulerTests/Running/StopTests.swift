@@ -1,10 +1,10 @@
-import Base
 import Crypto
-import GoogleOAuth
 import Storage
 import Synchronization
 import Testing
 
+@testable import Base
+@testable import GoogleOAuth
 @testable import Scheduler
 
 @Suite("A stop with unanswered requests", .timeLimit(.minutes(10)))

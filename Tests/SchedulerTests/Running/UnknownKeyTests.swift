@@ -1,9 +1,10 @@
-import Base
-import Crypto
 import GoogleOAuth
 import Storage
 import Synchronization
 import Testing
+
+@testable import Base
+@testable import Crypto
 
 @Suite("A token whose key the ring lacks", .timeLimit(.minutes(10)))
 struct UnknownKeyTests {

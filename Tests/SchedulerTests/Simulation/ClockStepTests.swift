@@ -1,9 +1,10 @@
-import Base
 import GoogleOAuth
-import Scheduler
 import Storage
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import Scheduler
 
 @Suite("The machine's clock is stepped", .timeLimit(.minutes(10)))
 struct ClockStepTests {

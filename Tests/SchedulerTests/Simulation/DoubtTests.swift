@@ -1,9 +1,10 @@
 import Base
 import GoogleOAuth
-import Scheduler
 import Storage
 import Telemetry
 import Testing
+
+@testable import Scheduler
 
 /// Grants of one client under the rules, each refreshed when it is due, without an engine: hours pass in milliseconds.
 private struct Fleet {

@@ -1,8 +1,9 @@
-import Base
 import GoogleOAuth
 import Storage
 import TestSupport
 import Testing
+
+@testable import Base
 
 @Suite("Simulated failures of the token endpoint", .timeLimit(.minutes(10)))
 struct EndpointFailureTests {

@@ -1,9 +1,9 @@
-import Base
 import GoogleOAuth
 import Storage
 import Telemetry
 import Testing
 
+@testable import Base
 @testable import Scheduler
 
 @Suite("The first answers after the start of a worker", .timeLimit(.minutes(10)))

@@ -1,8 +1,8 @@
-import Base
 import GoogleOAuth
 import Storage
 import Testing
 
+@testable import Base
 @testable import Scheduler
 
 @Suite("One pass over the due grants", .timeLimit(.minutes(10)))

@@ -1,8 +1,9 @@
-import Base
 import Crypto
 import Scheduler
-import Storage
 import Testing
+
+@testable import Base
+@testable import Storage
 
 @Suite("A successful refresh never causes the next one at once", .timeLimit(.minutes(10)))
 struct RefreshLoopTests {

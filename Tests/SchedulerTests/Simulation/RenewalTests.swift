@@ -1,9 +1,10 @@
-import Base
 import Crypto
 import GoogleOAuth
 import Scheduler
 import Storage
 import Testing
+
+@testable import Base
 
 @Suite("Another token for a caller whose token Google refused", .timeLimit(.minutes(10)))
 struct RenewalTests {

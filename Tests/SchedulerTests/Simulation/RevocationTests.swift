@@ -1,11 +1,11 @@
-import Base
 import Crypto
 import GoogleOAuth
-import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Scheduler
+@testable import Storage
 
 @Suite("Changes of a grant around its revocation at Google", .timeLimit(.minutes(10)))
 struct RevocationTests {

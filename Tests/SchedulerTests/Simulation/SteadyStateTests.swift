@@ -1,8 +1,9 @@
-import Base
 import Crypto
 import GoogleOAuth
-import Storage
 import Testing
+
+@testable import Base
+@testable import Storage
 
 @Suite("Simulated days", .timeLimit(.minutes(10)))
 struct SteadyStateTests {

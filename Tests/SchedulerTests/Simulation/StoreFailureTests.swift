@@ -1,11 +1,10 @@
-import Base
 import Crypto
 import GoogleOAuth
-import Scheduler
 import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Scheduler
 
 @Suite("The store fails for a while", .timeLimit(.minutes(10)))

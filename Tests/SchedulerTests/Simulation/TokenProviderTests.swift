@@ -1,7 +1,8 @@
-import Base
 import Scheduler
 import Storage
 import Testing
+
+@testable import Base
 
 @Suite("Vending without the engine", .timeLimit(.minutes(10)))
 struct TokenProviderTests {

@@ -1,8 +1,9 @@
-import Base
 import GoogleOAuth
-import Scheduler
 import Storage
 import Testing
+
+@testable import Base
+@testable import Scheduler
 
 @Suite("Two workers on one store", .timeLimit(.minutes(10)))
 struct TwoWorkersTests {

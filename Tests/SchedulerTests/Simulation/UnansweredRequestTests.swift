@@ -1,9 +1,10 @@
-import Base
 import Crypto
 import GoogleOAuth
-import Scheduler
-import Storage
 import Testing
+
+@testable import Base
+@testable import Scheduler
+@testable import Storage
 
 @Suite("Events while a request is unanswered", .timeLimit(.minutes(10)))
 struct UnansweredRequestTests {

@@ -1,10 +1,11 @@
-import Base
 import Crypto
 import GoogleOAuth
-import Scheduler
 import Storage
 import TestSupport
 import Testing
+
+@testable import Base
+@testable import Scheduler
 
 @Suite("A token for a caller", .timeLimit(.minutes(10)))
 struct VendingTests {

@@ -1,11 +1,10 @@
-import Base
 import Crypto
-import Scheduler
-import Storage
 import TestSupport
 import Testing
 
+@testable import Base
 @testable import Scheduler
+@testable import Storage
 
 @Suite("Results of a former process")
 struct ResultRecoveryTests {

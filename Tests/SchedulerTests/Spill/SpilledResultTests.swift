@@ -1,9 +1,9 @@
 import Base
-import Crypto
 import GoogleOAuth
 import Storage
 import Testing
 
+@testable import Crypto
 @testable import Scheduler
 
 @Suite("A result outside the store")

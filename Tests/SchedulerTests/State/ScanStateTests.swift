@@ -1,9 +1,9 @@
 import Base
 import Scheduler
-import Storage
 import Testing
 
 @testable import Scheduler
+@testable import Storage
 
 @Suite("The scan of the due index")
 struct ScanStateTests {

@@ -1,11 +1,10 @@
-import Base
 import GoogleOAuth
-import Scheduler
-import Storage
 import Telemetry
 import Testing
 
+@testable import Base
 @testable import Scheduler
+@testable import Storage
 
 /// A state under test, with clocks that the test moves.
 struct StateFixture {

@@ -1,11 +1,11 @@
-import Base
-import Crypto
 import Glibc
 import Storage
 import Synchronization
 import Telemetry
 import TestSupport
 
+@testable import Base
+@testable import Crypto
 @testable import Scheduler
 
 /// The lines of a metrics log, in memory.

@@ -1,8 +1,8 @@
-import Base
 import Crypto
 import Synchronization
 import TestSupport
 
+@testable import Base
 @testable import GoogleOAuth
 
 /// A token endpoint in memory that answers by a script, and records all requests.

@@ -1,8 +1,9 @@
-import Base
 import Crypto
 import GoogleOAuth
-import Scheduler
-import Storage
+
+@testable import Base
+@testable import Scheduler
+@testable import Storage
 
 /// The start of every ``ManualTime`` of these tests.
 let start = ManualTime().now

@@ -1,8 +1,8 @@
 import Base
-import Telemetry
 import Testing
 
 @testable import Status
+@testable import Telemetry
 
 @Suite("The charts of the last hour")
 struct ChartTests {

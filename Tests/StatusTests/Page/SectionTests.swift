@@ -1,8 +1,9 @@
 import Base
-import Status
-import Storage
 import Telemetry
 import Testing
+
+@testable import Status
+@testable import Storage
 
 @Suite("The sections of the status page")
 struct SectionTests {

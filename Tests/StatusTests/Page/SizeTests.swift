@@ -1,8 +1,9 @@
 import Base
 import Status
-import Storage
-import Telemetry
 import Testing
+
+@testable import Storage
+@testable import Telemetry
 
 @Suite("The size of the status page")
 struct SizeTests {

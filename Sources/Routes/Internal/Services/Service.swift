@@ -7,7 +7,7 @@ private import Synchronization
 /// An entry of the services file: a service that gets tokens, or an operator who looks up users.
 package struct Service: Hashable, Sendable {
     /// The users or the scopes that a service may have.
-    package enum Allowance: Hashable, Sendable {
+    enum Allowance: Hashable, Sendable {
         case everything
         case only(Set<String>)
 
@@ -23,22 +23,14 @@ package struct Service: Hashable, Sendable {
         }
     }
 
-    package let name: String
+    let name: String
     /// The SHA-256 of the service's credential.
     let credentialHash: [UInt8]
-    package let scopes: Allowance
+    let scopes: Allowance
     /// The users whose tokens it may have; an operator may look up the same users.
-    package let users: Allowance
+    let users: Allowance
     /// `true` if it may look up users on the status page.
-    package let isOperator: Bool
-
-    init(name: String, credentialHash: [UInt8], scopes: Allowance, users: Allowance, isOperator: Bool = false) {
-        self.name = name
-        self.credentialHash = credentialHash
-        self.scopes = scopes
-        self.users = users
-        self.isOperator = isOperator
-    }
+    var isOperator = false
 }
 
 extension Service {
@@ -135,13 +127,13 @@ package final class ServiceDirectory: Sendable {
     }
 
     /// Returns the service of a credential.
-    package func service(presenting credential: some StringProtocol) -> Service? {
+    func service(presenting credential: some StringProtocol) -> Service? {
         let hash = Digest.sha256(Array(credential.utf8))
         return list.withLock { $0.services[hash] }
     }
 
     /// Returns the service with this name if the credential is its own.
-    package func service(named name: String, presenting credential: String) -> Service? {
+    func service(named name: String, presenting credential: String) -> Service? {
         let hash = Digest.sha256(Array(credential.utf8))
         guard let service = list.withLock({ $0.service(named: name) }) else { return nil }
         return ConstantTime.areEqual(service.credentialHash, hash) ? service : nil

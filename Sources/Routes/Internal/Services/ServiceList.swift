@@ -143,8 +143,8 @@ extension ServiceList {
 /// A problem of a services file and its place.
 package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The place in the file, such as `services[2].scopes`.
-    package let place: String
-    package let problem: String
+    let place: String
+    let problem: String
 
     package var description: String { place.isEmpty ? problem : "\(place): \(problem)" }
 }

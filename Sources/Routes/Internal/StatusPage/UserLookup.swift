@@ -92,9 +92,9 @@ package struct UserLookup: Sendable {
 
 /// The process that the status page is about.
 package struct WorkerIdentity: Sendable {
-    package let name: String
-    package let version: String
-    package let startedAt: Timestamp
+    let name: String
+    let version: String
+    let startedAt: Timestamp
 
     package init(name: String, version: String, startedAt: Timestamp) {
         self.name = name

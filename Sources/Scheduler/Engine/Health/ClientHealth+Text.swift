@@ -32,7 +32,7 @@ extension ClientHealth {
         self = inStoredEpoch.inEpoch(epoch)
     }
 
-    package var stored: [UInt8] {
+    var stored: [UInt8] {
         var line = JSONLine()
         line.field("version", 2)
         line.field("epoch", epoch)

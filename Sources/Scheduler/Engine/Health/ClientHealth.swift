@@ -1,43 +1,38 @@
 package import Base
-package import Storage
+import Storage
 
 /// The health of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {
     /// A grant that an `invalid_grant` ended without confirmation; it is recalled if a wave shows soon after.
-    package struct UnconfirmedEnd: Hashable, Sendable {
-        package var grant: GrantID
-        package var at: Timestamp
-
-        package init(grant: GrantID, at: Timestamp) {
-            self.grant = grant
-            self.at = at
-        }
+    struct UnconfirmedEnd: Hashable, Sendable {
+        var grant: GrantID
+        var at: Timestamp
     }
 
     /// The largest number of grants that can be recalled; a client that ends more in ten minutes usually does so.
-    package static let unconfirmedEndsKept = 200
+    static let unconfirmedEndsKept = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
-    package static let recallSpan: Duration = .seconds(600)
+    static let recallSpan: Duration = .seconds(600)
 
     /// The epoch of the boot instants below; instants of another epoch are not comparable.
-    package var epoch: String
+    var epoch: String
     package var breaker: Breaker
     package var limits: Pacer.Limits
-    package var recentAnswers: RecentAnswers
-    package var rate: InvalidGrantRate
-    package var unconfirmedEnds: [UnconfirmedEnd]
+    var recentAnswers: RecentAnswers
+    var rate: InvalidGrantRate
+    var unconfirmedEnds: [UnconfirmedEnd]
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
     /// The client secret that this refresh was made with.
-    package var provenClientSecret: ClientSecretFingerprint
+    var provenClientSecret: ClientSecretFingerprint
     /// The time at which the endpoint last worked again after it had failed for every grant.
-    package var outageEndedAt: Timestamp?
+    var outageEndedAt: Timestamp?
     /// The instant of the first of the endpoint's failures in a row.
-    package var failingSince: BootInstant?
+    var failingSince: BootInstant?
     /// The refusals since the last success of a proven grant that may be the client's fault.
-    package var refusals: ConsecutiveRefusals
+    var refusals: ConsecutiveRefusals
 
-    package init(
+    init(
         epoch: String,
         breaker: Breaker = Breaker(),
         limits: Pacer.Limits = Pacer.Limits(),
@@ -64,7 +59,7 @@ package struct ClientHealth: Hashable, Sendable {
     }
 
     /// The same health in another epoch, without the instants of the old epoch's clock.
-    package func inEpoch(_ epoch: String) -> ClientHealth {
+    func inEpoch(_ epoch: String) -> ClientHealth {
         guard epoch != self.epoch else { return self }
         return ClientHealth(
             epoch: epoch,
@@ -83,13 +78,13 @@ package struct ClientHealth: Hashable, Sendable {
     }
 
     /// Records an answer that shows if a token is alive: any success, and the refusals of proven grants.
-    package mutating func recordAnswer(isInvalidGrant: Bool, at now: Timestamp) {
+    mutating func recordAnswer(isInvalidGrant: Bool, at now: Timestamp) {
         recentAnswers.append(isInvalidGrant: isInvalidGrant)
         rate.record(isInvalidGrant: isInvalidGrant, at: now)
     }
 
     /// Records that a grant was ended; without confirmation it can be recalled.
-    package mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
+    mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
         rate.recordEnd(at: now)
         guard !isConfirmed else { return }
         unconfirmedEnds.removeAll { now - $0.at >= Self.recallSpan || $0.at > now }
@@ -98,14 +93,14 @@ package struct ClientHealth: Hashable, Sendable {
     }
 
     /// The remaining time in which a wave can still undo the end of a grant, or `nil` if none can.
-    package func recallTimeLeft(of grant: GrantID, at now: Timestamp) -> Duration? {
+    func recallTimeLeft(of grant: GrantID, at now: Timestamp) -> Duration? {
         guard let end = unconfirmedEnds.last(where: { $0.grant == grant }), end.at <= now else { return nil }
         let left = end.at + Self.recallSpan - now
         return left > .zero ? left : nil
     }
 
     /// Removes and returns the grants to recall because a wave has shown.
-    package mutating func takeUnconfirmedEnds(at now: Timestamp) -> [GrantID] {
+    mutating func takeUnconfirmedEnds(at now: Timestamp) -> [GrantID] {
         guard !unconfirmedEnds.isEmpty else { return [] }
         defer { unconfirmedEnds = [] }
         rate.forgetEnds()
@@ -169,48 +164,48 @@ extension ClientHealth {
 ///
 /// If something breaks at Google, or in a configuration, many grants answer `invalid_grant` at once although their
 /// users never revoked anything. Only proven grants count, so an import of dead tokens does not look like a wave.
-package struct RecentAnswers: Hashable, Sendable {
+struct RecentAnswers: Hashable, Sendable {
     /// The number of answers that are kept.
-    package static let kept = 200
+    static let kept = 200
     /// The smallest number of `invalid_grant` answers in a wave.
-    package static let fewestInWave = 20
+    static let fewestInWave = 20
     /// A wave has more than one `invalid_grant` in this many answers.
-    package static let answersPerInvalid = 5
+    static let answersPerInvalid = 5
 
     /// `true` for each answer of `invalid_grant`, the oldest first.
-    package private(set) var answers: [Bool]
+    private(set) var answers: [Bool]
 
-    package init(answers: [Bool] = []) {
+    init(answers: [Bool] = []) {
         self.answers = Array(answers.suffix(Self.kept))
     }
 
-    package mutating func append(isInvalidGrant: Bool) {
+    mutating func append(isInvalidGrant: Bool) {
         if answers.count >= Self.kept { answers.removeFirst(answers.count - Self.kept + 1) }
         answers.append(isInvalidGrant)
     }
 
     /// Adds answers that were not `invalid_grant`.
-    package mutating func append(successes count: Int) {
+    mutating func append(successes count: Int) {
         let added = [Bool](repeating: false, count: min(max(0, count), Self.kept))
         answers = Array((answers + added).suffix(Self.kept))
     }
 
-    package var isWave: Bool {
+    var isWave: Bool {
         let invalid = answers.count { $0 }
         return invalid >= Self.fewestInWave && invalid * Self.answersPerInvalid > answers.count
     }
 }
 
 /// The refusals since the last success of a proven grant whose cause may be the client or the grant.
-package struct ConsecutiveRefusals: Hashable, Sendable {
+struct ConsecutiveRefusals: Hashable, Sendable {
     /// The shortest time that a row must last; while other grants succeed now and then, a row does not last as long.
-    package static let shortestSpan: Duration = .seconds(60)
+    static let shortestSpan: Duration = .seconds(60)
 
-    package var since: BootInstant?
-    package var count: Int
-    package var grants: [Int64]
+    var since: BootInstant?
+    var count: Int
+    var grants: [Int64]
 
-    package init(since: BootInstant? = nil, count: Int = 0, grants: [Int64] = []) {
+    init(since: BootInstant? = nil, count: Int = 0, grants: [Int64] = []) {
         self.since = since
         self.count = count
         self.grants = Array(grants.prefix(Breaker.grantsToOpen))

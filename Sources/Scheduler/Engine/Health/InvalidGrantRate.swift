@@ -1,4 +1,4 @@
-package import Base
+import Base
 
 /// The rate at which one client's proven grants answer `invalid_grant`: in the last ten minutes, in the last one to two
 /// thousand answers, and in recent days (the baseline).
@@ -19,47 +19,47 @@ package struct InvalidGrantRate: Hashable, Sendable {
     }
 
     /// The counts of one minute of the wall clock.
-    package struct Minute: Hashable, Sendable {
-        package var number: Int64
-        package var answers = 0
-        package var invalid = 0
+    struct Minute: Hashable, Sendable {
+        var number: Int64
+        var answers = 0
+        var invalid = 0
         /// Grants that were ended in this minute because `invalid_grant` was believed.
-        package var ended = 0
+        var ended = 0
         /// Rotated tokens that arrived too late to be stored.
-        package var dropped = 0
+        var dropped = 0
     }
 
     /// The counts of up to a thousand answers, for clients that get as many within seconds.
-    package struct Block: Hashable, Sendable {
+    struct Block: Hashable, Sendable {
         /// The minute of the first answer.
-        package var since: Int64
-        package var answers = 0
-        package var invalid = 0
+        var since: Int64
+        var answers = 0
+        var invalid = 0
     }
 
     /// The counts that define the usual rate, halved once a day so that they follow the last days.
-    package struct Baseline: Hashable, Sendable {
-        package var day: Int64 = 0
-        package var answers = 0
-        package var ended = 0
+    struct Baseline: Hashable, Sendable {
+        var day: Int64 = 0
+        var answers = 0
+        var ended = 0
     }
 
-    package static let minutesKept: Int64 = 10
+    static let minutesKept: Int64 = 10
     static let span: Duration = .seconds(60 * minutesKept)
-    package static let answersPerBlock = 1_000
+    static let answersPerBlock = 1_000
     /// The smallest number of grants in a wave that answered `invalid_grant` for the first time.
-    package static let fewestInWave = 3
+    static let fewestInWave = 3
     /// The prior: one answer in two hundred is assumed to be usual while a client has few recorded answers.
     private static let prior = (answers: 1_000, ended: 5)
     /// Rates below this multiple of the usual rate are never unusual; an allowance for chance is added.
     private static let tolerated = 1.5
     private static let largestCount = 1 << 40
 
-    package private(set) var minutes: [Minute]
-    package private(set) var blocks: [Block]
-    package private(set) var baseline: Baseline
+    private(set) var minutes: [Minute]
+    private(set) var blocks: [Block]
+    private(set) var baseline: Baseline
 
-    package init(minutes: [Minute] = [], blocks: [Block] = [], baseline: Baseline = Baseline()) {
+    init(minutes: [Minute] = [], blocks: [Block] = [], baseline: Baseline = Baseline()) {
         self.minutes = Array(minutes.suffix(Int(Self.minutesKept)))
         self.blocks = Array(blocks.suffix(2))
         self.baseline = baseline
@@ -67,7 +67,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     // MARK: Counting
 
-    package mutating func record(isInvalidGrant: Bool, at now: Timestamp) {
+    mutating func record(isInvalidGrant: Bool, at now: Timestamp) {
         count(at: now) {
             $0.answers += 1
             if isInvalidGrant { $0.invalid += 1 }
@@ -80,7 +80,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     /// Counts answers of an earlier time that were not `invalid_grant`.
     ///
     /// They count in the current minute if theirs is over: an earlier minute would remove the later ones.
-    package mutating func record(successes count: Int, at time: Timestamp) {
+    mutating func record(successes count: Int, at time: Timestamp) {
         let minute = max(Self.minute(of: time), minutes.last?.number ?? 0)
         beginMinute(minute)
         minutes[minutes.count - 1].answers += count
@@ -99,17 +99,17 @@ package struct InvalidGrantRate: Hashable, Sendable {
     }
 
     /// Counts a grant that was ended.
-    package mutating func recordEnd(at now: Timestamp) {
+    mutating func recordEnd(at now: Timestamp) {
         count(at: now) { $0.ended += 1 }
     }
 
     /// Removes the ends of the last minutes from the count, because those grants were recalled.
-    package mutating func forgetEnds() {
+    mutating func forgetEnds() {
         for index in minutes.indices { minutes[index].ended = 0 }
     }
 
     /// Counts a rotated token that can no longer be stored; returns the number of them in the last minutes.
-    package mutating func recordDroppedToken(at now: Timestamp) -> Int {
+    mutating func recordDroppedToken(at now: Timestamp) -> Int {
         count(at: now) { $0.dropped += 1 }
         return minutes.reduce(0) { $0 + $1.dropped }
     }
@@ -155,7 +155,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     private var hasBaseline: Bool { baseline.answers > 0 }
 
     /// Evaluates one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
-    package func level(at now: Timestamp, uncounted: Int = 0) -> Level {
+    func level(at now: Timestamp, uncounted: Int = 0) -> Level {
         var current = self
         let minute = Self.minute(of: now)
         current.beginMinute(minute)

@@ -17,7 +17,7 @@ package struct ResultRecovery: Sendable {
 
         package init() {}
 
-        package static func += (sum: inout Summary, other: Summary) {
+        static func += (sum: inout Summary, other: Summary) {
             sum.stored += other.stored
             sum.outdated += other.outdated
             sum.unknown += other.unknown
@@ -92,7 +92,7 @@ package protocol ResultSpill: Sendable {
 /// The reason why results could not be written to, or read from, the spill file.
 package struct SpillFileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The failure, its place, and the advice to the operator.
-    package var message: String
+    var message: String
 
     package init(_ message: String) {
         self.message = message

@@ -1,8 +1,9 @@
-import Base
 import Crypto
 import Status
-import Storage
-import Telemetry
+
+@testable import Base
+@testable import Storage
+@testable import Telemetry
 
 /// Contents of the page for the tests.
 enum Example {
