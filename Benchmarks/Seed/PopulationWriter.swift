@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Storage
 
 /// Writes the grants of a population, or only those that are due soon, in the order of their ids.

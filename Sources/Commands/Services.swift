@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Routes
-import Telemetry
 import Worker
 
 /// `services credential`: makes a credential for a service or an operator.

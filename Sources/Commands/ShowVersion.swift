@@ -3,7 +3,6 @@ import Crypto
 import HTTPClient
 import HTTPServer
 import Storage
-import Telemetry
 import Worker
 
 /// `version`: the program, and the libraries that it runs with.

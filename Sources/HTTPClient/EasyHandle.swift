@@ -1,6 +1,4 @@
-private import Base
 internal import CCurl
-private import Crypto
 
 /// A libcurl easy handle: an ``HTTP1Connection`` or a ``TLSConnection``.
 ///

@@ -1,5 +1,4 @@
 internal import Base
-private import Crypto
 
 /// One connection that speaks HTTP/2: the bytes of a ``TLSConnection``, framed by a session.
 final class HTTP2Connection {

@@ -1,6 +1,5 @@
 private import Base
 internal import CCurl
-internal import Crypto
 
 /// A TLS connection that libcurl makes, and that then carries bytes instead of libcurl's transfers.
 ///

@@ -1,6 +1,5 @@
 import Base
 import Crypto
-import Scheduler
 import Storage
 
 /// Stores grants from outside: new ones and, if allowed, replacements of stored ones.

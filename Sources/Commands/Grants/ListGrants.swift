@@ -1,6 +1,5 @@
 import Base
 import Crypto
-import Scheduler
 import Storage
 import Worker
 

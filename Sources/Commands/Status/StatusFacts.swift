@@ -3,7 +3,6 @@ import Crypto
 private import Glibc
 import Status
 import Storage
-import Telemetry
 import Worker
 
 /// The facts of a report that `status --watch` compares: those that do not change by the passing of time alone.

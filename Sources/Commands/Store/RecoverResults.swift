@@ -1,6 +1,5 @@
 import Base
 import Scheduler
-import Storage
 import Worker
 
 /// `results recover FILE`: stores the results of a spill file.

@@ -1,6 +1,5 @@
 import Base
 import Storage
-import Telemetry
 import Worker
 
 /// `users delete USER`: deletes a user here, and ends the user's grant at Google.

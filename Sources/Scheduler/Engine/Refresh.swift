@@ -3,7 +3,6 @@ import Crypto
 import GoogleOAuth
 import Storage
 import Synchronization
-import Telemetry
 
 /// The refresh of one grant that this worker has claimed, until its result is committed.
 final class InFlightRefresh: Sendable {

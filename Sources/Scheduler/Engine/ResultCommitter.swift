@@ -2,7 +2,6 @@ import Base
 import Crypto
 import Storage
 import Synchronization
-import Telemetry
 
 /// Commits results, many in one transaction; keeps each that contains tokens until it is stored or in the spill file.
 ///

@@ -1,5 +1,3 @@
-import Telemetry
-
 /// The verdict and the concerns.
 extension StatusPage {
     var verdict: PageVerdict { PageVerdict(contents.judgement) }

@@ -1,4 +1,3 @@
-import Base
 import Storage
 
 /// The grants by state, and the notices.

@@ -1,4 +1,3 @@
-import Base
 import Storage
 
 /// The form in which an operator asks for a user, and the answer.

@@ -1,4 +1,3 @@
-private import Base
 private import Crypto
 
 /// A checksum over records that does not depend on their store, or on the page size with which they were read.

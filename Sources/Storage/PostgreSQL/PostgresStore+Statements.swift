@@ -1,5 +1,3 @@
-import Base
-
 extension SQLQuery {
     fileprivate static let acceptsWrites = SQLQuery(
         "checking that writes are accepted",

@@ -1,5 +1,3 @@
-import Base
-
 /// A store in an SQL database: all that is the same in SQLite and in PostgreSQL, over what each driver runs.
 ///
 /// The files next to this one have one table each: its columns, its statements, and what the store does with them.

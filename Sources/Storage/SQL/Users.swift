@@ -1,5 +1,3 @@
-import Base
-
 extension User {
     static let table = Table<User>(
         "users",

@@ -1,5 +1,3 @@
-import Base
-
 extension SQLiteStore {
     static let grantQueries = SQLiteGrantRow.queries
     static let lastLease = SQLQuery("last lease", "SELECT max(until) FROM \(LeaseFile.schema).leases WHERE epoch = ?1")

@@ -1,5 +1,3 @@
-private import Base
-
 // MARK: Grants
 
 extension MetricsEvent {

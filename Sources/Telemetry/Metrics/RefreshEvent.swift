@@ -1,5 +1,3 @@
-private import Base
-
 /// One try at refreshing one grant; ``write(into:)`` says what the fields mean.
 package struct RefreshEvent: Sendable {
     static let name = "refresh"

@@ -1,4 +1,3 @@
-import Crypto
 import Scheduler
 import Telemetry
 

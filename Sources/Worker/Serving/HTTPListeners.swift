@@ -1,10 +1,8 @@
 import Glibc
 import HTTPServer
 import Routes
-import Scheduler
 import Status
 import Storage
-import Telemetry
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct HTTPListeners: Sendable {

@@ -1,5 +1,4 @@
 import HTTPServer
-import Scheduler
 
 /// A request to the token endpoint: RFC 6749, section 6, or token exchange (RFC 8693, section 2.1).
 ///
