@@ -77,3 +77,189 @@ extension SealContext {
         SealContext(owner: id.bytes, column: "session_successor")
     }
 }
+
+/// Digests of the access tokens from refreshes of a grant that may still be valid, the latest last.
+///
+/// The worker gives these tokens to services. To Google they prove the identity of the user, so a service could sign in
+/// as the user with one: a sign-in compares the presented token with these digests.
+package struct IssuedTokens: Hashable, Sendable {
+    /// More than can be valid at once: a caller that rejects every token gets about fifty in the life of one
+    /// (`DuePolicy` and `VendDecision` slow it down), and must not push the first one off the list.
+    static let capacity = 128
+    package static let digestLength = 16
+    /// A digest, and the time at which its token expires in eight bytes, the highest byte first.
+    private static let entryLength = digestLength + 8
+
+    /// The stored form, since most refreshes read the list and none needs more of it than the times.
+    private var entries: [UInt8] = []
+
+    init() {}
+
+    /// Takes the form that ``bytes`` returns; `nil` stands for an empty list.
+    init(bytes: [UInt8]?) {
+        guard let bytes else { return }
+        entries = bytes.count % Self.entryLength == 0 ? bytes : bytes.dropLast(bytes.count % Self.entryLength)
+    }
+
+    /// The stored form of the list; `nil` if it is empty.
+    var bytes: [UInt8]? { entries.isEmpty ? nil : entries }
+
+    /// Returns the digest of an access token: half of its SHA-256, which identifies the token without revealing it.
+    package static func digest(of token: Secret) -> [UInt8] {
+        token.withBytes { span in Array(Digest.sha256(span).prefix(digestLength)) }
+    }
+
+    /// The instant at which the last of them expires; `nil` if there are none.
+    var end: Timestamp? { starts.map(expiry).max() }
+
+    package func contains(_ digest: [UInt8]) -> Bool { starts.contains { self.digest(at: $0).elementsEqual(digest) } }
+
+    /// Adds a token, and drops expired ones.
+    mutating func insert(_ digest: [UInt8], until expiresAt: Timestamp, at now: Timestamp) {
+        precondition(digest.count == Self.digestLength)
+        let kept = starts.filter { expiry(at: $0) > now && !self.digest(at: $0).elementsEqual(digest) }
+            .suffix(Self.capacity - 1)
+        var next: [UInt8] = []
+        next.reserveCapacity((kept.count + 1) * Self.entryLength)
+        for start in kept { next.append(contentsOf: entries[start..<start + Self.entryLength]) }
+        next.append(contentsOf: digest)
+        let time = UInt64(bitPattern: expiresAt.milliseconds)
+        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
+            next.append(UInt8(truncatingIfNeeded: time >> shift))
+        }
+        entries = next
+    }
+
+    /// The positions at which entries begin.
+    private var starts: StrideTo<Int> { stride(from: 0, to: entries.count, by: Self.entryLength) }
+
+    private func digest(at start: Int) -> ArraySlice<UInt8> { entries[start..<start + Self.digestLength] }
+
+    private func expiry(at start: Int) -> Timestamp {
+        let bytes = entries[start + Self.digestLength..<start + Self.entryLength]
+        return Timestamp(milliseconds: Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) }))
+    }
+}
+
+/// The claims whose answers brought the last stored rotated refresh tokens of a grant, the latest last.
+///
+/// A commit whose confirmation was lost is repeated, and a spill file is read again. The rotated token may have been
+/// replaced since: by the next refresh, by the app, or by the same token sealed with another key. Its claim still shows
+/// that it was stored, so that only a token that was never stored counts as lost.
+package struct RotationClaims: Hashable, Sendable {
+    /// Enough for a third of a day of hourly refreshes.
+    static let capacity = 8
+
+    private(set) var claims: [Int64] = []
+
+    init() {}
+
+    /// Parses the form that ``bytes`` returns; `nil` stands for an empty list.
+    init(bytes: [UInt8]?) {
+        let bytes = bytes ?? []
+        for start in stride(from: 0, through: bytes.count - 8, by: 8) {
+            insert(Int64(bitPattern: bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }))
+        }
+    }
+
+    /// The stored form: eight bytes for each claim, the highest byte first; `nil` if there are none.
+    var bytes: [UInt8]? {
+        guard !claims.isEmpty else { return nil }
+        return claims.flatMap { claim in
+            stride(from: 56 as UInt64, through: 0, by: -8).map {
+                UInt8(truncatingIfNeeded: UInt64(bitPattern: claim) >> $0)
+            }
+        }
+    }
+
+    func contains(_ claim: Int64) -> Bool { claims.contains(claim) }
+
+    mutating func insert(_ claim: Int64) {
+        guard !contains(claim) else { return }
+        claims = claims.suffix(Self.capacity - 1) + [claim]
+    }
+}
+
+/// A hash by which Google names a refresh token in a security event; it never reveals a part of the token.
+///
+/// Google names a token by its first 16 characters or by its double SHA-512 hash
+/// (https://developers.google.com/identity/protocols/risc#supported_event_types).
+package struct TokenMark: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case prefix
+        case digest
+    }
+
+    /// The number of characters of a token that Google sends.
+    private static let prefixLength = 16
+    private static let digestLength = 64
+
+    let kind: Kind
+    package let bytes: [UInt8]
+
+    /// Restores a stored mark.
+    fileprivate init(kind: Kind, bytes: [UInt8]) {
+        self.kind = kind
+        self.bytes = bytes
+    }
+
+    /// Creates the mark of the tokens that begin with the characters in an event; `nil` if there are too few.
+    package init?(prefix text: String) {
+        guard text.utf8.count >= Self.prefixLength else { return nil }
+        self.init(tokenBeginning: text.utf8.prefix(Self.prefixLength))
+    }
+
+    /// Creates the mark of the token whose double SHA-512 hash an event gives in standard or URL-safe Base64; `nil` if
+    /// the text is not such a hash.
+    package init?(doubleHash text: String) {
+        let unpadded = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
+        let safe = unpadded.map { byte in
+            switch byte {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: byte
+            }
+        }
+        guard
+            text.utf8.count - unpadded.count <= 2,
+            let hash = Base64URL.decode(String(decoding: safe, as: UTF8.self)),
+            hash.count == Self.digestLength
+        else { return nil }
+        self.init(doubleHash: hash)
+    }
+
+    fileprivate init(prefixOf token: [UInt8]) {
+        self.init(tokenBeginning: token.prefix(Self.prefixLength))
+    }
+
+    fileprivate init(digestOf token: [UInt8]) {
+        self.init(doubleHash: Digest.sha512(Digest.sha512(token)))
+    }
+
+    private init(tokenBeginning characters: some Sequence<UInt8>) {
+        self.init(kind: .prefix, bytes: Digest.sha256(Array("prefix:".utf8) + characters))
+    }
+
+    private init(doubleHash hash: [UInt8]) {
+        self.init(kind: .digest, bytes: Digest.sha256(Array("digest:".utf8) + hash))
+    }
+}
+
+/// Both marks of one refresh token.
+package struct TokenMarks: Hashable, Sendable {
+    package let prefix: TokenMark
+    package let digest: TokenMark
+
+    /// Restores stored marks; `nil` if one is missing.
+    package init?(prefix: [UInt8]?, digest: [UInt8]?) {
+        guard let prefix, let digest else { return nil }
+        self.prefix = TokenMark(kind: .prefix, bytes: prefix)
+        self.digest = TokenMark(kind: .digest, bytes: digest)
+    }
+
+    package init(of token: Secret) {
+        let bytes = token.withBytes { span in unsafe span.withUnsafeBytes { unsafe [UInt8]($0) } }
+        prefix = TokenMark(prefixOf: bytes)
+        digest = TokenMark(digestOf: bytes)
+    }
+}
