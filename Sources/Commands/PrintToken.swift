@@ -14,7 +14,7 @@ struct PrintToken: Command {
         summary: "print a fresh access token of a user",
         discussion: """
             Prints the access token alone on standard output; with --json as an object with the fields of the answer \
-            that a service gets from the internal listener (docs/vending.md). A stored token that is valid long enough \
+            that a service gets from the internal listener (docs/services.md). A stored token that is valid long enough \
             is printed immediately; otherwise the grant is refreshed, never by this command and a running worker at \
             the same time. Problems are reported on standard error, and the exit code shows their kind.
 

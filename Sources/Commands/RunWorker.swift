@@ -12,11 +12,11 @@ struct RunWorker: Command {
             the configuration again and reopens the metrics log.
 
             It serves requests and sends notices only if a setting enables that: the app's routes (--listen), fresh \
-            tokens, metrics and health (--listen-internal), and notices to the backend (--notice-url). docs/serving.md \
+            tokens, metrics and health (--listen-internal), and notices to the backend (--notice-url). docs/operate.md \
             shows how to turn each on.
 
             It stores its data in a SQLite file, or in a PostgreSQL database that many workers share (--database \
-            postgres://USER@HOST/NAME); docs/scaling.md says when and how to move.
+            postgres://USER@HOST/NAME); docs/postgres.md says when and how to move.
 
             First steps: make a key ring (refresh-worker keys generate), import grants (refresh-worker grants import \
             FILE), check the set-up (refresh-worker doctor), then start the worker.

@@ -11,8 +11,8 @@ CHECKS = []
 check = adding_to(CHECKS)
 NAME = "refresh-worker"
 NAMESPACE = "network-of-image"
-MANUAL = "docs/running.md"
-# The longest stop by docs/running.md: the stop deadline and 8 seconds.
+MANUAL = "docs/operate.md"
+# The longest stop by docs/operate.md: the stop deadline and 8 seconds.
 LONGEST_STOP = 28
 
 
@@ -31,7 +31,7 @@ def another(it, *options):
         it.engine.remove(name)
 
 
-@check("the line of docs/running.md builds the image from the committed sources", needed=True)
+@check("the line of docs/operate.md builds the image from the committed sources", needed=True)
 def build(it):
     it.make_programs()
     it.documented(MANUAL, "docker build", timeout=3000)
@@ -53,7 +53,7 @@ def settings(it):
     assert not left, "the image has only the package"
 
 
-@check("the lines of docs/running.md make a key ring and start a worker that refreshes", needed=True)
+@check("the lines of docs/operate.md make a key ring and start a worker that refreshes", needed=True)
 def run(it):
     it.open_namespace(NAMESPACE)
     it.make_programs()
@@ -87,7 +87,7 @@ def health(it):
     it.wait_healthy(NAME)
 
 
-@check("SIGTERM ends it with 0 within the time that docs/running.md names, and it continues after a start")
+@check("SIGTERM ends it with 0 within the time that docs/operate.md names, and it continues after a start")
 def stop(it):
     status, seconds = it.stop(NAME, GRACE)
     assert status == 0, "a stop is a success"

@@ -109,7 +109,7 @@ func main() {
 def documented_lines(heading):
     """The code below a heading of docs/services.md: five lines in addition to the imports."""
     text = (ROOT / "docs" / "services.md").read_text()
-    section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    section = re.split(r"\n##+ ", text.split(f"## {heading}\n", 1)[1], maxsplit=1)[0]
     blocks = re.findall(r"```(?:python|go)\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 1, f"docs/services.md shows one piece of code for {heading}"
     lines = [line for line in blocks[0].splitlines() if line and not line.startswith("from ")]

@@ -78,7 +78,7 @@ struct ManualTests {
         let installed = DocumentFolder(path: "/usr/share/doc/refresh-worker")
         let invocation = try CommandSpecification.program.parse(["--help"], documents: installed)
         let text = try #require(invocation.text)
-        #expect(text.contains("/usr/share/doc/refresh-worker/scaling.md") && !text.contains(" docs/"))
+        #expect(text.contains("/usr/share/doc/refresh-worker/postgres.md") && !text.contains(" docs/"))
     }
 
     @Test("as JSON, the version has the same facts")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Reasons in the documents")
 struct ReasonDocumentTests {
-    @Test("The documents name every reason that the worker gives", arguments: ["vending.md", "openapi.yaml"])
+    @Test("The documents name every reason that the worker gives", arguments: ["services.md", "openapi.yaml"])
     func named(document: String) throws {
         let folder = URL(filePath: #filePath).appending(path: "../../../docs").standardized
         let text = try String(contentsOf: folder.appending(path: document), encoding: .utf8)

@@ -108,11 +108,11 @@ struct PostgresUseTests {
         }
     }
 
-    /// The statements that the page about a lost database gives.
+    /// The statements that the runbook gives for lost rows.
     private static var repairs: [String] {
         get throws {
             let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-                .appendingPathComponent("../../docs/runbook/database-lost.md").standardized
+                .appendingPathComponent("../../docs/runbook.md").standardized
             let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
             return try lines.filter { $0.hasPrefix("    psql ") }
                 .map { String(try #require($0.firstMatch(of: /-c "(.*)"/)?.1)) }

@@ -16,7 +16,7 @@ KEYS = "/etc/refresh-worker/keys"
 RUN = "runuser -u refresh-worker -- refresh-worker"
 
 
-# MARK: The steps of docs/running.md
+# MARK: The steps of docs/operate.md
 
 @check("sysusers and tmpfiles make the user and the folders", needed=True)
 def users_and_folders(it):
@@ -36,7 +36,7 @@ def configuration(it):
     it.start_sandbox()
 
 
-@check("keys generate, as in docs/running.md: mode 0600, owned by the service", needed=True)
+@check("keys generate, as in docs/operate.md: mode 0600, owned by the service", needed=True)
 def keys_generate(it):
     it.documented(f"{RUN} keys generate")
     assert it.modes(KEYS) == ["refresh-worker 600"], "only the service can read the key ring"
@@ -47,7 +47,7 @@ def doctor(it):
     it.documented(f"{RUN} doctor --config {CONFIGURATION}")
 
 
-@check("grants import, as in docs/running.md, from a file that only root can read", needed=True)
+@check("grants import, as in docs/operate.md, from a file that only root can read", needed=True)
 def grants_import(it):
     it.machine.write("/root/grants.jsonl", it.create(20, "user"), mode=0o600)
     it.documented(f"{RUN} grants import - --config {CONFIGURATION} <grants.jsonl")
@@ -128,7 +128,7 @@ def status_line(it):
     return status[0]
 
 
-@check("the other commands of docs/running.md work while the service runs")
+@check("the other commands of docs/operate.md work while the service runs")
 def commands(it):
     it.documented(f"{RUN} backup /var/lib/refresh-worker/backup.sqlite")
     assert it.modes("/var/lib/refresh-worker/backup.sqlite") == ["refresh-worker 600"], (
@@ -381,7 +381,7 @@ def full_log(it):
 
 # MARK: Restoring
 
-@check("a backup is restored as docs/running.md says")
+@check("a backup is restored as docs/operate.md says")
 def restore(it):
     it.call("systemctl", "stop", SERVICE)
     it.shell("cd /var/lib/refresh-worker && cp backup.sqlite grants.sqlite"

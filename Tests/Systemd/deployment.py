@@ -1,4 +1,4 @@
-"""The worker installed on the machine as docs/running.md says, and the sandbox that plays Google there."""
+"""The worker installed on the machine as docs/operate.md says, and the sandbox that plays Google there."""
 
 import json
 import os
@@ -56,10 +56,10 @@ class Deployment:
         )
 
     def documented(self, line, **more):
-        """Runs a line of docs/running.md, exactly as it is written there."""
-        text = (ROOT / "docs" / "running.md").read_text()
+        """Runs a line of docs/operate.md, exactly as it is written there."""
+        text = (ROOT / "docs" / "operate.md").read_text()
         assert re.search(rf"^ +{re.escape(line)}( +#.*)?$", text, re.MULTILINE), (
-            f"docs/running.md has the line `{line}`"
+            f"docs/operate.md has the line `{line}`"
         )
         return self.shell("cd /root; " + line, **more)
 

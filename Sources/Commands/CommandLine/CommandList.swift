@@ -44,7 +44,7 @@ extension CommandSpecification {
         summary: "make credentials and handles for services that may get tokens",
         discussion: """
             The services are listed in a file, each with the hash of its credential, its permitted scopes and its \
-            permitted users. docs/vending.md describes the file and how a service uses its credential. The file also \
+            permitted users. docs/services.md describes the file and how a service uses its credential. The file also \
             lists the operators, who look up users on the status page.
             """,
         exitCodes: [.usage],
@@ -70,7 +70,7 @@ extension CommandSpecification {
         discussion: """
             With --notice-url the worker posts one signed notice when an account is disconnected, connected again or \
             loses scopes, when a reused token ends a session, and when a user is deleted. It tries for a day until \
-            the notice is accepted. docs/notices.md describes a notice and how to check its signature.
+            the notice is accepted. docs/services.md#notices describes a notice and how to check its signature.
             """,
         settings: [.config, .database],
         exitCodes: [.usage],
@@ -96,7 +96,7 @@ extension CommandSpecification {
         summary: "move all data from one database to another",
         discussion: """
             The worker stores its data in a SQLite file, or in a PostgreSQL database that many workers share. \
-            docs/scaling.md says when to move from one to the other, and how.
+            docs/postgres.md says when to move from one to the other, and how.
             """,
         settings: [.config],
         exitCodes: [.usage],
@@ -108,8 +108,8 @@ extension CommandSpecification {
         summary: "store results that were kept outside the database",
         discussion: """
             A worker that stops while its database is not writable saves Google's answers in a spill file. The next \
-            start, and every command that opens the database, stores them. docs/spill-file.md says when that needs a \
-            person.
+            start, and every command that opens the database, stores them. docs/operate.md#spill-files says when that \
+            needs a person.
             """,
         settings: [.config, .database, .keyFile],
         exitCodes: [.usage],

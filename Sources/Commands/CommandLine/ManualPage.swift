@@ -110,7 +110,7 @@ extension CommandSpecification {
         page.section("FILES")
         page.definitions(Setting.files)
         page.section("SEE ALSO")
-        page.paragraph("refresh-worker.conf(5), docs/running.md")
+        page.paragraph("refresh-worker.conf(5), docs/operate.md")
         return page.text
     }
 
@@ -169,7 +169,7 @@ extension Setting {
         page.section("FILES")
         page.definitions(files)
         page.section("SEE ALSO")
-        page.paragraph("refresh-worker(1), docs/running.md, docs/serving.md")
+        page.paragraph("refresh-worker(1), docs/operate.md, docs/app.md")
         return page.text
     }
 

@@ -80,7 +80,7 @@ extension CommandFailure {
             .cannotCreate,
             """
             \(database) holds \(tokens) sealed with key \(keys), which a new key ring cannot open: put a copy of the \
-            former one in \(path). If no copy exists, docs/runbook/key-ring-lost.md says what to do
+            former one in \(path). If no copy exists, docs/runbook.md#the-key-ring-is-lost says what to do
             """
         )
     }

@@ -21,8 +21,8 @@ struct CopyStore: Command {
             Stop every worker and every cron job of both databases first; the copy does not begin while one is alive. \
             A killed worker counts as live for 30 seconds. The source is marked before the first record is read, \
             so that a worker that was suspended cannot continue with it: it stops with code 78 and saves its answers \
-            in a spill file (docs/spill-file.md). An interrupted copy continues when the same command is run again. \
-            Until it is complete no worker starts on the new database, and after kill -9 none on the old one either.
+            in a spill file (docs/operate.md#spill-files). An interrupted copy continues when the same command is run \
+            again. Until it is complete no worker starts on the new database, and after kill -9 none on the old one either.
 
             An address with a password cannot be an argument, because every user of the machine can read those. Put \
             the password into a password file that PGPASSFILE names, or the address into a file of mode 0600 and write \

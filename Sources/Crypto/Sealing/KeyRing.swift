@@ -6,7 +6,7 @@ private import Synchronization
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
 /// section 8.3). Each row and column has its own derived key, so a grant that is sealed 29 times a day takes
-/// 400,000 years to reach that number, regardless of the number of grants (docs/keys.md).
+/// 400,000 years to reach that number, regardless of the number of grants (docs/operate.md#keys).
 package struct KeyRing: Sendable {
     /// The keys in the order of the ring's file, including pending ones.
     package let keys: [SealingKey]

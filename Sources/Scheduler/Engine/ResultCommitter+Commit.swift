@@ -87,7 +87,7 @@ extension ResultCommitter {
             clientID: attempt.clientID,
             text: """
                 grant \(attempt.grant) is not in the database any more, as after the restore of a backup: its new tokens \
-                are kept in a spill file (docs/spill-file.md)
+                are kept in a spill file (docs/operate.md#spill-files)
                 """
         )
     }

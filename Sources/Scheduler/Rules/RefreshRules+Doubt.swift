@@ -56,7 +56,7 @@ extension RefreshRules {
             clientID: clientID,
             text: """
                 Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
-                it ends; see docs/runbook/mass-revocation.md
+                it ends; see docs/runbook.md#google-refuses-many-grants
                 """
         )
     }

@@ -127,7 +127,7 @@ extension StoreIncident {
             text: """
                 \(database) failed over from timeline \(former.timeline) to \(identity.timeline). If the standby was \
                 asynchronous, the last commits before the fail-over are lost: tokens that the provider rotated in these seconds \
-                end with invalid_grant one by one. See docs/scaling.md
+                end with invalid_grant one by one. See docs/postgres.md
                 """
         )
     }

@@ -70,7 +70,7 @@ struct LeaseFile: Sendable {
             throw StoreError(
                 .inUse,
                 "A process that sees another boot id has the database \(database) open: it uses \(used). This process "
-                    + "sees the boot id \(name). See \"Containers\" in running.md."
+                    + "sees the boot id \(name). See \"Containers\" in operate.md."
             )
         }
         for path in former { DatabaseFile.remove(path) }

@@ -65,7 +65,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
         case .sealingFailed: "answers cannot be sealed; they wait in memory"
         case .spillFailed:
             "answers that the database does not take cannot be written to the spill file either "
-                + "(docs/spill-file.md)"
+                + "(docs/operate.md#spill-files)"
         case .storeFailing: "the database cannot be used; results wait in memory"
         case .storeMoved: "the database was copied elsewhere and is not used any more; the worker stops"
         case .storeReplaced:
@@ -73,7 +73,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
                 + "stops"
         case .databaseFailedOver:
             "a standby of PostgreSQL was promoted: with asynchronous replication the last commits are lost "
-                + "(docs/scaling.md)"
+                + "(docs/postgres.md)"
         case .databaseReplaced: "the database is in another PostgreSQL cluster than at its last use"
         case .databaseCopySuspected:
             "Google has refused all grants that a worker tried since its start: it may use a copy of a database "
@@ -82,12 +82,13 @@ package enum AlarmKind: String, CaseIterable, Sendable {
         case .databaseRowsLost: "something else removed or added grants in the database"
         case .keyFileUnreadable:
             "the key file is missing or cannot be read; the keys in memory stay in use, but a restart would "
-                + "fail (docs/keys.md)"
+                + "fail (docs/operate.md#keys)"
         case .keyRingRefused:
             "the key file holds a key ring that does not fit the stored tokens; the keys in memory stay in "
-                + "use (docs/keys.md)"
-        case .keyRingLacksKeys: "the key ring lacks a key that is needed; this worker refreshes nothing (docs/keys.md)"
-        case .certificateExpiring: "the internal listener's certificate must be renewed soon (docs/vending.md)"
+                + "use (docs/operate.md#keys)"
+        case .keyRingLacksKeys:
+            "the key ring lacks a key that is needed; this worker refreshes nothing (docs/operate.md#keys)"
+        case .certificateExpiring: "the internal listener's certificate must be renewed soon (docs/services.md)"
         case .certificateExpired: "the internal listener's certificate has expired, and services refuse it"
         case .certificateNotYetValid: "the internal listener's certificate is not valid yet: is the clock right?"
         }

@@ -160,7 +160,7 @@ extension Configuration {
             """
             \(address) can be reached from other machines, and tokens must not cross a network in the clear: either let the \
             listener serve TLS with --internal-certificate and --internal-key, or let it listen on unix:PATH and put nginx \
-            in front of that (docs/vending.md)
+            in front of that (docs/services.md)
             """
         case (.unixSocket, true):
             """

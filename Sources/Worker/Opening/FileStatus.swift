@@ -174,8 +174,8 @@ package enum LeftoverFiles {
     }
 
     package static let advice = """
-        mount its disk, or restore it (docs/runbook/database-lost.md); to begin with an empty database instead, move \
-        these files to another folder first
+        mount its disk, or restore it (docs/runbook.md#the-database-is-lost); to begin with an empty database instead, \
+        move these files to another folder first
         """
 }
 

@@ -11,7 +11,7 @@ from expectations import wait_for
 
 STRANGERS = 400
 GRANTS = 20
-# A sign-in needs two lookups; docs/serving.md gives the limit.
+# A sign-in needs two lookups; docs/app.md gives the limit.
 MOST_LOOKUPS = 128
 
 

@@ -116,11 +116,11 @@ def scenario(fixture):
 
 
 def documented():
-    """docs/serving.md quotes the table and the maps of browsers unchanged."""
-    document = (ROOT / "docs" / "serving.md").read_text().split()
+    """docs/app.md quotes the table and the maps of browsers unchanged."""
+    document = (ROOT / "docs" / "app.md").read_text().split()
     maps = re.findall(r"^map .*?^\}", (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.M | re.S)
     for quoted in maps[:3]:
-        assert f" {' '.join(quoted.split())} " in " ".join(document), "docs/serving.md shows the maps of deploy/nginx"
+        assert f" {' '.join(quoted.split())} " in " ".join(document), "docs/app.md shows the maps of deploy/nginx"
 
 
 def came_from_former(answer):
