@@ -8,7 +8,7 @@
 // SQLite's unix VFS returns SQLITE_IOERR_CORRUPTFS when a read fails with EIO, ENXIO or ERANGE, and the statement that
 // needed the page then fails with SQLITE_CORRUPT (unixRead in os_unix.c, sqlite3VdbeExec in vdbe.c). A caller cannot
 // distinguish that from damage. This VFS returns SQLITE_IOERR_READ instead, so that SQLITE_CORRUPT only means that
-// damaged bytes were read.
+// damaged bytes were read. SQLITE_FCNTL_LAST_ERRNO does not tell the two apart: a successful read does not reset it.
 //
 // SQLite writes each frame of a log with two calls, its header and its page. A commit writes dozens of frames, so that
 // these were a third of all system calls of a refresh. This VFS holds the header back until the page follows.

@@ -7,7 +7,8 @@ extension CommandContext {
     /// Runs a command's work until it is done or a signal comes.
     ///
     /// After a signal no more requests are sent, and leases are given back. Requests in flight have until the deadline.
-    /// A second SIGTERM or SIGINT ends the process immediately.
+    /// A second SIGTERM or SIGINT ends the process immediately. The first must not: the answer that is in flight may
+    /// bring a rotated refresh token, without which the user has to sign in again.
     func untilSignal<Value: Sendable>(
         stopping engine: RefreshEngine,
         within deadline: Duration,

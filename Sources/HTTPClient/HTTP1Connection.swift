@@ -30,6 +30,8 @@ final class HTTP1Connection: EasyHandle {
         try set(CURLOPT_URL, request.pattern.endpoint.url)
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        // An HTTP/1.1 response does not name its request. One that comes twice would give a user another user's token
+        // (docs/decisions/0050-one-request-per-http1-connection.md).
         try set(CURLOPT_FORBID_REUSE, 1)
         switch request.pattern.method {
         case .get: try set(CURLOPT_HTTPGET, 1)

@@ -1,6 +1,9 @@
 import Worker
 
 /// Lays out a manual page in the macros of man(7) (https://man7.org/linux/man-pages/man7/man.7.html).
+///
+/// `make install` and `make deb` write the pages by `refresh-worker help --format`. The repository has no copies, which
+/// each change of an option would have to update.
 struct ManualPage {
     /// The width of a line before it is escaped.
     private static let width = 66

@@ -129,6 +129,9 @@ struct PayPulseRoutes: Sendable {
 
 /// An error response of the PayPulse family: a status, one of the family's codes, and a fixed text.
 struct PayPulseError: Hashable, Sendable, RouteFamilyError {
+    /// The codes that installed apps know, and two new ones for a wrong address.
+    ///
+    /// Apps show any other code as "Server error (CODE)", so other errors use the nearest code and the exact status.
     enum Code: String, CaseIterable, Sendable {
         case invalidCredentials = "INVALID_CREDENTIALS"
         case invalidToken = "INVALID_TOKEN"
@@ -234,7 +237,8 @@ enum PayPulseResponse {
             // The backend's own name wins over Google's.
             data.field("name", user.name.flatMap { $0.isEmpty ? nil : $0 } ?? grant?.owner.name ?? "")
             data.field("email", user.email ?? "")
-            // PayPulse's own function returned the date alone, and the app shows it unchanged.
+            // PayPulse's own function returned the date alone, and the app shows it unchanged. A time for users who are
+            // created here would show two forms in one app.
             data.field("created_on", user.createdAt.iso8601Date)
             data.field("gmail_account_connected", grant?.state.isConnected ?? false)
             guard let grant else { return data.null("gmail_connection") }

@@ -155,6 +155,9 @@ final class ClientSecrets: Sendable {
 
 /// A digest of a client secret, by which workers see if they send the same one.
 ///
+/// Each worker has its own secrets, and the answers for a client id count for all workers. So a refusal of a request
+/// with another secret than the last success never ends a grant.
+///
 /// Four bytes are enough for that, and too few to find the secret: Google's have more than 100 random bits.
 struct ClientSecretFingerprint: Hashable, Sendable {
     /// The fingerprint of a public client, which does not have a secret.

@@ -6,7 +6,8 @@ package import Storage
 /// Each grant has a *home instant* in every period, which follows from its phase. It is due at the last home instant
 /// before the margin. So grants are spread over the whole period in whatever order they came, even after an outage that
 /// refreshed them all at once. Grants with close phases are due together in every period, so a store that keeps them
-/// together reads and writes them together.
+/// together reads and writes them together. Random jitter instead would let neighbours drift apart, and would need many
+/// periods to spread grants again after an outage.
 package enum DuePolicy {
     /// The time before its expiry at which an access token is replaced at the latest, so that callers always get one
     /// that lasts.

@@ -16,7 +16,10 @@ package struct RefreshRules: Sendable {
     package static let probeSuspendedAfter: Duration = .seconds(86_400)
     /// The wait before a grant whose stored token cannot be opened is tried again.
     static let retryUnreadableAfter: Duration = .seconds(600)
-    /// The time during which a revocation is retried; after it the tokens are deleted anyway.
+    /// The time during which a revocation is retried.
+    ///
+    /// After it the tokens are deleted anyway. Otherwise those of deleted users would stay for as long as a key is
+    /// missing or Google cannot be reached.
     static let longestRevocation: Duration = .seconds(86_400)
 
     /// The time for which a server might go on working on a request that the worker does not wait for any more.

@@ -218,7 +218,8 @@ package enum Retention {
     package static let securityEvents: Duration = .seconds(60 * 86_400)
     /// The number of events that are kept for one grant, in addition to its last connection.
     ///
-    /// A server that rotates adds an event for each refresh, which is 24 a day.
+    /// A server that rotates adds an event for each refresh, which is 24 a day. The statement that adds an event
+    /// removes what it pushes out, so no sweep is needed.
     package static let eventsPerGrant = 100
     /// Notices that were accepted or given up are kept for a replay.
     static let notices: Duration = .seconds(7 * 86_400)

@@ -1,6 +1,8 @@
 package import Base
 
 /// One message to the backend about a user, kept in the outbox until it is accepted.
+///
+/// One queue for each user keeps the order: `user.deleted` always follows the last notice of the user's grant.
 package struct Notice: Hashable, Sendable {
     /// The position in the order of all notices of one store.
     package let sequence: Int64
@@ -35,7 +37,8 @@ extension Notice {
 extension GrantEvent {
     /// `true` if the event changes what the user's profile shows, so that the backend is notified.
     ///
-    /// A passing retry does not concern the backend, and a first connection came from the backend's own user.
+    /// A passing retry does not concern the backend, and a first connection came from the backend's own user. With a
+    /// notice for each change of state, an outage of Google would post two for every grant.
     var changesConnection: Bool {
         guard let from, from != to else { return false }
         return !(from.isConnected && to.isConnected)

@@ -173,6 +173,9 @@ extension Configuration {
 }
 
 /// The configuration that a running worker uses: the one of its start, with the settings that reloads have changed.
+///
+/// A reload applies what can change without a second way of starting, all or nothing. Listeners, database and endpoints
+/// are opened once.
 final class CurrentConfiguration: Sendable {
     private let state: Mutex<Configuration>
 

@@ -6,7 +6,7 @@ package import Telemetry
 
 /// Looks up a user for an operator, after the audit's line is recorded.
 package struct UserLookup: Sendable {
-    /// More than a store keeps of one grant (docs/decisions/0061-history-of-a-grant.md).
+    /// More than a store keeps of one grant (``Retention/eventsPerGrant``).
     private static let longestHistory = 200
 
     private let store: any Store
