@@ -54,7 +54,8 @@ final class MicroHTTPDaemon: @unchecked Sendable {
             flags |= MHD_USE_TLS.rawValue
             let priorities = unsafe UnsafeMutableRawPointer(mutating: Self.priorities.utf8Start)
             unsafe options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: priorities))
-            // `connectionChanged` gives each session its certificate, so that a reload does not need a new daemon.
+            // `connectionChanged` gives each session its certificate, so that a reload does not need a new daemon. The
+            // library's own callback has no context, and GnuTLS does not keep what it returns.
             unsafe options.append(
                 MHD_OptionItem(option: .HTTPS_CERT_CALLBACK, value: 0, ptr_value: shim_refusing_callback())
             )

@@ -134,7 +134,8 @@ enum SecurityEventRules {
     /// Returns the effect of an event on a grant that it names.
     ///
     /// A grant whose tokens may be newer than the event is probed: only Google's own answer ends it. A hash identifies
-    /// the stored token itself, so it is trusted at any time; 16 characters are not enough proof to delete a token.
+    /// the stored token itself, so it is trusted at any time. 16 characters are not enough proof to delete a token. A
+    /// grant is not suspended until Google has responded, because its user may have connected a moment ago.
     static func action(for kind: SecurityEvent.Kind, mayBeOlder: Bool, on grant: Grant) -> GrantAction {
         switch kind {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)

@@ -6,7 +6,7 @@
 /// program. The log's file is never replaced while a process has the database open.
 ///
 /// A modification time alone does not prove a change: `touch` sets it, and so do tools that restore times. So the
-/// content is compared when the time differs (docs/decisions/0072-content-is-compared-when-the-time-differs.md).
+/// content is compared when the time differs (docs/decisions/0002-only-checkpoints-change-the-database-file.md).
 struct DatabaseFileMonitor: Sendable {
     /// The largest size of a file whose content is compared.
     ///
