@@ -36,7 +36,7 @@ struct ImportGrants: Command {
             configured here. With --replace a stored grant is replaced only where the secret is newer: where its \
             created_at, or the date of its version where that is earlier, is later than the stored grant's arrival, \
             its last rotation and its end. The script import-from-aws reads the secrets and imports them \
-            (docs/operate.md).
+            (docs/moving.md).
             """,
         operands: [.file("the file to read; - is standard input")],
         options: [
