@@ -26,8 +26,8 @@ extension AccountClient {
 
     /// Refreshes the tokens if the access token has less than a minute left, once for all callers.
     ///
-    /// - Throws: ``AccountError/signedOut`` if the server has ended the session; the tokens are removed then.
-    ///   ``AccountError/tokenStore(_:domain:code:)`` if the new tokens could not be saved; they are kept in memory, and
+    /// - Throws: ``AccountError/signedOut`` if the server has ended the session. The tokens are removed then.
+    ///   ``AccountError/tokenStore(_:domain:code:)`` if the new tokens could not be saved. They are kept in memory, and
     ///   saved by the next call for which the store works.
     public func refreshTokensIfNeeded() async throws(AccountError) {
         guard let pair = try cache.pair() else { throw .signedOut }

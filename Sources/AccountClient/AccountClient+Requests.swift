@@ -7,12 +7,12 @@ public import Foundation
 extension AccountClient {
     /// Sends a request to the backend as the signed-in user: every call goes through this function.
     ///
-    /// Adds the bearer. On 401 the tokens are refreshed, once for all callers, and the request is sent once more; a
+    /// Adds the bearer. On 401 the tokens are refreshed, once for all callers, and the request is sent once more. A
     /// second 401 is returned like every other response. Redirects are returned, not followed.
     ///
-    /// - Parameter request: A request to ``baseURL``'s server; its body as data.
+    /// - Parameter request: A request to ``baseURL``'s server, with its body as data.
     /// - Returns: The body and the response, whatever its status.
-    /// - Throws: ``AccountError/signedOut`` if the server has ended the session; the tokens are removed then. Otherwise
+    /// - Throws: ``AccountError/signedOut`` if the server has ended the session. The tokens are removed then. Otherwise
     ///   the error of a failed refresh.
     public func perform(_ request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
         guard let url = request.url, Origin(url) == Origin(baseURL) else { throw .foreignAddress }

@@ -18,7 +18,9 @@ public actor AccountClient {
     /// Called after a call begins to wait for a refresh, and after a refresh ends: tests await these events.
     let onRefreshChange: @Sendable () -> Void
     var cache: TokenCache
-    /// Grows with every sign-in, log-out and end of the session; responses for an earlier value are dropped.
+    /// Grows with every sign-in, log-out and end of the session.
+    ///
+    /// Responses for an earlier value are dropped.
     var account = 0
     /// The number of requested sign-ins and log-outs, so that the last request wins.
     private var accountRequests = 0
@@ -30,9 +32,9 @@ public actor AccountClient {
     /// Creates a client of the backend at an address, with its tokens in a store.
     ///
     /// - Parameters:
-    ///   - baseURL: The backend's address; `https`, except on this machine.
+    ///   - baseURL: The backend's address, which is `https` except on this machine.
     ///   - tokens: The store for the app's tokens.
-    ///   - session: Sends the requests; the default has neither cookies nor a cache, and yours should not have them
+    ///   - session: Sends the requests. The default has neither cookies nor a cache, and yours should not have them
     ///     either.
     ///   - now: The clock for the expiry of access tokens.
     /// - Throws: ``AccountError/insecureBaseURL``.
@@ -61,7 +63,9 @@ public actor AccountClient {
         self.cache = TokenCache(tokens)
     }
 
-    /// `true` if tokens are stored; the server may have ended their session.
+    /// `true` if tokens are stored.
+    ///
+    /// The server may have ended their session.
     ///
     /// - Throws: ``AccountError/tokenStore(_:domain:code:)``.
     public var isSignedIn: Bool {

@@ -1,6 +1,8 @@
 public import Foundation
 
-/// The reason why a call failed; its texts never contain a token.
+/// The reason why a call failed.
+///
+/// Its texts never contain a token.
 public enum AccountError: Error, Equatable, Sendable {
     /// The operation of the token store that failed.
     public enum StoreAction: String, Sendable {
@@ -26,9 +28,13 @@ public enum AccountError: Error, Equatable, Sendable {
     case refused(status: Int, code: String?, message: String?)
     /// The server reported success, but this client does not understand the content.
     case unreadableResponse(status: Int)
-    /// The server was not reached, or its response was lost; the user stays signed in.
+    /// The server was not reached, or its response was lost.
+    ///
+    /// The user stays signed in.
     case unreachable(URLError.Code)
-    /// The token store failed; the domain and code are those of its error.
+    /// The token store failed.
+    ///
+    /// The domain and code are those of its error.
     case tokenStore(StoreAction, domain: String, code: Int)
     /// The calling task was cancelled.
     case cancelled

@@ -1,4 +1,6 @@
-/// The tokens that the app got from Google's SDK, for the backend; they are never printed.
+/// The tokens that the app got from Google's SDK, for the backend.
+///
+/// They are never printed.
 public struct GoogleTokens: Encodable, Hashable, Sendable {
     private let accessToken: String
     private let refreshToken: String?
@@ -7,11 +9,13 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     private let scopes: [String]?
     private let email: String?
 
-    /// Collects the SDK's values; the backend asks Google for those that are left out.
+    /// Collects the SDK's values.
+    ///
+    /// The backend asks Google for those that are left out.
     ///
     /// - Parameters:
     ///   - accessToken: `user.accessToken.tokenString`.
-    ///   - refreshToken: `user.refreshToken.tokenString`; without it the backend keeps the one it has for this account.
+    ///   - refreshToken: `user.refreshToken.tokenString`. Without it the backend keeps the one it has for this account.
     ///   - expiresIn: The seconds that the access token has left.
     ///   - refreshTokenExpiresIn: The seconds that the refresh token has left, from `user.refreshToken.expirationDate`
     ///     right after the sign-in. Google limits it while the project is in testing, or if the user granted access for

@@ -3,7 +3,7 @@ public import Foundation
 extension AccountClient {
     /// The user's profile with the state of the connection to Gmail.
     public struct Profile: Decodable, Hashable, Sendable {
-        /// The user's name; empty until Google returns one.
+        /// The user's name, or empty until Google returns one.
         public let name: String
         /// The user's address.
         public let email: String
@@ -11,7 +11,7 @@ extension AccountClient {
         public let createdOn: Date
         /// `true` if the backend has a working grant of the user.
         public let isGmailConnected: Bool
-        /// The state of the grant; nil if there never was one.
+        /// The state of the grant, or nil if there never was one.
         public let gmailConnection: GmailConnection?
 
         private enum CodingKeys: String, CodingKey {
@@ -32,7 +32,9 @@ extension AccountClient {
 
     /// The state of the user's grant at Google.
     public struct GmailConnection: Decodable, Hashable, Sendable {
-        /// `active`, `retrying`, `suspended`, `reauth_required` or `disconnected`; the first two are connected.
+        /// `active`, `retrying`, `suspended`, `reauth_required` or `disconnected`.
+        ///
+        /// The first two are connected.
         public let state: String
         /// The reason for the state, as a code.
         public let reason: String?

@@ -17,7 +17,7 @@ private struct ErrorBody: Decodable {
 
 /// Decodes the backend's responses.
 enum ResponseDecoder {
-    /// Returns the value of a successful response; throws for any other one, with `secrets` removed from the text.
+    /// Returns the value of a successful response, and throws for any other one, with `secrets` removed from the text.
     static func read<Value: Decodable>(
         _ type: Value.Type,
         from response: (data: Data, http: HTTPURLResponse),
@@ -64,8 +64,9 @@ enum ResponseDecoder {
         )
     }
 
-    /// Parses a time with or without a fraction, or a date alone; without a zone it is UTC, as the backends of this API
-    /// write it.
+    /// Parses a time with or without a fraction, or a date alone.
+    ///
+    /// Without a zone it is UTC, as the backends of this API write it.
     static func date(_ text: String) -> Date? {
         var text = text
         if let dot = text.firstIndex(of: ".") {

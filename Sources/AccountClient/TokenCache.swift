@@ -8,7 +8,7 @@ import Foundation
 ///   presented, so the token in the store still works after a crash.
 /// - A response replaces only the pair that was sent for it (compare-and-swap on the refresh token). If the store has
 ///   another pair, that one is newer, and the response is dropped.
-/// - On a refresh the refresh token is saved first; both tokens belong to one session, so either order is safe. On a
+/// - On a refresh the refresh token is saved first. Both tokens belong to one session, so either order is safe. On a
 ///   sign-in the former access token is removed first, because it belongs to another user.
 struct TokenCache: CustomReflectable {
     /// A pair that the server issued and that is not in the store yet.
@@ -24,14 +24,14 @@ struct TokenCache: CustomReflectable {
     private var isRead = false
     private var unsavedPair: Unsaved?
 
-    /// The reason why the pair in memory is not in the store; nil if it is.
+    /// The reason why the pair in memory is not in the store, or nil if it is.
     var unsaved: AccountError? { unsavedPair?.failure }
 
     init(_ store: any TokenStore) {
         self.store = store
     }
 
-    /// Returns the pair for calls, read from the store the first time; `nil` if no user is signed in.
+    /// Returns the pair for calls, read from the store the first time, or `nil` if no user is signed in.
     mutating func pair() throws(AccountError) -> TokenPair? {
         retrySaving()
         if !isRead { try read() }
@@ -66,7 +66,8 @@ struct TokenCache: CustomReflectable {
         isRead = true
     }
 
-    /// Removes a pair that the server refused, if it is still the stored one; returns `false` if another one is stored.
+    /// Removes a pair that the server refused, if it is still the stored one, and returns `false` if another one is
+    /// stored.
     mutating func remove(refused: TokenPair) throws(AccountError) -> Bool {
         let stored = try exclusively(.load) { try $0.load(.refreshToken) }
         guard stored == nil || stored == refused.refreshToken else {
@@ -78,7 +79,7 @@ struct TokenCache: CustomReflectable {
         return true
     }
 
-    /// Removes the pair from memory and from the store; returns the store's error, if any.
+    /// Removes the pair from memory and from the store, and returns the store's error, if any.
     mutating func clear() -> AccountError? { clear(onlyIf: nil) }
 
     private mutating func clear(onlyIf refused: String?) -> AccountError? {
@@ -128,7 +129,9 @@ struct TokenCache: CustomReflectable {
         isRead = true
     }
 
-    /// Runs the body exclusively among processes; its errors become those of the action.
+    /// Runs the body exclusively among processes.
+    ///
+    /// Its errors become those of the action.
     private func exclusively<Value>(
         _ action: AccountError.StoreAction,
         _ body: (any TokenStore) throws -> Value

@@ -1,6 +1,8 @@
 /// The app's two tokens, which are never printed.
 struct TokenPair: Equatable, Sendable {
-    /// Nil if only the refresh token had been stored when the process ended; the first call then refreshes.
+    /// Nil if only the refresh token had been stored when the process ended.
+    ///
+    /// The first call then refreshes.
     let accessToken: String?
     let refreshToken: String
 }

@@ -14,7 +14,7 @@ public enum TokenKey: String, CaseIterable, Sendable {
 /// - Each call is atomic. A process that is killed during ``save(_:for:)`` leaves the former token or the new one,
 ///   never a part of one and never none.
 /// - A call that returned is durable: the next start of the app finds its result.
-/// - A call that throws may have taken effect or not; ``AccountClient`` reads the store again before it relies on
+/// - A call that throws may have taken effect or not. ``AccountClient`` reads the store again before it relies on
 ///   either.
 ///
 /// The two tokens do not have to be stored together. ``AccountClient`` orders its calls so that a process that is
@@ -29,7 +29,9 @@ public protocol TokenStore: Sendable {
     func load(_ key: TokenKey) throws -> String?
     /// Stores a token under a name and replaces an earlier one.
     func save(_ token: String, for key: TokenKey) throws
-    /// Removes the token under a name; a missing token is not an error.
+    /// Removes the token under a name.
+    ///
+    /// A missing token is not an error.
     func remove(_ key: TokenKey) throws
     /// Runs the body while no other process that shares the store runs one.
     ///

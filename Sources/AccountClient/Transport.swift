@@ -6,7 +6,9 @@ package import Foundation
 
 /// Sends one request and returns its response, with failures as ``AccountError``.
 package struct Transport: Sendable {
-    /// Sends a request unchanged; a redirect is returned like any other response.
+    /// Sends a request unchanged.
+    ///
+    /// A redirect is returned like any other response.
     package typealias Send = @Sendable (URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse)
 
     let send: Send

@@ -56,7 +56,7 @@ package enum BasicCredentials: Hashable, Sendable {
         )
     }
 
-    /// Decodes Base64 with padding (RFC 4648, section 4); returns `nil` for any other text.
+    /// Decodes Base64 with padding (RFC 4648, section 4), and returns `nil` for any other text.
     private static func base64Decoded(_ text: Substring) -> [UInt8]? {
         let padding = text.utf8.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard text.utf8.count.isMultiple(of: 4), padding <= 2 else { return nil }
@@ -93,7 +93,7 @@ package enum BearerToken: Hashable, Sendable {
         }
     }
 
-    /// The token; `nil` if the request does not have exactly one.
+    /// The token, or `nil` if the request does not have exactly one.
     package var text: String? {
         if case .present(let text) = self { text } else { nil }
     }

@@ -15,7 +15,7 @@ final class ClientConnection: Sendable {
     let network: NetworkAddress?
     let address: String
     let isTrustedProxy: Bool
-    /// The certificate that the connection's TLS session uses until it ends; `nil` without TLS.
+    /// The certificate that the connection's TLS session uses until it ends, or `nil` without TLS.
     private let certificate: ServerCertificate?
     private let state: Mutex<State>
 
@@ -36,7 +36,7 @@ final class ClientConnection: Sendable {
     /// The client's current activity.
     var kind: ClientPhase.Kind { state.withLock { $0.phase.kind } }
 
-    /// Records that a request's first line has arrived; returns the number of requests on the connection, including
+    /// Records that a request's first line has arrived, and returns the number of requests on the connection, including
     /// this one.
     func beginRequest(at now: BootInstant) -> Int {
         state.withLock { state in
@@ -49,14 +49,14 @@ final class ClientConnection: Sendable {
 
     /// Moves the client to another phase.
     ///
-    /// Returns `false` if the server has given up on it; it then gets no response.
+    /// Returns `false` if the server has given up on it. It then gets no response.
     func move(to next: ClientPhase.Kind, at now: BootInstant) -> Bool {
         state.withLock { $0.phase.move(to: next, at: now) }
     }
 
     /// Ends the connection of a client that has taken too long.
     ///
-    /// The socket is only shut down; its thread notices that and closes it. All of this happens under the lock that
+    /// The socket is only shut down. Its thread notices that and closes it. All of this happens under the lock that
     /// ``disconnected()`` waits for, so the descriptor still belongs to this connection. While a request is being read,
     /// libmicrohttpd writes nothing that could mix with the 408.
     func check(at now: BootInstant, deadlines: ConnectionDeadlines, idle: Duration) {
@@ -71,7 +71,7 @@ final class ClientConnection: Sendable {
             switch action {
             case nil: return
             case .close: break
-            // A TLS client would read the plain text as a broken record; its handshake may not even be complete.
+            // A TLS client would read the plain text as a broken record. Its handshake may not even be complete.
             case .timeOut where certificate != nil: break
             case .timeOut:
                 let response = Self.timeOut
@@ -141,7 +141,7 @@ struct ClientPhase: Equatable {
         since = now
     }
 
-    /// Moves to another phase; returns `false` if the server has already given up on the client.
+    /// Moves to another phase, and returns `false` if the server has already given up on the client.
     mutating func move(to next: Kind, at now: BootInstant) -> Bool {
         guard kind != .ended else { return false }
         // The limit for a body counts from its request's first byte.

@@ -3,7 +3,7 @@ private import Synchronization
 
 /// One request on its way through the server, from its first line until its response is sent.
 ///
-/// The connection's thread passes in what arrives and performs the steps that are returned; the handler's response
+/// The connection's thread passes in what arrives and performs the steps that are returned. The handler's response
 /// comes from another thread. The code that moves an exchange out of `waiting` also resumes the connection, under the
 /// lock. A connection is therefore resumed exactly once, and a server that has locked each exchange in turn knows that
 /// none stays suspended.
@@ -32,13 +32,21 @@ final class Exchange: Sendable {
     }
 
     private enum Phase {
-        /// The request line has been read; the headers come next, all at once.
+        /// The request line has been read.
+        ///
+        /// The headers come next, all at once.
         case head
-        /// The body is being received, if there is one; its end comes next.
+        /// The body is being received, if there is one.
+        ///
+        /// Its end comes next.
         case body
-        /// The request is complete and needs the handler; the suspension comes next.
+        /// The request is complete and needs the handler.
+        ///
+        /// The suspension comes next.
         case complete(ServerRequest)
-        /// The connection is suspended and the handler is running; its reply or the server's end comes next.
+        /// The connection is suspended and the handler is running.
+        ///
+        /// Its reply or the server's end comes next.
         case waiting(MicroHTTPConnection, task: Task<Void, Never>?)
         /// The reply is ready, and the connection's thread is about to fetch it.
         case replied(ServerReply)
@@ -149,7 +157,7 @@ final class Exchange: Sendable {
             case .complete(let request):
                 return .wait(for: request)
             case .waiting:
-                // A suspended connection is not called; if it were, there would be nothing to send yet.
+                // A suspended connection is not called. If it were, there would be nothing to send yet.
                 return .proceed
             case .replied(let reply):
                 return .reply(reply)
@@ -195,7 +203,9 @@ final class Exchange: Sendable {
         state.reserved = 0
     }
 
-    /// Releases the body's memory when the exchange is over; until then the handler may hold the body.
+    /// Releases the body's memory when the exchange is over.
+    ///
+    /// Until then the handler may hold the body.
     func releaseMemory() {
         state.withLock { discardBody(&$0) }
     }
@@ -249,7 +259,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Accepts the handler's reply; ignores it if the server has closed the connection since then.
+    /// Accepts the handler's reply, and ignores it if the server has closed the connection since then.
     func complete(with reply: ServerReply) {
         state.withLock { state in
             guard case .waiting(let connection, task: _) = state.phase else { return }
@@ -269,7 +279,9 @@ final class Exchange: Sendable {
         task?.cancel()
     }
 
-    /// Cancels the handler's task because the connection is lost; the handler may still reply.
+    /// Cancels the handler's task because the connection is lost.
+    ///
+    /// The handler may still reply.
     func cancelHandler() {
         let task: Task<Void, Never>? = state.withLock { state in
             guard case .waiting(_, let task) = state.phase else { return nil }

@@ -20,14 +20,16 @@ extension HTTPServer {
 
     func ended(_ exchange: Exchange) {
         let now = time.sinceBoot
-        // `false` for a client that the server has given up on; its connection is about to be closed.
+        // `false` for a client that the server has given up on. Its connection is about to be closed.
         _ = exchange.client.move(to: .idle(received: nil), at: now)
         exchange.releaseMemory()
         exchanges.remove(exchange)
         log?(exchange.summary(at: now))
     }
 
-    /// Performs the next step of the request; `false` closes the connection.
+    /// Performs the next step of the request.
+    ///
+    /// `false` closes the connection.
     func advance(
         _ exchange: Exchange,
         _ connection: MicroHTTPConnection,

@@ -8,7 +8,7 @@ private import Synchronization
 /// request, so a slow handler blocks no thread. If the connection is lost during that time, the handler's task is
 /// cancelled within a quarter of a second. A client that has only closed its sending side still gets its response.
 ///
-/// The server runs until ``stop(within:)``; dropping the last reference does not end it.
+/// The server runs until ``stop(within:)``. Dropping the last reference does not end it.
 package final class HTTPServer: Sendable {
     package typealias Handler = @Sendable (ServerRequest) async -> ServerReply
 
@@ -28,7 +28,7 @@ package final class HTTPServer: Sendable {
         var stopping: Task<Void, Never>?
     }
 
-    /// The port on which it listens; 0 for a unix socket.
+    /// The port on which it listens, or 0 for a unix socket.
     package let port: UInt16
 
     let limits: Limits
@@ -82,10 +82,12 @@ package final class HTTPServer: Sendable {
     /// The number of clients that are connected.
     var openConnections: Int { clients.count }
 
-    /// The certificate for new connections; `nil` for plain HTTP.
+    /// The certificate for new connections, or `nil` for plain HTTP.
     var certificate: ServerCertificate? { currentCertificate.withLock(\.self) }
 
-    /// Presents another certificate to new connections; open connections keep theirs.
+    /// Presents another certificate to new connections.
+    ///
+    /// Open connections keep theirs.
     ///
     /// - Precondition: the server was started with a certificate.
     package func present(_ certificate: ServerCertificate) {
@@ -97,7 +99,7 @@ package final class HTTPServer: Sendable {
 
     /// Stops listening, gives open requests the grace period to finish, then closes the remaining connections.
     ///
-    /// Repeated and concurrent calls are allowed; each returns when the server has ended.
+    /// Repeated and concurrent calls are allowed. Each returns when the server has ended.
     package func stop(within grace: Duration = .seconds(5)) async {
         let stopping = lifecycle.withLock { state in
             if let stopping = state.stopping { return stopping }
@@ -129,10 +131,14 @@ extension HTTPServer {
         /// Further clients wait in the system's queue.
         package var maximumConnections: Int
 
-        /// The memory that the bodies of all open requests may take together; further requests get 503.
+        /// The memory that the bodies of all open requests may take together.
+        ///
+        /// Further requests get 503.
         var requestMemoryBytes: Int
 
-        /// Further clients from the same address, or the same IPv6 /64, are rejected; `nil` for no limit.
+        /// Further clients from the same address, or the same IPv6 /64, are rejected.
+        ///
+        /// `nil` means no limit.
         ///
         /// Trusted proxies are exempt.
         package var maximumConnectionsPerAddress: Int?
@@ -141,7 +147,7 @@ extension HTTPServer {
 
         package var trustedProxies: TrustedProxies
 
-        /// The certificate for TLS 1.2 and 1.3 until ``HTTPServer/present(_:)`` replaces it; `nil` for plain HTTP.
+        /// The certificate for TLS 1.2 and 1.3 until ``HTTPServer/present(_:)`` replaces it, or `nil` for plain HTTP.
         package var certificate: ServerCertificate?
 
         package init(
@@ -172,7 +178,9 @@ extension HTTPServer {
         /// A longer body gets 413.
         var bodyBytes: Int
 
-        /// After this number of requests a client must open another connection; `nil` for no limit.
+        /// After this number of requests a client must open another connection.
+        ///
+        /// `nil` means no limit.
         var requestsPerConnection: Int?
 
         /// A longer target gets 414.

@@ -94,7 +94,9 @@ struct ListeningSocket: ~Copyable {
 
 /// The address on which a server listens.
 package enum ListenAddress: Hashable, Sendable {
-    /// A numeric IPv4 or IPv6 address; port 0 takes any free port.
+    /// A numeric IPv4 or IPv6 address.
+    ///
+    /// Port 0 takes any free port.
     case tcp(address: String, port: UInt16)
 
     /// A unix socket. Its file gets the mode and is removed when the server ends.
@@ -139,7 +141,7 @@ extension ListenAddress: CustomStringConvertible {
 }
 
 extension ListenAddress {
-    /// Checks that a server could listen on this TCP address now; throws the error that a server would throw.
+    /// Checks that a server could listen on this TCP address now, and throws the error that a server would throw.
     ///
     /// It binds the address and releases it without listening, so no client notices. Other kinds of address are not
     /// tried: a unix socket would leave a file.

@@ -3,7 +3,7 @@ private import Glibc
 
 /// A client's connection while one of its requests is being handled.
 ///
-/// `@unchecked Sendable`: libmicrohttpd lets any thread call `MHD_resume_connection` on a suspended connection; only
+/// `@unchecked Sendable`: libmicrohttpd lets any thread call `MHD_resume_connection` on a suspended connection. Only
 /// the connection's own thread calls the rest. ``Exchange`` drops the connection when it resumes it.
 @safe
 struct MicroHTTPConnection: @unchecked Sendable {
@@ -15,7 +15,7 @@ struct MicroHTTPConnection: @unchecked Sendable {
 
     var socket: Int32 { unsafe shim_connection_socket(pointer) }
 
-    /// The server's record of the connection; `nil` until libmicrohttpd has reported the connection as started.
+    /// The server's record of the connection, or `nil` until libmicrohttpd has reported the connection as started.
     var client: ClientConnection? {
         unsafe shim_connection_context(pointer).map {
             unsafe Unmanaged<ClientConnection>.fromOpaque($0).takeUnretainedValue()
@@ -36,7 +36,9 @@ struct MicroHTTPConnection: @unchecked Sendable {
         _ = unsafe certificate.present(in: session)
     }
 
-    /// Reads the head of the current request; `method` points to its first byte.
+    /// Reads the head of the current request.
+    ///
+    /// `method` points to its first byte.
     func head(method: UnsafePointer<CChar>, version: UnsafePointer<CChar>) -> RequestHead {
         let start = unsafe UnsafeRawPointer(method)
         let size = Int(unsafe shim_request_head_size(pointer))
@@ -71,7 +73,7 @@ struct MicroHTTPConnection: @unchecked Sendable {
 
     func resume() { unsafe MHD_resume_connection(pointer) }
 
-    /// Queues the response for sending; returns `false` if libmicrohttpd rejects it.
+    /// Queues the response for sending, and returns `false` if libmicrohttpd rejects it.
     func queue(_ response: ServerResponse, requestID: String, closing: Bool) -> Bool {
         guard (200...599).contains(response.status), let made = unsafe Self.made(of: response) else { return false }
         defer { unsafe MHD_destroy_response(made) }
@@ -80,7 +82,7 @@ struct MicroHTTPConnection: @unchecked Sendable {
         return unsafe MHD_queue_response(pointer, UInt32(response.status), made) == .YES
     }
 
-    /// Returns the response in libmicrohttpd's form; `nil` if a header could split the response in two, or if memory
+    /// Returns the response in libmicrohttpd's form, or `nil` if a header could split the response in two, or if memory
     /// ran out.
     private static func made(of response: ServerResponse) -> OpaquePointer? {
         let made = unsafe response.body.withUnsafeBytes { bytes in
@@ -100,7 +102,7 @@ struct MicroHTTPConnection: @unchecked Sendable {
 }
 
 extension NetworkAddress {
-    /// Reads a `sockaddr`; `nil` if it is not an IPv4 or IPv6 address, as with a unix socket.
+    /// Reads a `sockaddr`, and returns `nil` if it is not an IPv4 or IPv6 address, as with a unix socket.
     init?(peer: UnsafeRawPointer?) {
         guard let peer = unsafe peer else { return nil }
         // The offset and size of the address in sockaddr_in and sockaddr_in6.

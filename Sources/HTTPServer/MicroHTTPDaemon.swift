@@ -37,7 +37,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         ]
         // Not the default: it refuses a request without Host or with a misplaced space, as RFC 9112 requires.
         unsafe options.append(option(.STRICT_FOR_CLIENT, 1))
-        // libmicrohttpd warns about a pool of one thread; without a pool it uses one thread anyway.
+        // libmicrohttpd warns about a pool of one thread. Without a pool it uses one thread anyway.
         if configuration.threads > 1 {
             unsafe options.append(option(.THREAD_POOL_SIZE, configuration.threads))
         }
@@ -62,7 +62,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         }
         unsafe options.append(option(.END, 0))
 
-        // The reference for the callbacks; `end` releases it.
+        // The reference for the callbacks. `end` releases it.
         unsafe self.server = Unmanaged.passRetained(server)
         let context = unsafe self.server.toOpaque()
         let started = unsafe shim_start_daemon(
@@ -89,7 +89,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
 
     func stopListening() {
         // MHD_quiesce_daemon gives the listening socket back to its owner. The threads may still use its number until
-        // they have ended, so it is not closed before then; after the shutdown it refuses new clients at once.
+        // they have ended, so it is not closed before then. After the shutdown it refuses new clients at once.
         _ = unsafe MHD_quiesce_daemon(pointer)
         file?.remove()
         // A shared socket keeps listening: its clients wait for the next process.

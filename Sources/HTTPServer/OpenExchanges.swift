@@ -126,7 +126,7 @@ final class RequestMemory: Sendable {
     /// The number of reserved bytes.
     var count: Int { used.load(ordering: .relaxed) }
 
-    /// Reserves bytes for a body that has `alreadyReserved` bytes; returns `false` if they do not fit.
+    /// Reserves bytes for a body that has `alreadyReserved` bytes, and returns `false` if they do not fit.
     func reserve(_ count: Int, alreadyReserved: Int) -> Bool {
         let available = alreadyReserved + count > Self.smallBody ? limit / 2 : limit
         let (_, total) = used.add(count, ordering: .relaxed)

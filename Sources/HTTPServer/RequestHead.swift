@@ -10,7 +10,7 @@ struct RequestHead {
 
     /// The size of the target in the request line.
     ///
-    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it; a proxy may read on after it.
+    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it. A proxy may read on after it.
     let targetSize: Int
 
     let headers: [ServerRequest.Field]
@@ -21,7 +21,7 @@ struct RequestHead {
     /// `true` if a header holds more text than libmicrohttpd reports.
     let hasHiddenText: Bool
 
-    /// The declared length of the body; `Int.max` if the number is too large.
+    /// The declared length of the body, or `Int.max` if the number is too large.
     var declaredLength: Int? {
         values("Content-Length").first.map { Int($0) ?? .max }
     }
@@ -35,7 +35,7 @@ struct RequestHead {
 
     var expectsContinue: Bool { !values("Expect").isEmpty }
 
-    /// The reason to refuse the request; `nil` if it is sound.
+    /// The reason to refuse the request, or `nil` if it is sound.
     ///
     /// `reported` is the size of the target that libmicrohttpd reported.
     func refusal(maximumSize: Int, targetSize reported: Int) -> RequestRefusal? {
@@ -103,7 +103,7 @@ struct RequestHead {
 struct HeadReader {
     private(set) var fields: [ServerRequest.Field] = []
     private let head: UnsafeRawBufferPointer
-    /// The offset after the last value in the head; `nil` before the first field.
+    /// The offset after the last value in the head, or `nil` before the first field.
     private var end: Int?
     private var hasHiddenText = false
 
@@ -132,7 +132,7 @@ struct HeadReader {
         end = valueStart + value.count
     }
 
-    /// Checks the rest of the head; returns `true` if the head holds text that is not part of a field.
+    /// Checks the rest of the head, and returns `true` if the head holds text that is not part of a field.
     mutating func finish() -> Bool {
         // The last field's line end, and the empty line.
         if let end { checkGap(from: end, to: unsafe head.count, maximumLineEnds: 2) }
@@ -159,13 +159,14 @@ struct HeadReader {
 
 /// The parsed target of the request line.
 ///
-/// libmicrohttpd's own decoding ends a path at %00, so that `/a%00b` would be read as `/a`; this one keeps every byte.
+/// libmicrohttpd's own decoding ends a path at %00, so that `/a%00b` would be read as `/a`. This one keeps every byte.
 struct RequestTarget {
     /// Begins with a slash, unless the target is not a path.
     let path: String
 
-    /// `true` for a target in origin or absolute form; the other forms are for proxies, and `OPTIONS *`
-    /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
+    /// `true` for a target in origin or absolute form.
+    ///
+    /// The other forms are for proxies, and `OPTIONS *` (https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
     ///
     /// Such a target must be refused: `x/v1` has the segments of `/v1`, so a proxy's rule for `/v1` would not match
     /// what the router matches.
@@ -225,7 +226,9 @@ enum URLEncoding {
         }
     }
 
-    /// Decodes each %XX to its byte; a percent sign that does not start one stays as it is.
+    /// Decodes each %XX to its byte.
+    ///
+    /// A percent sign that does not start one stays as it is.
     static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> String {
         var plain: [UInt8] = []
         plain.reserveCapacity(bytes.count)

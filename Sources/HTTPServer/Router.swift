@@ -49,7 +49,7 @@ package struct Router: Sendable {
     /// Makes a router.
     ///
     /// `unknownPath` answers requests for paths without a route. `wrongMethod` answers requests for a known path with
-    /// another method and gets the methods that the path has; the router adds the Allow header.
+    /// another method and gets the methods that the path has. The router adds the Allow header.
     package init(
         _ routes: [Route],
         unknownPath: @escaping @Sendable (ServerRequest) -> ServerResponse = { _ in .text("not found\n", status: 404) },
@@ -75,7 +75,9 @@ package struct Router: Sendable {
         }
     }
 
-    /// Returns the reply of the route's immediate handler; `nil` leaves the request to ``answer(_:)``.
+    /// Returns the reply of the route's immediate handler.
+    ///
+    /// `nil` leaves the request to ``answer(_:)``.
     package func immediateReply(_ request: ServerRequest) -> ServerReply? {
         guard case .route(let route, let values) = match(request), let immediateHandler = route.immediateHandler else {
             return nil

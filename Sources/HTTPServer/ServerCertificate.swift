@@ -66,7 +66,9 @@ package final class ServerCertificate: @unchecked Sendable {
         unsafe gnutls_certificate_free_credentials(credentials)
     }
 
-    /// Makes a session present this certificate; the session must not outlive the certificate.
+    /// Makes a session present this certificate.
+    ///
+    /// The session must not outlive the certificate.
     func present(in session: UnsafeMutableRawPointer) -> Bool {
         unsafe gnutls_credentials_set(
             OpaquePointer(session),

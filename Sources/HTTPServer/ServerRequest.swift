@@ -3,7 +3,9 @@ import Crypto
 
 /// One complete request, with its whole body.
 package struct ServerRequest: Sendable {
-    /// A name and its value; lists keep the order in which the client sent them.
+    /// A name and its value.
+    ///
+    /// Lists keep the order in which the client sent them.
     package typealias Field = (name: String, value: String)
 
     /// The request's id in the log and in the Request-Id header of the response.
@@ -11,7 +13,9 @@ package struct ServerRequest: Sendable {
 
     package var method: String
 
-    /// The path without the query, percent-decoded once; bytes that are not UTF-8 become U+FFFD.
+    /// The path without the query, percent-decoded once.
+    ///
+    /// Bytes that are not UTF-8 become U+FFFD.
     package let path: String
 
     /// The parts between the path's slashes, each decoded separately.
@@ -90,7 +94,9 @@ package struct ServerRequest: Sendable {
         query.first { $0.name == name }?.value
     }
 
-    /// The fields of a form body (application/x-www-form-urlencoded); the content type is not checked.
+    /// The fields of a form body (application/x-www-form-urlencoded).
+    ///
+    /// The content type is not checked.
     package var form: [Field] { URLEncoding.fields(of: body) }
 }
 

@@ -91,7 +91,9 @@ struct SocketAddress {
 struct NetworkAddress: Hashable, Sendable {
     private static let mapped: UInt128 = 0xffff << 32
 
-    /// The 128 bits of the address; an IPv4 address is in its mapped form.
+    /// The 128 bits of the address.
+    ///
+    /// An IPv4 address is in its mapped form.
     let bits: UInt128
 
     init(bits: UInt128) {
@@ -161,7 +163,9 @@ package enum NetworkReach: Hashable, Sendable {
 }
 
 extension ListenAddress {
-    /// The reach of a socket with this address; for an inherited socket, its own address counts.
+    /// The reach of a socket with this address.
+    ///
+    /// For an inherited socket, its own address counts.
     package var reach: NetworkReach {
         switch self {
         case .unix: .unixSocket

@@ -9,7 +9,7 @@ package struct TrustedProxies: Sendable {
         init?(_ text: String) {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let address = NetworkAddress(parts[0]) else { return nil }
-            // A prefix counts the bits of the family in which it was written; ::ffff:0:0/96 covers all of IPv4.
+            // A prefix counts the bits of the family in which it was written. ::ffff:0:0/96 covers all of IPv4.
             let width = parts[0].contains(":") ? 128 : 32
             var length = width
             if parts.count == 2 {
@@ -89,7 +89,9 @@ package struct TrustedProxies: Sendable {
         return client
     }
 
-    /// Reads an entry's address; some proxies add the client's port to it.
+    /// Reads an entry's address.
+    ///
+    /// Some proxies add the client's port to it.
     private static func address(_ entry: Substring) -> NetworkAddress? {
         let spaces: Set<Character> = [" ", "\t"]
         var text = entry.drop { spaces.contains($0) }
