@@ -2,7 +2,7 @@
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// The value of each character; 255 for a byte that is not in the alphabet.
+    /// The value of each character, or 255 for a byte that is not in the alphabet.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: .max, count: 256)
         for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
@@ -30,7 +30,7 @@ package enum Base64URL {
         return text
     }
 
-    /// Decodes the text; returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
+    /// Decodes the text, and returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
     ///
     /// If one signature had several encodings, an altered token could still be accepted.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
@@ -66,7 +66,7 @@ package enum Hexadecimal {
         String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// Decodes the text; returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
+    /// Decodes the text, and returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         // The same bytes in other letters would be a second name of one thing.
         let values = text.utf8.compactMap(value(ofLowerCase:))
@@ -74,7 +74,7 @@ package enum Hexadecimal {
         return stride(from: 0, to: values.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
     }
 
-    /// Returns the value of one digit in either case; `nil` for any other byte.
+    /// Returns the value of one digit in either case, or `nil` for any other byte.
     package static func value(of digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")

@@ -50,12 +50,12 @@ struct OpenFile: ~Copyable {
         try systemCall("fchmod") { fchmod(descriptor, permissions) }
     }
 
-    /// Reads the whole content; `nil` if it is longer than the limit.
+    /// Reads the whole content, and returns `nil` if it is longer than the limit.
     func read(limit: Int) throws(SystemCallError) -> Secret? {
         try Self.read(descriptor: descriptor, limit: limit)
     }
 
-    /// Reads a descriptor that the caller owns to its end; `nil` if the content is longer than the limit.
+    /// Reads a descriptor that the caller owns to its end, and returns `nil` if the content is longer than the limit.
     static func read(descriptor: Int32, limit: Int) throws(SystemCallError) -> Secret? {
         // One byte beyond the limit distinguishes content that fills it from content that continues.
         let whole = try Secret(capacity: limit + 1) { (buffer) throws(SystemCallError) in
@@ -98,7 +98,7 @@ struct OpenFile: ~Copyable {
 /// The content is written to a temporary file next to the target and synced to disk. The temporary file then gets the
 /// target's name.
 enum AtomicFile {
-    /// Creates a file; fails with `EEXIST` if it exists already.
+    /// Creates a file, and fails with `EEXIST` if it exists already.
     static func create(path: String, content: Secret, temporary: String) throws(SystemCallError) {
         try write(content, to: temporary, permissions: 0o600) { () throws(SystemCallError) in
             // Unlike a rename, a link never replaces another file.

@@ -90,8 +90,9 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     }
 }
 
-/// The URLs of Google's endpoints; the defaults come from Google's discovery document
-/// (https://accounts.google.com/.well-known/openid-configuration).
+/// The URLs of Google's endpoints.
+///
+/// The defaults come from Google's discovery document (https://accounts.google.com/.well-known/openid-configuration).
 package struct GoogleEndpoints: Hashable, Sendable {
     package var token: Endpoint
     package var userinfo: Endpoint
@@ -110,12 +111,12 @@ package struct GoogleEndpoints: Hashable, Sendable {
 ///
 /// The engine parses the responses to refreshes later, in batches.
 package protocol TokenEndpoint: Sendable {
-    /// Sends refresh requests; returns for each one the closure that cancels it.
+    /// Sends refresh requests, and returns for each one the closure that cancels it.
     func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void]
 
     /// Revokes a grant by one of its tokens.
     ///
-    /// `mayStillSend` is called immediately before the request is sent; if it returns `false`, nothing is sent. It
+    /// `mayStillSend` is called immediately before the request is sent. If it returns `false`, nothing is sent. It
     /// blocks every other request, so it must return at once.
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 
@@ -150,7 +151,9 @@ package struct OAuthClientCredentials: Sendable {
 package struct RefreshSubmission: Sendable {
     package let token: Secret
     package let client: OAuthClientCredentials
-    /// Called immediately before the request is sent; if it returns `false`, nothing is sent.
+    /// Called immediately before the request is sent.
+    ///
+    /// If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
     /// Called once with the response, possibly before ``TokenEndpoint/refresh(_:)`` returns.
     package let receive: @Sendable (RawRefreshResponse) -> Void
@@ -170,8 +173,8 @@ package struct RefreshSubmission: Sendable {
 
 /// The refresh request of a public client (https://developers.google.com/identity/protocols/oauth2/native-app).
 ///
-/// It does not name a scope, which could only narrow the grant or fail. It has a secret only for clients that have one;
-/// an iOS client does not.
+/// It does not name a scope, which could only narrow the grant or fail. It has a secret only for clients that have one.
+/// An iOS client does not.
 package enum RefreshRequest {
     /// Makes the request.
     ///

@@ -8,7 +8,9 @@ package struct ParsedRefreshResponse: Sendable {
     package var status: Int?
     /// The delay that the server asks for.
     package var retryAfter: Duration?
-    /// Google's error text, shortened; it never contains the token that was sent.
+    /// Google's error text, shortened.
+    ///
+    /// It never contains the token that was sent.
     package var text: String?
 }
 
@@ -42,7 +44,7 @@ extension ParsedRefreshResponse {
         )
     }
 
-    /// Returns the rotated refresh token of a broken 200, if it arrived complete; `nil` for every other answer.
+    /// Returns the rotated refresh token of a broken 200, if it arrived complete, or `nil` for every other answer.
     ///
     /// The server has spent the token that was sent, so the new one is kept despite any other flaw: the body is longer
     /// or shorter than announced, is truncated, or continues after its end.
@@ -144,7 +146,9 @@ extension HTTPFailure {
 /// The decision about the grant depends on more than one answer (is this a wave? was the grant ever proven?): the
 /// engine's rules make it from the verdict.
 package enum RefreshVerdict: Sendable {
-    /// The grant is good; the value holds its access token.
+    /// The grant is good.
+    ///
+    /// The value holds its access token.
     case granted(TokenResponse)
     /// A 200 whose JSON is incomplete or contradicts itself. The fault is temporary, but the refresh token in the
     /// answer, if any, must be stored.
@@ -204,11 +208,11 @@ package enum RefreshVerdict: Sendable {
 /// Sources: https://developers.google.com/identity/protocols/oauth2/native-app, RFC 6749 section 5.2, and the codes
 /// that Chromium's and Google's own libraries distinguish.
 enum ErrorCode {
-    /// Returns the verdict on the code of a 400, 401 or 403; `nil` for an undocumented code.
+    /// Returns the verdict on the code of a 400, 401 or 403, or `nil` for an undocumented code.
     static func verdict(on code: String, subtype: String?, sent: [Secret]) -> RefreshVerdict? {
         switch code {
         case "invalid_grant":
-            // A Workspace session has ended; the refresh token is still alive
+            // A Workspace session has ended. The refresh token is still alive
             // (https://support.google.com/a/answer/9368756).
             if let subtype, ["invalid_rapt", "rapt_required"].contains(subtype) {
                 return .signInRequired(code: subtype)
@@ -237,8 +241,8 @@ enum ErrorCode {
         }
     }
 
-    /// Returns an unlisted code in a form that may be logged and stored as a grant's reason; `nil` if it is not a code,
-    /// or repeats a secret that was sent.
+    /// Returns an unlisted code in a form that may be logged and stored as a grant's reason, or `nil` if it is not a
+    /// code, or repeats a secret that was sent.
     static func name(_ error: String, without sent: [Secret]) -> String? {
         error.isLowerCaseCode && !ErrorText.contains(error, sent) ? error : nil
     }
@@ -253,7 +257,9 @@ enum ErrorCode {
 /// The text of an error, for logs.
 enum ErrorText {
     static let maximumBytes = 256
-    /// Words in a human language are shorter than this; tokens are longer.
+    /// Words in a human language are shorter than this.
+    ///
+    /// Tokens are longer.
     static let longestWord = 40
 
     /// Returns the `error` and `error_description` of the answer, shortened.

@@ -20,11 +20,13 @@ package struct TokenResponse: Sendable {
 extension TokenResponse {
     /// The assumed lifetime if the answer does not name one: that of Google's access tokens.
     private static let defaultLifetime: Int64 = 3600
-    /// The longest plausible lifetime; a larger number is an error.
+    /// The longest plausible lifetime.
+    ///
+    /// A larger number is an error.
     private static let longestLifetime: Int64 = 400 * 86_400
     /// The longest plausible lifetime of a refresh token.
     ///
-    /// Google's time-based access ends within a year; ten years allow for other servers.
+    /// Google's time-based access ends within a year. Ten years allow for other servers.
     private static let longestRefreshLifetime: Int64 = 3_660 * 86_400
     private static let longestScope = 16_384
 
@@ -51,7 +53,7 @@ extension TokenResponse {
         )
     }
 
-    /// Reads a good answer in the usual form; returns `nil` for any other answer, which may be good too.
+    /// Reads a good answer in the usual form, and returns `nil` for any other answer, which may be good too.
     init?(plain text: RawSpan) {
         guard let answer = PlainAnswer(text),
             case .text(let token) = answer.accessToken, let accessToken = Token.required(text.extracting(token)),
@@ -99,8 +101,8 @@ extension TokenResponse {
 }
 
 extension TokenResponse {
-    /// The id of the Google account that the tokens belong to, from the ID token; `nil` if the answer has none that can
-    /// be read.
+    /// The id of the Google account that the tokens belong to, from the ID token, or `nil` if the answer has none that
+    /// can be read.
     ///
     /// Its signature does not have to be checked, because it came directly from the token endpoint over TLS
     /// (https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation, 6).
@@ -117,7 +119,9 @@ extension TokenResponse {
 /// The syntax of a token: visible ASCII that is safe in a header and in a form (RFC 6749 appendix A, without the
 /// space).
 package enum Token {
-    /// Google documents 2,048 bytes and says that sizes may vary; a longer text than this is not a token.
+    /// Google documents 2,048 bytes and says that sizes may vary.
+    ///
+    /// A longer text than this is not a token.
     package static let maximumLength = 16_384
 
     package static func isWellFormed(_ text: String) -> Bool {
@@ -126,7 +130,7 @@ package enum Token {
             && bytes.indices.allSatisfy { (0x21...0x7e).contains(bytes[$0]) }
     }
 
-    /// Returns the token that a text is; `nil` if it is not well-formed.
+    /// Returns the token that a text is, or `nil` if it is not well-formed.
     static func required(_ text: RawSpan) -> Secret? {
         guard (1...maximumLength).contains(text.byteCount) else { return nil }
         for offset in 0..<text.byteCount where !(0x21...0x7e).contains(text.byte(at: offset)) { return nil }

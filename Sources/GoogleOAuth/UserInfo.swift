@@ -32,8 +32,9 @@ package struct TokenInfo: Hashable, Sendable {
     var email: String?
     package var emailIsVerified: Bool?
 
-    /// Reads both forms: version 3 uses `aud`, `azp` and `sub`, and puts numbers into strings; version 2 uses
-    /// `audience`, `issued_to` and `user_id`.
+    /// Reads both forms: version 3 uses `aud`, `azp` and `sub`, and puts numbers into strings.
+    ///
+    /// Version 2 uses `audience`, `issued_to` and `user_id`.
     init?(_ body: JSONValue) {
         guard let audience = (body["aud"] ?? body["audience"])?.string, !audience.isEmpty else { return nil }
         self.audience = audience
@@ -51,7 +52,9 @@ package struct TokenInfo: Hashable, Sendable {
 package enum AccountLookupFailure: Error, Hashable, Sendable {
     /// The token is invalid or has expired.
     case refused
-    /// Google could not be reached, or its answer could not be read; a retry may help.
+    /// Google could not be reached, or its answer could not be read.
+    ///
+    /// A retry may help.
     case unavailable(code: String)
 }
 

@@ -7,7 +7,7 @@ final class DedicatedThread: Sendable {
     private let handle: pthread_t
     private let joined = Mutex(false)
 
-    /// Starts the thread; throws if memory or threads run out.
+    /// Starts the thread, and throws if memory or threads run out.
     init(name: String, run: @escaping @Sendable () -> Void) throws(SystemCallError) {
         let start = unsafe Unmanaged.passRetained(Start(name: name, run: run))
         var handle = pthread_t()
@@ -34,7 +34,7 @@ final class DedicatedThread: Sendable {
         if !wasJoined { pthread_detach(handle) }
     }
 
-    /// Waits until the closure has returned; returns at once on the thread itself.
+    /// Waits until the closure has returned, and returns at once on the thread itself.
     func join() {
         guard pthread_equal(pthread_self(), handle) == 0 else { return }
         joined.withLock { joined in
@@ -76,7 +76,7 @@ final class DedicatedThread: Sendable {
 
         /// Names the thread for `top` and debuggers, if the system allows it.
         ///
-        /// proc(5) describes the file under /proc; `pthread_setname_np` is hidden from Swift behind _GNU_SOURCE.
+        /// proc(5) describes the file under /proc. `pthread_setname_np` is hidden from Swift behind _GNU_SOURCE.
         private func setName() {
             let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
             guard file >= 0 else { return }

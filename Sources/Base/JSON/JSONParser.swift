@@ -2,7 +2,9 @@ extension JSONValue {
     /// The maximum nesting of arrays and objects, so that untrusted text cannot exhaust the stack.
     static let maximumDepth = 32
 
-    /// Parses a whole text; text after the value is an error.
+    /// Parses a whole text.
+    ///
+    /// Text after the value is an error.
     ///
     /// If members have the same name, the last one counts.
     package static func parse(_ text: some Collection<UInt8>) throws(JSONError) -> JSONValue {
@@ -10,7 +12,7 @@ extension JSONValue {
         return try parser.parseDocument()
     }
 
-    /// Parses an object; returns `nil` for any other text or value.
+    /// Parses an object, and returns `nil` for any other text or value.
     package static func object(in text: some Collection<UInt8>) -> JSONValue? {
         guard case .success(let value) = Result(catching: { () throws(JSONError) in try parse(text) }),
             value.object != nil
@@ -18,8 +20,8 @@ extension JSONValue {
         return value
     }
 
-    /// Returns the complete members of an object whose text is truncated or continues after its end; `nil` if the text
-    /// does not begin with an object.
+    /// Returns the complete members of an object whose text is truncated or continues after its end, or `nil` if the
+    /// text does not begin with an object.
     ///
     /// It is for a value that must not be lost together with the rest of its text. Values that may be truncated are
     /// omitted: a number counts only if another character follows it. The result is also `nil` if the text has an error

@@ -9,7 +9,7 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The value of an object's member; `nil` if this is not an object or does not have the member.
+    /// The value of an object's member, or `nil` if this is not an object or does not have the member.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[name]

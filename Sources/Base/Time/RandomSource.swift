@@ -19,7 +19,9 @@ package struct SystemRandom: RandomSource {
     package func nextBits() -> UInt64 { Self.block.withLock { $0.next() } }
 }
 
-/// Numbers that were read from the system and are not used yet; each is used once.
+/// Numbers that were read from the system and are not used yet.
+///
+/// Each is used once.
 private struct RandomBlock {
     /// The system gives at most 256 bytes in one call (https://man7.org/linux/man-pages/man3/getentropy.3.html).
     private static let count = 256 / MemoryLayout<UInt64>.size

@@ -12,7 +12,7 @@ package protocol TimeSource: Sendable {
     /// The time since this machine booted, which cannot be stepped and which continues while the machine is suspended.
     var sinceBoot: BootInstant { get }
 
-    /// Suspends the task for this span; throws when the task is cancelled.
+    /// Suspends the task for this span, and throws when the task is cancelled.
     func sleep(for span: Duration) async throws(CancellationError)
 }
 
@@ -70,7 +70,7 @@ package struct SystemTime: TimeSource {
 package enum BootID {
     package static let path = "/proc/sys/kernel/random/boot_id"
 
-    /// Returns the name; `nil` if the kernel's file cannot be read.
+    /// Returns the name, or `nil` if the kernel's file cannot be read.
     package static func read() -> String? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -86,7 +86,9 @@ package enum BootID {
 
 /// Waits with a time limit.
 package enum TimeLimit {
-    /// Runs `body`, and returns when it has ended or the time is up; in the latter case `body` continues.
+    /// Runs `body`, and returns when it has ended or the time is up.
+    ///
+    /// In the latter case `body` continues.
     ///
     /// - Returns: `true` if `body` has ended.
     @discardableResult
@@ -123,7 +125,7 @@ package enum TimeLimit {
             self.caller = Mutex(caller)
         }
 
-        /// Resumes the caller the first time; returns `true` if it did.
+        /// Resumes the caller the first time, and returns `true` if it did.
         @discardableResult
         func resume(returning hasEnded: Bool) -> Bool {
             let caller = self.caller.withLock { caller in

@@ -22,7 +22,7 @@ package struct TokenSigner: Sendable {
 
     /// Signs claims as a compact token.
     ///
-    /// The caller must set `exp`; a token without it is always rejected.
+    /// The caller must set `exp`. A token without it is always rejected.
     package func sign(_ claims: JSONLine) -> Secret {
         var header = JSONLine()
         header.field("alg", Self.algorithm)

@@ -10,7 +10,9 @@ package struct SecurityEvent: Hashable, Sendable {
         case tokenRevoked(TokenName)
         /// All sessions at Google have ended.
         case sessionsRevoked
-        /// The account is disabled; the reason, if given, is `hijacking` or `bulk-account`.
+        /// The account is disabled.
+        ///
+        /// The reason, if given, is `hijacking` or `bulk-account`.
         case accountDisabled(reason: String?)
         case accountEnabled
         case credentialChangeRequired
@@ -29,7 +31,7 @@ package struct SecurityEvent: Hashable, Sendable {
     }
 
     package let kind: Kind
-    /// Google's id of the account; `nil` if the event names a token, or no account at all.
+    /// Google's id of the account, or `nil` if the event names a token, or no account at all.
     package let googleUserID: String?
 
     init(_ kind: Kind, googleUserID: String? = nil) {

@@ -72,7 +72,9 @@ extension HTTP2Session {
         unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
     }
 
-    /// Begins a request; its bytes are in the next output.
+    /// Begins a request.
+    ///
+    /// Its bytes are in the next output.
     func submit(_ transfer: HTTPTransfer) throws(HTTPFailure) {
         let context = unsafe Unmanaged.passUnretained(transfer).toOpaque()
         var source = unsafe nghttp2_data_provider(source: nghttp2_data_source(), read_callback: Self.bodySource)
@@ -92,7 +94,9 @@ extension HTTP2Session {
         open.append(transfer)
     }
 
-    /// Ends a request without its response; the server is notified by the next output.
+    /// Ends a request without its response.
+    ///
+    /// The server is notified by the next output.
     func cancel(_ transfer: HTTPTransfer) throws(HTTPFailure) {
         guard transfer.stream.end == nil else { return }
         transfer.stream.end = .cancelled
@@ -119,7 +123,9 @@ extension HTTP2Session {
 // MARK: - Bytes
 
 extension HTTP2Session {
-    /// The most bytes of output that are prepared at a time; one frame more is possible.
+    /// The most bytes of output that are prepared at a time.
+    ///
+    /// One frame more is possible.
     private static let outputLimit = 65_536
 
     /// Reads bytes from the server.
@@ -160,14 +166,18 @@ extension HTTP2Session {
 // MARK: - Results
 
 extension HTTP2Session {
-    /// Returns a result of nghttp2; a negative one is an error.
+    /// Returns a result of nghttp2.
+    ///
+    /// A negative one is an error.
     @discardableResult
     private func check(_ result: some BinaryInteger) throws(HTTPFailure) -> Int {
         guard result >= 0 else { throw Self.failure(Int(result)) }
         return Int(result)
     }
 
-    /// The text is nghttp2's; it holds nothing of a request or response.
+    /// The text is nghttp2's.
+    ///
+    /// It holds nothing of a request or response.
     private static func failure(_ code: Int) -> HTTPFailure {
         HTTPFailure(kind: .other, message: unsafe String(cString: nghttp2_strerror(Int32(clamping: code))))
     }
@@ -183,7 +193,7 @@ extension HTTP2Session {
         ended.append(transfer)
     }
 
-    /// Ends a stream that must not continue; returns nghttp2's result.
+    /// Ends a stream that must not continue, and returns nghttp2's result.
     func abort(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End = .cancelled) -> Int32 {
         guard transfer.stream.end == nil else { return 0 }
         finish(transfer, end)

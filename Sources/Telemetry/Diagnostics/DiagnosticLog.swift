@@ -4,10 +4,10 @@ private import Synchronization
 
 /// The worker's messages to its operator, one per line, on standard error.
 ///
-/// Messages are fixed strings, so they cannot contain a secret; variable parts go into fields, which are escaped and
+/// Messages are fixed strings, so they cannot contain a secret. Variable parts go into fields, which are escaped and
 /// shortened. A line is written on the caller's thread, because the last lines before an exit matter most. If the
 /// reader has stalled, a line waits at most a tenth of a second, and the lines after it do not wait at all. These lines
-/// are lost and counted; a later line reports their number once the reader has recovered.
+/// are lost and counted. A later line reports their number once the reader has recovered.
 package final class DiagnosticLog: Sendable {
     private struct State {
         var level: LogLevel
@@ -25,7 +25,7 @@ package final class DiagnosticLog: Sendable {
     /// Opens the log on a descriptor that the caller keeps.
     ///
     /// `journalStream` is the value of `JOURNAL_STREAM` in the environment. It names the device and inode of the
-    /// journal's socket; the journal reads the lines only if the descriptor is that socket
+    /// journal's socket. The journal reads the lines only if the descriptor is that socket
     /// (https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#%24JOURNAL_STREAM).
     package init(
         level: LogLevel,
@@ -40,7 +40,9 @@ package final class DiagnosticLog: Sendable {
         style = identity != nil && identity?.journalStream == journalStream ? .journal : .plain
     }
 
-    /// The least severe level that is still written; a reload may change it.
+    /// The least severe level that is still written.
+    ///
+    /// A reload may change it.
     package var level: LogLevel {
         get { state.withLock { $0.level } }
         set { state.withLock { $0.level = newValue } }
@@ -163,7 +165,9 @@ struct DiagnosticLine {
 package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     /// Something is broken and stays broken until a person acts.
     case error
-    /// Something went wrong; the worker continues and may recover on its own.
+    /// Something went wrong.
+    ///
+    /// The worker continues and may recover on its own.
     case warning
     /// Normal, but significant.
     case notice

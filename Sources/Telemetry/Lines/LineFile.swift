@@ -46,11 +46,11 @@ struct LineFile: ~Copyable {
 
     /// The largest number of bytes that are written at once.
     ///
-    /// A write to a pipe stays whole only up to `PIPE_BUF`; Linux does not mix writes to a local file, however long.
+    /// A write to a pipe stays whole only up to `PIPE_BUF`. Linux does not mix writes to a local file, however long.
     var largestWrite: Int { identity?.isRegular == true ? 65_536 : 4_096 }
 
-    /// Appends lines in one `write`, unless the system accepts only a part of them; returns the number of lines that
-    /// were written, and the failure that stopped the writing.
+    /// Appends lines in one `write`, unless the system accepts only a part of them, and returns the number of lines
+    /// that were written, and the failure that stopped the writing.
     ///
     /// A line that cannot be written completely is removed if possible. Otherwise the next line begins with a line
     /// break, so that only one line is lost, never two.
@@ -68,7 +68,7 @@ struct LineFile: ~Copyable {
                 written += count
                 continue
             }
-            // A file never accepts zero of several bytes without an error; if one did, retrying could loop forever.
+            // A file never accepts zero of several bytes without an error. If one did, retrying could loop forever.
             let code = count == 0 ? EIO : errno
             switch code {
             case EINTR: continue
@@ -125,14 +125,14 @@ struct FileIdentity: Equatable {
     let isRegular: Bool
     let size: Int64
 
-    /// Reads the file behind an open descriptor; `nil` if it is not open.
+    /// Reads the file behind an open descriptor, and returns `nil` if it is not open.
     init?(descriptor: Int32) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Reads the file that a path currently names; `nil` if there is none.
+    /// Reads the file that a path currently names, and returns `nil` if there is none.
     init?(path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -158,7 +158,7 @@ struct FileIdentity: Equatable {
 package struct LineFileError: Error, CustomStringConvertible {
     /// The call that failed, such as `open`.
     let call: String
-    /// The file; `nil` for a descriptor without a name.
+    /// The file, or `nil` for a descriptor without a name.
     let path: String?
     /// The value of `errno`.
     let code: Int32

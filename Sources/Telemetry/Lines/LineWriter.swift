@@ -73,7 +73,9 @@ package final class LineWriter: LineSink {
         return isSafe
     }
 
-    /// Opens the file again by its name, as `SIGHUP` requests; lines written before go into the old file.
+    /// Opens the file again by its name, as `SIGHUP` requests.
+    ///
+    /// Lines written before go into the old file.
     package func reopen() {
         let before = backlog.withLock { backlog in
             backlog.reopenings += 1
@@ -88,7 +90,7 @@ package final class LineWriter: LineSink {
         }
     }
 
-    /// Waits until all earlier lines are written or lost; returns `false` if `limit` runs out first.
+    /// Waits until all earlier lines are written or lost, and returns `false` if `limit` runs out first.
     package func flush(within limit: Duration = .seconds(5)) async -> Bool {
         await withCheckedContinuation { continuation in
             let result = FirstResult(continuation)
@@ -118,7 +120,7 @@ package final class LineWriter: LineSink {
         }
     }
 
-    /// Takes the waiting lines; returns `nil` and ends the drain if there are none.
+    /// Takes the waiting lines, and returns `nil` and ends the drain if there are none.
     private func nextLines() -> LineBlock? {
         backlog.withLock { backlog in
             // Lines that came after a request to reopen wait for the new file.
@@ -165,7 +167,9 @@ struct LineBlock {
     /// The offset of the beginning of a line, or of the end of the last one.
     func start(of line: Int) -> Int { line == 0 ? 0 : ends[line - 1] }
 
-    /// Returns lines from `first` on that have at most `limit` bytes together; a longer line is alone.
+    /// Returns lines from `first` on that have at most `limit` bytes together.
+    ///
+    /// A longer line is alone.
     func lines(from first: Int, upToBytes limit: Int) -> Range<Int> {
         var end = first + 1
         while end < count, ends[end] - start(of: first) <= limit { end += 1 }

@@ -98,7 +98,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
 /// An alarm whose cause was seen in the last hour, and has not ended as far as the worker knows.
 package struct CurrentAlarm: Hashable, Sendable {
     package var kind: AlarmKind
-    /// The client id that the alarm is about; empty if it is about none.
+    /// The client id that the alarm is about, or empty if it is about none.
     package var client: String
     /// The sentence of the last time.
     package var text: String

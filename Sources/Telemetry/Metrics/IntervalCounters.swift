@@ -1,8 +1,8 @@
 package import Base
 private import Synchronization
 
-/// Counts refreshes from many tasks: per interval, until the next summary; in total since the start; and for each
-/// minute of the last hour.
+/// Counts refreshes from many tasks: per interval until the next summary, in total since the start, and for each minute
+/// of the last hour.
 package final class IntervalCounters: Sendable {
     private struct State {
         var start: BootInstant
@@ -57,7 +57,9 @@ package final class IntervalCounters: Sendable {
 }
 
 extension [RefreshEvent] {
-    /// The outcomes with their numbers; an outcome that comes again after another one is listed again.
+    /// The outcomes with their numbers.
+    ///
+    /// An outcome that comes again after another one is listed again.
     ///
     /// Most refreshes of a batch have the same outcome, so they are counted together.
     var outcomes: [(RefreshOutcome, Int)] {
@@ -77,11 +79,13 @@ extension [RefreshEvent] {
 /// The counts of one interval.
 package struct IntervalCounts: Sendable {
     let interval: Duration
-    /// The number of refreshes by outcome; a missing outcome did not occur.
+    /// The number of refreshes by outcome.
+    ///
+    /// A missing outcome did not occur.
     let outcomes: [RefreshOutcome: Int]
-    /// The milliseconds from sending a request to the end of its answer; `nil` without answers.
+    /// The milliseconds from sending a request to the end of its answer, or `nil` without answers.
     let latency: Percentiles?
-    /// The milliseconds from a grant's due time to its try; `nil` without tries.
+    /// The milliseconds from a grant's due time to its try, or `nil` without tries.
     let lateness: Percentiles?
 }
 
@@ -101,7 +105,9 @@ struct Histogram: Sendable {
 
     init() {}
 
-    /// Counts a value; a negative one counts as zero.
+    /// Counts a value.
+    ///
+    /// A negative one counts as zero.
     mutating func record(_ value: Int64) {
         let value = min(UInt64(max(0, value)), Self.highest)
         buckets[Self.index(of: value)] += 1
@@ -109,8 +115,8 @@ struct Histogram: Sendable {
         count += 1
     }
 
-    /// Returns the smallest value that a `share` (above 0, up to 1) of all values does not exceed; `nil` if there are
-    /// no values.
+    /// Returns the smallest value that a `share` (above 0, up to 1) of all values does not exceed, or `nil` if there
+    /// are no values.
     func percentile(_ share: Double) -> Int64? {
         guard count > 0 else { return nil }
         var remaining = max(1, Int((share * Double(count)).rounded(.up)))

@@ -192,7 +192,9 @@ extension MetricsLine {
     }
 }
 
-/// One try at refreshing one grant; ``write(into:)`` says what the fields mean.
+/// One try at refreshing one grant.
+///
+/// ``write(into:)`` says what the fields mean.
 package struct RefreshEvent: Sendable {
     static let name = "refresh"
     /// The maximum length of Google's text, in bytes.
@@ -203,7 +205,9 @@ package struct RefreshEvent: Sendable {
     package var verdict: String
     package var reason: String
     var attempt: Int
-    /// The time from the grant's due time to this try; a negative value is shown as zero.
+    /// The time from the grant's due time to this try.
+    ///
+    /// A negative value is shown as zero.
     var lateness: Duration
     var rotated: Bool
     var forced: Bool
@@ -310,7 +314,9 @@ package struct RefreshEvent: Sendable {
 package enum RefreshOutcome: String, CaseIterable, Sendable {
     /// A new access token is stored.
     case refreshed
-    /// The try failed for a temporary reason; another one follows.
+    /// The try failed for a temporary reason.
+    ///
+    /// Another one follows.
     case retrying
     /// Google refused the grant, and the refusal waits for confirmation.
     case held
@@ -320,7 +326,9 @@ package enum RefreshOutcome: String, CaseIterable, Sendable {
     case reauthRequired = "reauth_required"
     /// The grant is dead.
     case disconnected
-    /// The client is at fault; the grant does not change.
+    /// The client is at fault.
+    ///
+    /// The grant does not change.
     case unchanged
     /// The answer came for a refresh token that is not the stored one any more, and was not used.
     case void

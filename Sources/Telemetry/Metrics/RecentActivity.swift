@@ -57,7 +57,9 @@ package final class RecentActivity: Sendable {
         }
     }
 
-    /// The last hour, the oldest minute first; the last one is not over yet.
+    /// The last hour, the oldest minute first.
+    ///
+    /// The last one is not over yet.
     package var minutes: [Minute] {
         let now = Self.minute(time.sinceBoot)
         return state.withLock { state in

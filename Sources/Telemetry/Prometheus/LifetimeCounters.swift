@@ -55,7 +55,9 @@ package final class LifetimeCounters: Sendable {
         }
     }
 
-    /// Counts an HTTP request; `route` is the pattern of its route, or `-` if no route matches.
+    /// Counts an HTTP request.
+    ///
+    /// `route` is the pattern of its route, or `-` if no route matches.
     package func recordRequest(route: String, status: Int) {
         let key = Requests(route: route, statusClass: "\(status / 100)xx")
         state.withLock { $0.requests[key, default: 0] += 1 }
@@ -93,7 +95,9 @@ struct DurationBuckets: Sendable {
 
     init() {}
 
-    /// Counts a duration; a negative one counts as zero.
+    /// Counts a duration.
+    ///
+    /// A negative one counts as zero.
     mutating func record(_ span: Duration) {
         let span = max(.zero, span)
         if let index = Self.bounds.firstIndex(where: { span <= $0 }) { counts[index] += 1 }

@@ -2,7 +2,7 @@ package import Base
 
 /// The content of one answer to Prometheus.
 ///
-/// Each metric is named once, with its help text; docs/prometheus.md has the same.
+/// Each metric is named once, with its help text. docs/prometheus.md has the same.
 package struct PrometheusReport: Sendable {
     /// The numbers of grants, from the database.
     ///

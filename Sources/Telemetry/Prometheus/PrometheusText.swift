@@ -37,7 +37,7 @@ package struct PrometheusText: Sendable {
         write(Metric(name: name, kind: .gauge, labels: labels, help: help), samples)
     }
 
-    /// Writes a gauge without labels; omits it without a value.
+    /// Writes a gauge without labels, and omits it without a value.
     mutating func gauge(_ name: String, _ value: Double?, _ help: String) {
         gauge(name, samples: value.map { [([], $0)] } ?? [], help: help)
     }
@@ -55,7 +55,7 @@ package struct PrometheusText: Sendable {
         writeLine("\(name)_count", [], Double(histogram.count))
     }
 
-    /// Writes one sample per set of label values; omits a metric without samples.
+    /// Writes one sample per set of label values, and omits a metric without samples.
     private mutating func write(_ metric: Metric, _ samples: [Sample]) {
         guard !samples.isEmpty else { return }
         writeHead(metric)
@@ -97,7 +97,9 @@ package struct PrometheusText: Sendable {
         }
     }
 
-    /// Formats a number so that Go's `ParseFloat` can read it; whole numbers have no fraction.
+    /// Formats a number so that Go's `ParseFloat` can read it.
+    ///
+    /// Whole numbers have no fraction.
     private static func format(_ value: Double) -> String {
         guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
         guard let whole = Int64(exactly: value) else { return value.description }
