@@ -43,7 +43,9 @@ package struct PublishedAlarms: Equatable, Sendable {
 
     private init() {}
 
-    /// Reads a note; an entry that cannot be read is left out, such as one with a kind of a newer version.
+    /// Reads a note.
+    ///
+    /// An entry that cannot be read is left out, such as one with a kind of a newer version.
     private init(_ text: String?, at now: Timestamp) {
         let stored = text.flatMap { JSONValue.object(in: $0.utf8) }?["alarms"]?.array ?? []
         entries = stored.compactMap { entry in

@@ -50,7 +50,7 @@ struct KeyChecks: Hashable, Sendable {
 /// The fit of a ring and a database.
 package enum KeyRingFit: Hashable, Sendable {
     case fits
-    /// The ring opens some values; these keys are missing.
+    /// The ring opens some values, and these keys are missing.
     case lacks([KeyID])
     /// The ring opens none, or has different bits under the id of a key that seals stored tokens.
     case foreign([KeyID])
@@ -114,10 +114,10 @@ package struct StoredKeyChecks: Sendable {
         }
     }
 
-    /// Compares a ring with the stored checks; `nil` if there are none yet.
+    /// Compares a ring with the stored checks, and returns `nil` if there are none yet.
     package func storedFit(of ring: KeyRing) async throws -> KeyRingFit? { try await stored()?.fit(of: ring) }
 
-    /// Returns the keys that may seal stored tokens; empty if the store has no checks yet.
+    /// Returns the keys that may seal stored tokens, or empty if the store has no checks yet.
     package func keyIDs() async throws -> Set<KeyID> { try await stored()?.keyIDs ?? [] }
 
     /// Adds a key before it seals for the first time, if the ring still fits: of two rings that come to an empty
@@ -162,8 +162,8 @@ package struct StoredKeyChecks: Sendable {
         return checks
     }
 
-    /// Derives checks for a store that has none, from the keys that its tokens name; also returns the keys of the ring
-    /// that fail to open their tokens.
+    /// Derives checks for a store that has none, from the keys that its tokens name, and also returns the keys of the
+    /// ring that fail to open their tokens.
     private func derived(with ring: KeyRing) async throws -> (checks: KeyChecks, wrong: [KeyID]) {
         var checks = KeyChecks()
         var unproven: Set<KeyID> = []

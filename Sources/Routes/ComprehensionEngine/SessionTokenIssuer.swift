@@ -31,7 +31,9 @@ struct SessionTokenIssuer: Sendable {
         return signer.sign(claims)
     }
 
-    /// Returns a token that is valid for one use; the `jti` makes it differ from others of the same second.
+    /// Returns a token that is valid for one use.
+    ///
+    /// The `jti` makes it differ from others of the same second.
     private func refreshToken(forUser userID: String, session: SessionID, at now: Timestamp) -> Secret {
         var claims = JSONLine()
         claims.field("sub", userID)
@@ -56,14 +58,14 @@ extension JSONLine {
 /// The claims of a refresh token whose signature was checked.
 ///
 /// A token that the worker issued names its session. A token of the former backend has `sub` or `user_id`, `email` and
-/// `exp`; its session's id comes from its hash, so that simultaneous requests with one former token share one session.
+/// `exp`. Its session's id comes from its hash, so that simultaneous requests with one former token share one session.
 struct RefreshClaims: Hashable, Sendable {
     let userID: String
     let sessionID: SessionID
     let hash: [UInt8]
     /// `true` if the token's own times are valid, as an access token's must be.
     let isTimely: Bool
-    /// The expiry of a former token; `nil` for a token that the worker issued.
+    /// The expiry of a former token, or `nil` for a token that the worker issued.
     private let formerExpiry: Timestamp?
 
     init?(_ claims: JSONValue, of token: String, isTimely: Bool) {
@@ -96,12 +98,13 @@ struct RefreshClaims: Hashable, Sendable {
         return now < end
     }
 
-    /// Records that a former token has begun its session, or never will; returns `false` if that is recorded already.
+    /// Records that a former token has begun its session, or never will, and returns `false` if that is recorded
+    /// already.
     ///
     /// Without the record, a token whose session has ended would begin another one.
     func recordFormer(in transaction: any StoreTransaction, at now: Timestamp) throws -> Bool {
         guard let formerExpiry else { return false }
-        // Recorded ids are deleted after a while; this one must outlast the token.
+        // Recorded ids are deleted after a while. This one must outlast the token.
         let recordedAt = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
         return try transaction.record(
             securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash),
@@ -109,7 +112,9 @@ struct RefreshClaims: Hashable, Sendable {
         )
     }
 
-    /// The fields that identify the session in a log line; they contain neither a token nor personal data.
+    /// The fields that identify the session in a log line.
+    ///
+    /// They contain neither a token nor personal data.
     var logFields: KeyValuePairs<String, String> { ["session": sessionID.description] }
 }
 
@@ -125,7 +130,7 @@ struct SessionTokenPair: Sendable {
 package struct SessionSettings: Hashable, Sendable {
     /// The time after a refresh in which any token of the family gets the current tokens.
     var grace: Duration
-    /// The end of the time in which refresh tokens of the former backend begin a session; `nil` if they never do.
+    /// The end of the time in which refresh tokens of the former backend begin a session, or `nil` if they never do.
     var acceptFormerTokensUntil: Timestamp?
 
     package init(grace: Duration = Session.defaultGrace, acceptFormerTokensUntil: Timestamp? = nil) {

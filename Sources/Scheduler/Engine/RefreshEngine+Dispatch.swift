@@ -3,7 +3,7 @@ import Storage
 
 /// The dispatch: queued grants are claimed and sent as the limits of their client allow.
 extension RefreshEngine {
-    /// Claims and sends the grants that may go now; returns the wait until more may go.
+    /// Claims and sends the grants that may go now, and returns the wait until more may go.
     func dispatchQueues() async -> Duration? {
         var round = state.beginRound()
         while true {
@@ -74,11 +74,15 @@ extension RefreshEngineState {
 
     /// The next step of a round.
     enum DispatchStep {
-        /// Claims and sends grants of a client; `takenAt` is the instant at which its pace allowed them.
+        /// Claims and sends grants of a client.
+        ///
+        /// `takenAt` is the instant at which its pace allowed them.
         case claim([GrantID], client: String, takenAt: BootInstant)
         /// Asks the store for this client's probe.
         case askForProbe(client: String)
-        /// Ends the round; the next one is due after the wait, or after any event if that is `nil`.
+        /// Ends the round.
+        ///
+        /// The next one is due after the wait, or after any event if that is `nil`.
         case end(Duration?)
     }
 
@@ -146,7 +150,7 @@ extension RefreshEngineState {
         return allowed > 0 ? .send(allowed) : .wait(gates[client]?.pacer.nextAvailable(at: instant))
     }
 
-    /// Returns the time for which claims are paused because the store fails; `nil` while it works.
+    /// Returns the time for which claims are paused because the store fails, or `nil` while it works.
     func claimPause(under conditions: Conditions) -> Duration? {
         // A completed refresh wakes the loop, so this does not have to be exact.
         if conditions.isCommitFailing { return Self.pauseWhileCommitsFail }
@@ -160,7 +164,7 @@ extension RefreshEngineState {
     /// The number of grants that go at once, however short the time since the last claim.
     private var worthwhileClaim: Int { min(2 * minimumFreeSlots, maximumInFlight) }
 
-    /// Returns the time for which a few grants still wait for more; `nil` if they may go.
+    /// Returns the time for which a few grants still wait for more, or `nil` if they may go.
     private func gatheringPause(of client: String, free: Int, at instant: BootInstant) -> Duration? {
         guard let gate = gates[client], gate.lastClaim?.round != rounds else { return nil }
         let ready = min(free, gate.pacer.available(at: sharedInstant(at: instant)))
@@ -174,7 +178,7 @@ extension RefreshEngineState {
         return taken
     }
 
-    /// Returns the next grant to probe with, after the store has granted the probe; `nil` if there is none.
+    /// Returns the next grant to probe with, after the store has granted the probe, or `nil` if there is none.
     mutating func nextToProbe(of client: String, at instant: BootInstant) -> GrantID? {
         guard !isStopping else { return nil }
         return takeFromQueue(of: client, atMost: 1, at: instant).first

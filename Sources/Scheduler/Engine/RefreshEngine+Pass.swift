@@ -7,7 +7,9 @@ import Telemetry
 extension RefreshEngine {
     private static let passPageSize = 100
 
-    /// Tries each due grant once until `deadline`; it waits for the pace, but not for back-off.
+    /// Tries each due grant once until `deadline`.
+    ///
+    /// It waits for the pace, but not for back-off.
     package func runPass(within deadline: Duration) async throws -> PassSummary {
         let started = time.now
         let end = time.sinceBoot + deadline
@@ -100,7 +102,7 @@ extension RefreshEngine {
         return (0, false)
     }
 
-    /// Waits; returns `false` if the task was cancelled.
+    /// Waits, and returns `false` if the task was cancelled.
     private func sleepUnlessCancelled(_ span: Duration) async -> Bool {
         do {
             try await time.sleep(for: span)

@@ -23,14 +23,14 @@ struct RefreshEngineState: Sendable {
     var takeoverPause: TakeoverPause
     /// The time at which the daemon began to refresh, or `nil` for a command.
     var daemonBeganAt: Timestamp?
-    /// The client ids that have grants to refresh, as of the last scan; `nil` before the first one.
+    /// The client ids that have grants to refresh, as of the last scan, or `nil` before the first one.
     var clientsInUse: Set<String>?
     var clock = ClockMonitor()
     /// The clock that all workers share for breakers and paces: its epoch, and how far it is ahead of this machine's
     /// boot clock.
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
     var inFlightLimit: InFlightLimit
-    /// This worker's share of the grants; see ``WorkPartition``.
+    /// This worker's share of the grants (``WorkPartition``).
     var share = WorkPartition.whole
     var isStopping = false
 
@@ -60,7 +60,8 @@ struct RefreshEngineState: Sendable {
         updatePace()
     }
 
-    /// Sets this worker's share of the grants and updates its paces; returns no actions if the share stays the same.
+    /// Sets this worker's share of the grants and updates its paces, and returns no actions if the share stays the
+    /// same.
     mutating func change(share: WorkPartition, at instant: BootInstant) -> [EngineAction] {
         guard share != self.share else { return [] }
         self.share = share
@@ -119,7 +120,9 @@ extension RefreshEngineState {
         return [.wakeLoop]
     }
 
-    /// Cancels the unanswered requests; their leases are then released.
+    /// Cancels the unanswered requests.
+    ///
+    /// Their leases are then released.
     func cancelRequests() -> [EngineAction] {
         slots.values.compactMap(\.cancel).map { .cancel($0) }
     }

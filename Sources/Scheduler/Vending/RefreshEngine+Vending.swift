@@ -80,7 +80,7 @@ extension RefreshEngine {
         return grant
     }
 
-    /// Returns why a grant is not refreshed again so soon; `nil` if it may be.
+    /// Returns why a grant is not refreshed again so soon, or `nil` if it may be.
     private func reasonNotToRefresh(_ grant: Grant) -> String? {
         // Joining a refresh in flight costs nothing, so no pause applies to it.
         guard state.slots[grant.id] == nil else { return nil }
@@ -98,7 +98,9 @@ extension RefreshEngine {
         }
     }
 
-    /// `true` if a token is the stored one; the comparison takes constant time.
+    /// `true` if a token is the stored one.
+    ///
+    /// The comparison takes constant time.
     private func stores(_ token: Secret, _ grant: Grant) throws(VendingFailure) -> Bool {
         do throws(SealError) {
             return try dispatcher.vault.openAccessToken(of: grant) == token
@@ -144,7 +146,8 @@ extension RefreshEngine {
         return completion
     }
 
-    /// Waits for the client's pace; returns `nil` once a caller's refresh may be sent, or the reason why it may not.
+    /// Waits for the client's pace, and returns `nil` once a caller's refresh may be sent, or the reason why it may
+    /// not.
     ///
     /// The stored health of the client, which other workers share, counts too: a command is a process of its own and
     /// has seen no answer yet.
@@ -165,7 +168,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Waits while another worker has the grant; returns the grant as that worker left it.
+    /// Waits while another worker has the grant, and returns the grant as that worker left it.
     private func waitForOtherWorker(_ grant: Grant, until end: BootInstant) async throws -> Grant? {
         var current: Grant?
         while time.sinceBoot < end {
@@ -178,7 +181,7 @@ extension RefreshEngine {
 }
 
 extension RefreshEngine {
-    /// Revokes a grant at Google after a disconnect; returns `true` if that is done, or was done before.
+    /// Revokes a grant at Google after a disconnect, and returns `true` if that is done, or was done before.
     package func finishRevocation(of userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
         _ = await claimAndSend([grant.id], dueBy: nil).completions.first?.value

@@ -95,13 +95,15 @@ package struct IssuedTokens: Hashable, Sendable {
 
     init() {}
 
-    /// Takes the form that ``bytes`` returns; `nil` stands for an empty list.
+    /// Takes the form that ``bytes`` returns.
+    ///
+    /// `nil` stands for an empty list.
     init(bytes: [UInt8]?) {
         guard let bytes else { return }
         entries = bytes.count % Self.entryLength == 0 ? bytes : bytes.dropLast(bytes.count % Self.entryLength)
     }
 
-    /// The stored form of the list; `nil` if it is empty.
+    /// The stored form of the list, or `nil` if it is empty.
     var bytes: [UInt8]? { entries.isEmpty ? nil : entries }
 
     /// Returns the digest of an access token: half of its SHA-256, which identifies the token without revealing it.
@@ -109,7 +111,7 @@ package struct IssuedTokens: Hashable, Sendable {
         token.withBytes { span in Array(Digest.sha256(span).prefix(digestLength)) }
     }
 
-    /// The instant at which the last of them expires; `nil` if there are none.
+    /// The instant at which the last of them expires, or `nil` if there are none.
     var end: Timestamp? { starts.map(expiry).max() }
 
     package func contains(_ digest: [UInt8]) -> Bool { starts.contains { self.digest(at: $0).elementsEqual(digest) } }
@@ -154,7 +156,9 @@ package struct RotationClaims: Hashable, Sendable {
 
     init() {}
 
-    /// Parses the form that ``bytes`` returns; `nil` stands for an empty list.
+    /// Parses the form that ``bytes`` returns.
+    ///
+    /// `nil` stands for an empty list.
     init(bytes: [UInt8]?) {
         let bytes = bytes ?? []
         for start in stride(from: 0, through: bytes.count - 8, by: 8) {
@@ -162,7 +166,7 @@ package struct RotationClaims: Hashable, Sendable {
         }
     }
 
-    /// The stored form: eight bytes for each claim, the highest byte first; `nil` if there are none.
+    /// The stored form: eight bytes for each claim, the highest byte first, or `nil` if there are none.
     var bytes: [UInt8]? {
         guard !claims.isEmpty else { return nil }
         return claims.flatMap { claim in
@@ -180,7 +184,9 @@ package struct RotationClaims: Hashable, Sendable {
     }
 }
 
-/// A hash by which Google names a refresh token in a security event; it never reveals a part of the token.
+/// A hash by which Google names a refresh token in a security event.
+///
+/// It never reveals a part of the token.
 ///
 /// Google names a token by its first 16 characters or by its double SHA-512 hash
 /// (https://developers.google.com/identity/protocols/risc#supported_event_types).
@@ -203,14 +209,15 @@ package struct TokenMark: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Creates the mark of the tokens that begin with the characters in an event; `nil` if there are too few.
+    /// Creates the mark of the tokens that begin with the characters in an event, and returns `nil` if there are too
+    /// few.
     package init?(prefix text: String) {
         guard text.utf8.count >= Self.prefixLength else { return nil }
         self.init(tokenBeginning: text.utf8.prefix(Self.prefixLength))
     }
 
-    /// Creates the mark of the token whose double SHA-512 hash an event gives in standard or URL-safe Base64; `nil` if
-    /// the text is not such a hash.
+    /// Creates the mark of the token whose double SHA-512 hash an event gives in standard or URL-safe Base64, and
+    /// returns `nil` if the text is not such a hash.
     package init?(doubleHash text: String) {
         let unpadded = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
         let safe = unpadded.map { byte in
@@ -250,7 +257,7 @@ package struct TokenMarks: Hashable, Sendable {
     package let prefix: TokenMark
     package let digest: TokenMark
 
-    /// Restores stored marks; `nil` if one is missing.
+    /// Restores stored marks, and returns `nil` if one is missing.
     package init?(prefix: [UInt8]?, digest: [UInt8]?) {
         guard let prefix, let digest else { return nil }
         self.prefix = TokenMark(kind: .prefix, bytes: prefix)

@@ -138,7 +138,9 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
 
 extension DatabaseAddress {
     private static let secretOptions: Set = ["password", "sslpassword"]
-    /// The options before the `?`; a host that is a folder of sockets comes after it.
+    /// The options before the `?`.
+    ///
+    /// A host that is a folder of sockets comes after it.
     private static let authorityOptions: Set = ["user", "host", "port", "dbname"]
 
     /// Returns the address as a URL, without its secrets.
@@ -185,8 +187,9 @@ extension DatabaseAddress {
         host.contains(":") && host.utf8.allSatisfy("0123456789abcdefABCDEF:.".utf8.contains)
     }
 
-    /// Encodes everything but letters, digits and some signs as `%` and two hexadecimal digits; the slashes of a folder
-    /// stay readable with `except`.
+    /// Encodes everything but letters, digits and some signs as `%` and two hexadecimal digits.
+    ///
+    /// The slashes of a folder stay readable with `except`.
     private static func escaped(_ text: String, except more: String = "") -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~\(more)".utf8)
         return text.utf8.map { byte in
@@ -211,7 +214,7 @@ extension DatabaseAddress {
                 throw refusal("there is an @ in what reads as host, port or database (not shown)")
             }
         }
-        // Several hosts have several ports; one that is left out has the default.
+        // Several hosts have several ports. One that is left out has the default.
         let ports = options["port"]?.reveal().split(separator: ",") ?? []
         for port in ports where !(1...65_535).contains(Int(port) ?? 0) {
             throw refusal("a port is not a number from 1 to 65535 (not shown)")

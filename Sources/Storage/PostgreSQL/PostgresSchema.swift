@@ -80,7 +80,8 @@ struct PostgresSchema {
         }
     }
 
-    /// Returns the version of the schema, 0 if there is none; throws for a database that this program must not touch.
+    /// Returns the version of the schema, 0 if there is none, and throws for a database that this program must not
+    /// touch.
     private func version(of connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
         -> Int
     {

@@ -2,7 +2,9 @@ private import Glibc
 
 /// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
 enum DatabaseFile {
-    /// Creates an empty file that only its owner can read, unless it exists; SQLite gives its log the same mode.
+    /// Creates an empty file that only its owner can read, unless it exists.
+    ///
+    /// SQLite gives its log the same mode.
     static func prepare(_ path: String) throws(StoreError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.cannotOpen, "The database has no usable path: name a file.")
@@ -43,7 +45,7 @@ enum DatabaseFile {
         var modifiedAt: Int64
     }
 
-    /// Returns the facts of the file at a path; `nil` if it does not exist.
+    /// Returns the facts of the file at a path, or `nil` if it does not exist.
     static func facts(of path: String) throws(StoreError) -> Facts? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else {
@@ -64,8 +66,8 @@ enum DatabaseFile {
         return Int(facts.st_nlink)
     }
 
-    /// The time that a write now would give to a file, in nanoseconds since 1970; `nil` if the kernel does not report
-    /// it.
+    /// The time that a write now would give to a file, in nanoseconds since 1970, or `nil` if the kernel does not
+    /// report it.
     static var fileClock: Int64? {
         var time = timespec()
         guard unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time) == 0 else { return nil }  // time: allowed
@@ -75,7 +77,9 @@ enum DatabaseFile {
     /// Returns the path of the write-ahead log of a database.
     static func log(of path: String) -> String { path + "-wal" }
 
-    /// Returns the path without symbolic links, next to which SQLite keeps its log; the file does not have to exist.
+    /// Returns the path without symbolic links, next to which SQLite keeps its log.
+    ///
+    /// The file does not have to exist.
     static func resolved(_ path: String) -> String {
         let resolve = { (path: String) -> String? in
             guard let resolved = unsafe realpath(path, nil) else { return nil }
@@ -101,7 +105,7 @@ enum DatabaseFile {
         return (folder(of: path), String(name))
     }
 
-    /// Returns the names in a folder; none if it cannot be read.
+    /// Returns the names in a folder, or none if it cannot be read.
     static func names(in folder: String) -> [String] {
         guard let stream = unsafe opendir(folder) else { return [] }
         defer { unsafe closedir(stream) }

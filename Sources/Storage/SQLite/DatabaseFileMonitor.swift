@@ -22,14 +22,14 @@ struct DatabaseFileMonitor: Sendable {
         var isRunning: Bool
         var size: Int64
         var modifiedAt: Int64
-        /// A digest of the content; `nil` for a file that is too large.
+        /// A digest of the content, or `nil` for a file that is too large.
         var digest: Int64?
     }
 
     let database: DatabaseFile.Identity
     let log: DatabaseFile.Identity?
     let index: DatabaseFile.Identity?
-    /// The number of the checkpoint that `size`, `modifiedAt` and `digest` belong to; `nil` while they are unknown.
+    /// The number of the checkpoint that `size`, `modifiedAt` and `digest` belong to, or `nil` while they are unknown.
     var checkpoint: Int64?
     var size: Int64
     var modifiedAt: Int64
@@ -59,7 +59,9 @@ extension SQLiteConnection {
         "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )
 
-    /// Starts to monitor the files; the connection must not be in a transaction.
+    /// Starts to monitor the files.
+    ///
+    /// The connection must not be in a transaction.
     ///
     /// The database and its log remain those of `former`: only the file of leases is another one, whose first note says
     /// how the database was when that file was made.
@@ -88,7 +90,7 @@ extension SQLiteConnection {
         )
     }
 
-    /// Reads the note of the last checkpoint, and throws if the database was moved; for the beginning of a transaction.
+    /// Reads the note of the last checkpoint at the beginning of a transaction, and throws if the database was moved.
     func readState(evenIfMoved: Bool = false) throws(StoreError) {
         guard fileMonitor != nil else { return }
         if let (leases, opened) = attached, try !leases.identity.continues(opened) {
@@ -105,8 +107,9 @@ extension SQLiteConnection {
         fileMonitor?.record(state.note)
     }
 
-    /// Throws if the files are not those that were opened, or if another program has changed them; for the end of a
-    /// transaction, whose lock excludes checkpoints.
+    /// Throws if the files are not those that were opened, or if another program has changed them.
+    ///
+    /// It is called at the end of a transaction, whose lock excludes checkpoints.
     func requireSameFiles() throws(StoreError) {
         guard let fileMonitor else { return }
         guard let facts = try DatabaseFile.facts(of: path), facts.identity == fileMonitor.database else {

@@ -119,7 +119,7 @@ final class Statement {
         return element
     }
 
-    /// Runs to the next row; `nil` after the last one.
+    /// Runs to the next row, or returns `nil` after the last one.
     private func step() throws(StoreError) -> SQLiteRow? {
         guard bindFailure == SQLITE_OK else { throw failure(bindFailure) }
         let result = unsafe sqlite3_step(handle)
@@ -150,7 +150,9 @@ final class Statement {
         return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
-    /// Returns a text; if it is the same as `former`, as it often is in the next row, it is not built again.
+    /// Returns a text.
+    ///
+    /// If it is the same as `former`, as it often is in the next row, it is not built again.
     func text(at column: Int32, like former: String) -> String? {
         guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))
@@ -191,7 +193,7 @@ final class Statement {
     }
 }
 
-/// The current row of a statement; valid until the next step.
+/// The current row of a statement, valid until the next step.
 struct SQLiteRow: SQLRow {
     private let statement: Statement
     private var column: Int32 = 0

@@ -62,7 +62,7 @@ package struct StatusPageHandler: Sendable {
         return contents
     }
 
-    /// Returns the clients as stored; without the database, as this worker knows them.
+    /// Returns the clients as stored, or without the database as this worker knows them.
     private func clients(_ observed: Observations?) async -> [StatusPageContents.Client] {
         if let observed { return observed.clients.compactMap(StatusPageContents.Client.init) }
         return await engine.clientStatuses.map { status in
@@ -80,9 +80,9 @@ extension StatusPageHandler {
     /// them, and a user's id in the URL is not sent to other sites.
     ///
     /// The name in the `Host` header is not checked. A page elsewhere whose name resolves to this machine (DNS
-    /// rebinding) could read the counts, as it could read `/status` and `/metrics`; it cannot read a user, because a
-    /// browser sends a credential only to the name for which it was entered. A check would refuse proxies, and names
-    /// of this machine that only its network knows.
+    /// rebinding) could read the counts, as it could read `/status` and `/metrics`. It cannot read a user, because a
+    /// browser sends a credential only to the name for which it was entered. A check would refuse proxies, and names of
+    /// this machine that only its network knows.
     static let headers: [ServerRequest.Field] = [
         ServerResponse.noStore,
         ("Content-Security-Policy", StatusPage.contentSecurityPolicy),
@@ -95,7 +95,7 @@ extension StatusPageHandler {
 }
 
 extension StatusPageContents.Client {
-    /// Makes the client; `nil` for one that only has expired grants, which the judgement names.
+    /// Makes the client, and returns `nil` for one that only has expired grants, which the judgement names.
     fileprivate init?(_ client: Observations.Client) {
         guard let breaker = client.breaker, let ceiling = client.ceiling else { return nil }
         self.init(

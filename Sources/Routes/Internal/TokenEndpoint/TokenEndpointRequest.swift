@@ -124,7 +124,7 @@ struct ServiceLogin: Sendable {
     let name: String
     let credential: String
 
-    /// Reads the login from the form or from the `Authorization` header; `nil` without a complete one.
+    /// Reads the login from the form or from the `Authorization` header, and returns `nil` without a complete one.
     ///
     /// A request with both is refused, because choosing one would be arbitrary.
     init?(_ request: ServerRequest, _ form: TokenEndpointForm) throws(VendingError) {

@@ -9,7 +9,7 @@ package import Storage
 package enum SpilledResult {
     private static let version = 1
 
-    /// Seals a result that brings tokens; returns `nil` for any other.
+    /// Seals a result that brings tokens, and returns `nil` for any other.
     package static func seal(_ result: RefreshResult, with vault: TokenVault) throws(SealError) -> SealedSecret? {
         guard let text = text(of: result) else { return nil }
         return try vault.seal(spilledResult: Secret(utf8: text))
