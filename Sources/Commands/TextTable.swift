@@ -26,7 +26,7 @@ struct Listing<Item> {
         self.json = json
     }
 
-    /// Prints the items up to the limit; returns `false` once it is reached.
+    /// Prints the items up to the limit, and returns `false` once it is reached.
     mutating func print(_ items: [Item]) async throws -> Bool {
         let page = limit.map { Array(items.prefix($0 - count)) } ?? items
         count += page.count
@@ -52,7 +52,7 @@ struct Listing<Item> {
 struct TextTable<Item> {
     struct Column: Sendable {
         let title: String
-        /// The width to which a terminal may cut the column; `nil` if its texts are never cut.
+        /// The width to which a terminal may cut the column, or `nil` if its texts are never cut.
         let narrowest: Int?
         let text: @Sendable (Item, Timestamp) -> String
 
@@ -68,7 +68,7 @@ struct TextTable<Item> {
     private static var widestPadding: Int { 40 }
 
     private let columns: [Column]
-    /// The width of the terminal; `nil` if the table is not for one.
+    /// The width of the terminal, or `nil` if the table is not for one.
     private let width: Int?
     private var widths: [Int]
     /// The number of columns that a terminal has room for.
@@ -179,7 +179,9 @@ enum TerminalText {
         return shown
     }
 
-    /// Cuts the text to the width; an ellipsis marks the cut.
+    /// Cuts the text to the width.
+    ///
+    /// An ellipsis marks the cut.
     static func cut(_ text: String, to width: Int) -> String {
         text.count <= width ? text : text.prefix(width - 1) + "…"
     }
@@ -199,7 +201,9 @@ enum ByteCount {
     }
 }
 
-/// A line on a terminal that is overwritten on each update; it writes nothing if the output is not a terminal.
+/// A line on a terminal that is overwritten on each update.
+///
+/// It writes nothing if the output is not a terminal.
 final class TerminalProgress: Sendable {
     /// Moves to the first column and erases the rest of the line
     /// (https://man7.org/linux/man-pages/man4/console_codes.4.html).

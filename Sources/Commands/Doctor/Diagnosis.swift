@@ -15,7 +15,7 @@ struct Diagnosis: Equatable, Sendable {
     let subject: String
     /// The result of the check.
     let finding: String
-    /// The advice; `nil` if the check is ok, or if the finding says it already.
+    /// The advice, or `nil` if the check is ok, or if the finding says it already.
     let advice: String?
     /// `true` if the cause may be the network or the remote server.
     let isAboutEndpoint: Bool

@@ -155,7 +155,7 @@ struct TokenEndpointProbe {
     private static let madeUpClientID = "refresh-worker-doctor"
 
     let endpoint: Endpoint
-    /// The client id to ask about; `nil` if none is configured.
+    /// The client id to ask about, or `nil` if none is configured.
     let clientID: String?
     let clientSecret: Secret?
 

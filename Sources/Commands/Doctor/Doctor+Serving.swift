@@ -90,7 +90,9 @@ extension Doctor {
         }
     }
 
-    /// Runs a check; its error already says how to fix the problem.
+    /// Runs a check.
+    ///
+    /// Its error already says how to fix the problem.
     func check(_ subject: String, _ body: () throws -> String) -> Diagnosis {
         do {
             return .ok(subject, try body())

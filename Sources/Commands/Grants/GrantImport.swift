@@ -59,12 +59,16 @@ struct ImportTally: Equatable, Sendable {
     private static let reasonLimit = 20
 
     var stored = 0
-    /// Users who were stored in part; the missing part was stored.
+    /// Users who were stored in part.
+    ///
+    /// The missing part was stored.
     var completed = 0
     var replaced = 0
     /// Records that are stored with other content, which was kept.
     var kept = 0
-    /// Records that are stored exactly as in the input; only an import of users compares them.
+    /// Records that are stored exactly as in the input.
+    ///
+    /// Only an import of users compares them.
     var unchanged = 0
     var bad = 0
     private(set) var reasons: [String: Int] = [:]
@@ -107,7 +111,9 @@ struct ImportTally: Equatable, Sendable {
     }
 }
 
-/// An import from a stream of bytes that stores its records in batches; bad records do not stop it.
+/// An import from a stream of bytes that stores its records in batches.
+///
+/// Bad records do not stop it.
 protocol RecordImport {
     associatedtype Imported
     associatedtype Outcome
@@ -149,7 +155,9 @@ extension RecordImport {
     /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
     static var batchSize: Int { 200 }
 
-    /// Reads the next bytes and stores the complete records in them; those of an incomplete batch wait.
+    /// Reads the next bytes and stores the complete records in them.
+    ///
+    /// Those of an incomplete batch wait.
     mutating func feed(_ chunk: [UInt8]) async throws {
         try await take(input.splitter.feed(chunk))
     }

@@ -43,10 +43,12 @@ struct ImportedGrantWriter: Sendable {
     /// `true` for a dry run: everything is decided and nothing is written.
     var isDryRun = false
 
-    /// Stores grants in their order; of two grants of one user, the first counts as stored before the second.
+    /// Stores grants in their order.
+    ///
+    /// Of two grants of one user, the first counts as stored before the second.
     ///
     /// All new grants are stored in one transaction. Tokens are sealed before it, so that other writers do not wait. A
-    /// grant that turns out to be stored already needs a second attempt; one that another process changes during that
+    /// grant that turns out to be stored already needs a second attempt. One that another process changes during that
     /// attempt needs a third.
     func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
@@ -74,7 +76,9 @@ struct ImportedGrantWriter: Sendable {
 
     private enum AttemptResult: Sendable {
         case done(Outcome)
-        /// The stored grant differs from the expected one; prepare again for this one.
+        /// The stored grant differs from the expected one.
+        ///
+        /// Prepare again for this one.
         case changed(Grant?)
     }
 
@@ -145,7 +149,9 @@ struct ImportedGrantWriter: Sendable {
         return .new(grant, events)
     }
 
-    /// `true` if the stored grant is at least as new as the input; input without a date counts as older.
+    /// `true` if the stored grant is at least as new as the input.
+    ///
+    /// Input without a date counts as older.
     ///
     /// The age of the stored grant counts from the last time its refresh token was received or rotated, or the grant
     /// was ended. An older grant must neither replace a newer token nor bring back a grant that has ended since. A

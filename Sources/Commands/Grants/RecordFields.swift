@@ -9,7 +9,9 @@ import Worker
 ///
 /// Problems name the field as the record does, and the type of its value, never the value.
 struct RecordFields {
-    /// The limit of names, addresses and ids in bytes; longer ones are invalid.
+    /// The limit of names, addresses and ids in bytes.
+    ///
+    /// Longer ones are invalid.
     static let textLimit = 1024
     private static let longestScope = 16_384
     private static let longestLifetime: Int64 = 3_660 * 86_400
@@ -69,7 +71,9 @@ struct RecordFields {
         try instant(field, orElse: { _ in nil }, needs: Self.timeForms)
     }
 
-    /// Returns an instant; a date without a time means its first instant in UTC.
+    /// Returns an instant.
+    ///
+    /// A date without a time means its first instant in UTC.
     func day(_ field: String) throws(ImportProblem) -> Timestamp? {
         try instant(
             field,
@@ -178,7 +182,7 @@ struct RecordFields {
 enum DynamoDBItem {
     /// Returns the members of a row as plain JSON.
     ///
-    /// A row is a line of an export (`{"Item": …}`) or an object whose members are all typed; other members are
+    /// A row is a line of an export (`{"Item": …}`) or an object whose members are all typed. Other members are
     /// returned unchanged. Binary values stay typed, because no imported field is binary.
     static func plain(_ members: [String: JSONValue]) -> [String: JSONValue] {
         if let row = typed(members) { return row }
@@ -196,8 +200,8 @@ enum DynamoDBItem {
         return row
     }
 
-    /// Returns the value without its type; `nil` if it does not have exactly one type, or if its content is of another
-    /// type.
+    /// Returns the value without its type, or `nil` if it does not have exactly one type, or if its content is of
+    /// another type.
     private static func plain(_ value: JSONValue) -> JSONValue? {
         guard let members = value.object, members.count == 1, let (type, content) = members.first else { return nil }
         switch (type, content) {

@@ -254,7 +254,9 @@ extension UInt8 {
 }
 
 extension RecordSplitter.Record {
-    /// Returns the members of the record's object; those of a DynamoDB row without their types.
+    /// Returns the members of the record's object.
+    ///
+    /// A DynamoDB row loses its types.
     func members() throws(ImportProblem) -> [String: JSONValue] {
         switch content {
         case .text(let text):

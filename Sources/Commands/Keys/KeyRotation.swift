@@ -53,7 +53,7 @@ struct KeyRotation: Sendable {
     let isStopping: @Sendable () -> Bool
     let reportProgress: @Sendable (ProgressEvent) -> Void
 
-    /// Runs to the end; returns `nil` if it was stopped before, so that another run can continue.
+    /// Runs to the end, and returns `nil` if it was stopped before, so that another run can continue.
     func run() async throws -> Outcome? {
         var progress = Progress()
         while true {
@@ -174,7 +174,9 @@ struct RotationState: Equatable, Sendable {
     var workers: [WorkerReport]
     /// The number of stored tokens that each key seals.
     var keysInUse: [KeyID: Int]
-    /// `true` if this run has begun a rotation; otherwise it continues an unfinished one or begins a new one.
+    /// `true` if this run has begun a rotation.
+    ///
+    /// Otherwise it continues an unfinished one or begins a new one.
     var isBegun = false
     /// `true` if the last pass over all grants did not find any more tokens that it could seal again.
     var isExhausted = false

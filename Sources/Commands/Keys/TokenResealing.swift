@@ -8,7 +8,7 @@ struct TokenResealing: Sendable {
 
     /// The result of one batch.
     struct Batch: Equatable, Sendable {
-        /// The last grant of the batch; `nil` at the end.
+        /// The last grant of the batch, or `nil` at the end.
         var last: GrantID?
         /// The number of tokens that are now sealed with the sealing key.
         var resealed = 0

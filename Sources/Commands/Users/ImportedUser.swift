@@ -2,7 +2,9 @@ import Base
 import Storage
 import Worker
 
-/// A user as an import reads it; a field is `nil` if the record does not have it.
+/// A user as an import reads it.
+///
+/// A field is `nil` if the record does not have it.
 struct ImportedUser: Equatable, Sendable {
     let id: String
     let createdAt: Timestamp?
@@ -90,7 +92,9 @@ struct ImportedUser: Equatable, Sendable {
         return user
     }
 
-    /// Returns the record's time of creation if it is earlier; a date without a time is not earlier on its own day.
+    /// Returns the record's time of creation if it is earlier.
+    ///
+    /// A date without a time is not earlier on its own day.
     private func earlierCreation(than instant: Timestamp) -> Timestamp? {
         guard let createdAt, createdAt < instant else { return nil }
         let isDate = createdAt.milliseconds.isMultiple(of: 86_400_000)

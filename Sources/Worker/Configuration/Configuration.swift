@@ -21,7 +21,9 @@ package struct Configuration: Equatable, Sendable {
     package let configurationFile: String?
     package let database: DatabaseLocation
     package let keyFile: String
-    /// The configured client ids in order, without duplicates; may be empty, because a grant can carry its own.
+    /// The configured client ids in order, without duplicates.
+    ///
+    /// There might be none, because a grant can carry its own.
     package var clientIDs: [String]
     package var clientSecretFile: String?
     package let endpoints: GoogleEndpoints
@@ -33,9 +35,9 @@ package struct Configuration: Equatable, Sendable {
     let summaryInterval: Duration
     package let stopDeadline: Duration
     package let runsOnce: Bool
-    /// The location of the public listener; `nil` if the app's routes are not served.
+    /// The location of the public listener, or `nil` if the app's routes are not served.
     package let publicListener: ListenerLocation?
-    /// The location of the internal listener; `nil` if tokens are not vended.
+    /// The location of the internal listener, or `nil` if tokens are not vended.
     package let internalListener: ListenerLocation?
     let socketMode: UInt32
     /// The addresses or networks of trusted proxies.
@@ -151,7 +153,7 @@ extension Configuration {
         guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
     }
 
-    /// Returns the reason why the internal listener must not use this address, with TLS or without; `nil` if it may.
+    /// Returns the reason why the internal listener must not use this address, with TLS or without, or `nil` if it may.
     ///
     /// A socket from systemd is known only after systemd passes it.
     func internalTLSProblem(at address: ListenAddress) -> String? {
@@ -210,7 +212,7 @@ package struct ConfigurationError: Error, Equatable, Sendable {
 }
 
 extension ConfigurationError: CustomStringConvertible {
-    /// One line for each problem; without secrets.
+    /// One line for each problem, without secrets.
     package var description: String {
         problems.map(\.description).joined(separator: "\n")
     }

@@ -78,8 +78,8 @@ struct DateScanner {
 }
 
 extension Timestamp {
-    /// Returns the number of days from 1 January 1970 to a date of the Gregorian calendar; `nil` if the date does not
-    /// exist.
+    /// Returns the number of days from 1 January 1970 to a date of the Gregorian calendar, or `nil` if the date does
+    /// not exist.
     package static func days(toYear year: Int64, month: Int64, day: Int64) -> Int64? {
         guard (1...12).contains(month), (1...days(inMonth: month, of: year)).contains(day) else { return nil }
         return daysSince1970(year: year, month: month, day: day)
@@ -111,7 +111,9 @@ extension Timestamp {
 }
 
 extension Timestamp {
-    /// Parses a date and time as RFC 3339 and Python's `isoformat` write them; without a zone it is UTC.
+    /// Parses a date and time as RFC 3339 and Python's `isoformat` write them.
+    ///
+    /// Without a zone it is UTC.
     ///
     /// A fraction of any length is cut to milliseconds. Seconds may be missing, and 60 in a leap second.
     package init?(iso8601 text: String) {
@@ -129,7 +131,7 @@ extension Timestamp {
         self.init(milliseconds: days * 86_400_000)
     }
 
-    /// Parses a time without a date (`12:34:56.789`), as Python's `str` writes it; returns the time since midnight.
+    /// Parses a time without a date (`12:34:56.789`), as Python's `str` writes it, and returns the time since midnight.
     package static func timeOfDay(_ text: String) -> Duration? {
         var scanner = DateScanner(text)
         guard let time = scanner.timeOfDay(), scanner.isAtEnd else { return nil }

@@ -6,7 +6,7 @@ struct EnvironmentFileParser {
 
     init(bytes: [UInt8]) {
         self.bytes = bytes
-        // Editors on Windows write a byte-order mark first; it does not belong to the first key.
+        // Editors on Windows write a byte-order mark first. It does not belong to the first key.
         position = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
     }
 
@@ -43,12 +43,14 @@ struct EnvironmentFileParser {
         }
     }
 
-    /// Reads to the end of the logical line; quoted and plain parts may follow each other.
+    /// Reads to the end of the logical line.
+    ///
+    /// Quoted and plain parts may follow each other.
     private mutating func readValue() throws(UnclosedQuote) -> [UInt8] {
         var value: [UInt8] = []
         // The length to keep: trailing blanks do not count unless they were quoted or escaped.
         var keptLength = 0
-        // A quote counts only at the beginning of a part; within plain text it is an ordinary character.
+        // A quote counts only at the beginning of a part. Within plain text it is an ordinary character.
         var isInPlainText = false
         while let byte = nextByte, !byte.isLineEnd {
             advance()
@@ -115,7 +117,9 @@ struct EnvironmentFileParser {
         }
     }
 
-    /// Skips one character; a line end of two bytes is one.
+    /// Skips one character.
+    ///
+    /// A line end of two bytes is one.
     private mutating func skipOne() {
         let isReturn = nextByte == UInt8(ascii: "\r")
         advance()
@@ -131,7 +135,7 @@ struct EnvironmentFileParser {
     private mutating func advance() {
         let byte = bytes[position]
         position += 1
-        // The \n of a \r\n counts the line; a lone \r counts too.
+        // The \n of a \r\n counts the line. A lone \r counts too.
         if byte == UInt8(ascii: "\n") || (byte == UInt8(ascii: "\r") && nextByte != UInt8(ascii: "\n")) {
             line += 1
         }
@@ -186,7 +190,7 @@ package struct EnvironmentFile: Equatable, Sendable {
     package private(set) var entries: [Entry] = []
     private(set) var mistakes: [Mistake] = []
 
-    /// Parses the bytes of a file; collects the mistakes instead of failing, so that all are reported.
+    /// Parses the bytes of a file, and collects the mistakes instead of failing, so that all are reported.
     package init(parsing bytes: [UInt8]) {
         var parser = EnvironmentFileParser(bytes: bytes)
         parser.parse(into: &self)

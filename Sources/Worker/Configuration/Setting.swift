@@ -43,11 +43,13 @@ package struct Setting: Sendable {
     }
 
     package let name: Name
-    /// The placeholder for the value in the help; `nil` for a switch, which does not take a value.
+    /// The placeholder for the value in the help, or `nil` for a switch, which does not take a value.
     package let placeholder: String?
     /// The default, as it would be written in the configuration file.
     package let defaultValue: String?
-    /// `true` if the flag may be given several times; the variable and the key then take a comma-separated list.
+    /// `true` if the flag may be given several times.
+    ///
+    /// The variable and the key then take a comma-separated list.
     let isRepeatable: Bool
     /// The way in which a changed value reaches a running worker.
     package let change: Change
@@ -235,7 +237,9 @@ extension Setting {
         ),
     ]
 
-    /// Returns the setting of a name; a test checks that there is one for each.
+    /// Returns the setting of a name.
+    ///
+    /// A test checks that there is one for each.
     package static func named(_ name: Name) -> Setting? {
         all.first { $0.name == name }
     }

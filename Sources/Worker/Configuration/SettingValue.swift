@@ -14,7 +14,9 @@ package enum SettingValue {
     /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
     package static let lengthLimit = 4096
 
-    /// Longer than any client id seen; Google's have about 72 characters.
+    /// Longer than any client id seen.
+    ///
+    /// Google's have about 72 characters.
     static let clientIDLimit = 256
 
     /// The end of each of Google's client ids.
@@ -74,7 +76,9 @@ package enum SettingValue {
         return word
     }
 
-    /// Parses a number above 0 in plain decimal; signs and exponents are mistakes in a rate.
+    /// Parses a number above 0 in plain decimal.
+    ///
+    /// Signs and exponents are mistakes in a rate.
     static func rate(_ text: String) throws(Refusal) -> Double {
         let isPlain = text.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
         guard isPlain, let number = Double(text), number > 0, number <= 100_000 else {
@@ -127,7 +131,9 @@ package enum SettingValue {
         return text
     }
 
-    /// Parses client ids separated by commas; blanks around them and a trailing comma are allowed.
+    /// Parses client ids separated by commas.
+    ///
+    /// Blanks around them and a trailing comma are allowed.
     static func clientIDs(_ text: String) throws(Refusal) -> [String] {
         var identifiers: [String] = []
         for piece in text.split(separator: ",") {

@@ -77,8 +77,8 @@ final class KeyRingMonitor: Sendable {
         }
     }
 
-    /// Compares with the rings of the other workers; returns the reason why this process must not refresh, if there is
-    /// one.
+    /// Compares with the rings of the other workers, and returns the reason why this process must not refresh, if there
+    /// is one.
     func compare(with reports: [WorkerReport]) async throws -> String? {
         let ownKeyIDs = Set(ring.current.keyIDs)
         let others = reports.filter { $0.id != worker }

@@ -25,7 +25,9 @@ final class LoopHeartbeats: Sendable {
         lastIterations = Mutex(Dictionary(uniqueKeysWithValues: loops.map { ($0, now) }))
     }
 
-    /// Records an iteration of a loop; a loop that is not monitored is ignored.
+    /// Records an iteration of a loop.
+    ///
+    /// A loop that is not monitored is ignored.
     func record(_ loop: Loop) {
         let now = time.sinceBoot
         lastIterations.withLock { iterations in

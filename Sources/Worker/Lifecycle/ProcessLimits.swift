@@ -33,7 +33,7 @@ package enum ProcessLimits {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         guard unsafe getrlimit(resource, &limit) == 0 else { return }
-        // A process may raise its own soft limit. A filter of system calls may forbid it; the check below decides.
+        // A process may raise its own soft limit. A filter of system calls may forbid it. The check below decides.
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(resource, &limit)
         _ = unsafe getrlimit(resource, &limit)
@@ -159,12 +159,12 @@ package struct ServiceUser: Equatable, Sendable {
 
     package static var isRoot: Bool { geteuid() == 0 }
 
-    /// Finds a user by name; `nil` if there is none.
+    /// Finds a user by name, and returns `nil` if there is none.
     package init?(name: String) throws(SystemCallError) {
         try unsafe self.init { entry, buffer, size, found in unsafe getpwnam_r(name, entry, buffer, size, found) }
     }
 
-    /// Finds a user by number; `nil` if there is none.
+    /// Finds a user by number, and returns `nil` if there is none.
     package init?(id: UInt32) throws(SystemCallError) {
         try unsafe self.init { entry, buffer, size, found in unsafe getpwuid_r(id, entry, buffer, size, found) }
     }

@@ -65,7 +65,9 @@ struct SignalSource: @unchecked Sendable {
     let source: any DispatchSourceSignal
 }
 
-/// SIGTERM, SIGINT and SIGHUP as a stream; a second SIGTERM or SIGINT ends the process immediately.
+/// SIGTERM, SIGINT and SIGHUP as a stream.
+///
+/// A second SIGTERM or SIGINT ends the process immediately.
 ///
 /// The second one is handled on a queue of its own, so it works even if everything else is stalled.
 package final class SignalStream: Sendable {
@@ -87,7 +89,7 @@ package final class SignalStream: Sendable {
     ///
     /// Announce readiness only afterwards. SIGPIPE is ignored from then on: EPIPE reports a closed connection.
     package static func start() async -> SignalStream {
-        // This cannot fail for an existing signal; it returns the previous handler.
+        // This cannot fail for an existing signal. It returns the previous handler.
         _ = Glibc.signal(SIGPIPE, SIG_IGN)
         let stream = SignalStream()
         await stream.listen()

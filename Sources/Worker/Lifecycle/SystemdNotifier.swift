@@ -2,7 +2,9 @@ import Base
 import Crypto
 private import Glibc
 
-/// Notifies systemd about the worker's state, if systemd asked for it; otherwise it does nothing.
+/// Notifies systemd about the worker's state, if systemd asked for it.
+///
+/// Otherwise it does nothing.
 struct SystemdNotifier: Sendable {
     /// A message that was not sent.
     struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
@@ -12,7 +14,7 @@ struct SystemdNotifier: Sendable {
     }
 
     private let socket: NotifySocket?
-    /// The interval within which systemd expects ``NotifyMessage/watchdog``; `nil` without a watchdog.
+    /// The interval within which systemd expects ``NotifyMessage/watchdog``, or `nil` without a watchdog.
     let watchdogInterval: Duration?
 
     /// The problems of the variables, one sentence each.
@@ -41,7 +43,7 @@ struct SystemdNotifier: Sendable {
         self.problems = problems
     }
 
-    /// Sends the messages as one datagram, so that systemd sees them together; does nothing outside of systemd.
+    /// Sends the messages as one datagram, so that systemd sees them together, and does nothing outside of systemd.
     ///
     /// It never blocks: if systemd's queue is full, it throws, and the next message tries again.
     func send(_ messages: NotifyMessage...) throws(Failure) {
@@ -76,7 +78,9 @@ struct SystemdNotifier: Sendable {
 enum NotifyMessage: Equatable, Sendable {
     /// Work has begun, or continues after a reload.
     case ready
-    /// The configuration is being read again; the time is that of the monotonic clock, in microseconds.
+    /// The configuration is being read again.
+    ///
+    /// The time is that of the monotonic clock, in microseconds.
     case reloading(monotonicMicroseconds: Int64)
     case stopping
     /// The start takes longer, up to this time from now.
@@ -151,7 +155,9 @@ struct Watchdog: Sendable {
     /// The action at the end of a period.
     enum Decision: Equatable, Sendable {
         case feed
-        /// Do not feed; if this continues, systemd kills and restarts the worker.
+        /// Do not feed.
+        ///
+        /// If this continues, systemd kills and restarts the worker.
         case doNotFeed(stalled: [LoopHeartbeats.Loop])
     }
 

@@ -10,16 +10,18 @@ package import Telemetry
 /// Every process that seals tokens reports: a key is put to use only when all of them hold it, and retired only when
 /// none seals with it.
 package struct WorkerHeartbeat: Sendable {
-    /// The interval of reports; a report is valid for several times as long.
+    /// The interval of reports.
+    ///
+    /// A report is valid for several times as long.
     package static let interval: Duration = .seconds(5)
 
     let store: any Store
     let ring: ReloadableKeyRing
     let workerName: String
     let diagnostics: DiagnosticLog
-    /// Raises alarms for the store and the key ring; `nil` in commands, which end if their ring does not fit.
+    /// Raises alarms for the store and the key ring, or is `nil` in commands, which end if their ring does not fit.
     let log: EngineLog?
-    /// Receives its share of the grants; `nil` in processes that do not refresh due grants.
+    /// Receives its share of the grants, or is `nil` in processes that do not refresh due grants.
     let engine: RefreshEngine?
     private let keyRingMonitor: KeyRingMonitor
 

@@ -46,7 +46,7 @@ package final class ResultSpillFile: ResultSpill {
         }
     }
 
-    /// The file that holds results of this process; `nil` if there are none.
+    /// The file that holds results of this process, or `nil` if there are none.
     var path: String? { current.withLock { ($0?.isNamed ?? false) ? $0?.file.path : nil } }
 
     func save(_ results: [RefreshResult]) async throws {
@@ -65,7 +65,9 @@ package final class ResultSpillFile: ResultSpill {
         }
     }
 
-    /// Appends to the file of this process; the reserve, if there is one, becomes that file.
+    /// Appends to the file of this process.
+    ///
+    /// The reserve, if there is one, becomes that file.
     ///
     /// After a failure the file stays open: the worker tries once more for its next batch. A batch that was not written
     /// is overwritten. One that was written stays, though it counts as lost: only the file's name was missing.
@@ -94,7 +96,7 @@ package final class ResultSpillFile: ResultSpill {
         return file
     }
 
-    /// Returns the locked reserve; `nil` if there is none, another process uses it, or it cannot be opened.
+    /// Returns the locked reserve, or `nil` if there is none, another process uses it, or it cannot be opened.
     ///
     /// A process that frees a part of it holds the lock for a moment. This waits for it, because a full disk may not
     /// have room for another file.

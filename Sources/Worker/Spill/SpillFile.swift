@@ -18,12 +18,12 @@ package final class SpillFile: Sendable {
         close(descriptor)
     }
 
-    /// Creates a file that only this user may read; fails if it exists.
+    /// Creates a file that only this user may read, and fails if it exists.
     static func create(_ path: String) throws(SystemCallError) -> SpillFile {
         try open(path, O_RDWR | O_CREAT | O_EXCL)
     }
 
-    /// Opens a file; returns `nil` if it does not exist.
+    /// Opens a file, and returns `nil` if it does not exist.
     package static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallError) -> SpillFile? {
         do throws(SystemCallError) {
             return try open(path, forReading ? O_RDONLY : O_RDWR)
@@ -81,7 +81,7 @@ package final class SpillFile: Sendable {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw failure("ftruncate") }
     }
 
-    /// Writes at an offset; returns once the bytes are on the disk.
+    /// Writes at an offset, and returns once the bytes are on the disk.
     func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallError) {
         var done = 0
         while done < bytes.count {
@@ -100,7 +100,7 @@ package final class SpillFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("fsync") }
     }
 
-    /// Returns the whole content; `nil` if it is longer than the limit.
+    /// Returns the whole content, or `nil` if it is longer than the limit.
     package func read(limit: Int) throws(SystemCallError) -> [UInt8]? {
         let size = try size
         guard size <= limit else { return nil }
@@ -133,7 +133,7 @@ package final class SpillFile: Sendable {
 
     // MARK: Names
 
-    /// Renames a file within its folder, durably; returns `false` if the file does not exist.
+    /// Renames a file within its folder, durably, and returns `false` if the file does not exist.
     static func rename(_ path: String, to target: String) throws(SystemCallError) -> Bool {
         guard unsafe Glibc.rename(path, target) == 0 else {
             guard errno == ENOENT else {
@@ -152,7 +152,7 @@ package final class SpillFile: Sendable {
         try synchronizeFolder(of: path)
     }
 
-    /// Returns the names in a folder, sorted; empty if the folder does not exist.
+    /// Returns the names in a folder, sorted, or empty if the folder does not exist.
     package static func names(in folder: String) throws(SystemCallError) -> [String] {
         guard let stream = unsafe opendir(folder) else {
             guard errno == ENOENT else {

@@ -12,7 +12,9 @@ package struct SpillRecovery: Sendable {
     /// The outcome for one file.
     package enum Outcome: Equatable, Sendable {
         case recovered(ResultRecovery.Summary)
-        /// Some results cannot be read, or belong to grants that are not in this database; the reason is for people.
+        /// Some results cannot be read, or belong to grants that are not in this database.
+        ///
+        /// The reason is for people.
         case incomplete(ResultRecovery.Summary, reason: String)
         /// A running process uses the file, or it is gone.
         case left
