@@ -1,7 +1,9 @@
 private import Dispatch
 private import Synchronization
 
-/// Notifies waiting tasks that the state has changed; they then read the state.
+/// Notifies waiting tasks that the state has changed.
+///
+/// They then read the state.
 final class ChangeSignal: Sendable {
     private struct State {
         var next = 0

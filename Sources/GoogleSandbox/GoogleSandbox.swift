@@ -45,7 +45,7 @@ enum GoogleSandbox {
     /// Calls back on SIGTERM and SIGINT as long as the sources are kept.
     private static func onTerminationSignals(_ body: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
         [SIGTERM, SIGINT].map { number in
-            // Keeps the signal from ending the process; the source still receives it.
+            // Keeps the signal from ending the process. The source still receives it.
             _ = signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler(handler: body)

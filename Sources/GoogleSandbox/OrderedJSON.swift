@@ -15,7 +15,7 @@ enum OrderedJSON: Equatable, Sendable {
         let value: OrderedJSON
     }
 
-    /// Parses a text; `nil` if it is not JSON.
+    /// Parses a text, and returns `nil` if it is not JSON.
     ///
     /// The members of parsed objects are sorted by name.
     static func parsed(_ text: [UInt8]) -> OrderedJSON? {

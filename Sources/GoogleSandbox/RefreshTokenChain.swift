@@ -31,7 +31,9 @@ struct RefreshTokenChain: Equatable, Sendable {
     /// The valid tokens, the older one first.
     var live: [String] { successor.map { [current, $0] } ?? [current] }
 
-    /// Uses a token; `makeToken` makes its successor.
+    /// Uses a token.
+    ///
+    /// `makeToken` makes its successor.
     ///
     /// A client that presents the predecessor again did not receive the successor, so a new one replaces it.
     mutating func use(_ token: String, rotation: RotationPolicy, makeToken: () -> String) -> Use {

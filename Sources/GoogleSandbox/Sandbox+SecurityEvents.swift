@@ -3,7 +3,7 @@ internal import HTTPServer
 
 /// The routes of Cross-Account Protection: Google's own, and those by which a test controls them.
 extension Sandbox {
-    /// Answers like Google; `nil` for a path that does not concern security events.
+    /// Answers like Google, and returns `nil` for a path that does not concern security events.
     func securityEventAnswer(_ request: ServerRequest) -> ServerReply? {
         let isKeyRoute =
             request.method == "GET" && ["/.well-known/risc-configuration", Self.keysPath].contains(request.path)
@@ -36,7 +36,7 @@ extension Sandbox {
 
     private static let keysPath = "/oauth2/v3/certs"
 
-    /// Handles a control request about security events; `nil` for a path that does not concern them.
+    /// Handles a control request about security events, and returns `nil` for a path that does not concern them.
     func controlSecurityEvents(_ path: String, _ body: OrderedJSON) throws(ControlError) -> OrderedJSON? {
         switch path {
         case "/control/security-events":

@@ -75,7 +75,7 @@ final class Sandbox: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Waits until the number of requests on hold is reached; returns `false` if it is not reached in time.
+    /// Waits until the number of requests on hold is reached, and returns `false` if it is not reached in time.
     func waitForHolding(_ count: Int) async -> Bool {
         let later = stateChanges.changes(atMost: Self.longestWait)
         if withState({ $0.statistics.holding >= count }) { return true }

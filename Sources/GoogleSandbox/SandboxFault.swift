@@ -3,10 +3,14 @@ enum SandboxFault: Equatable, Sendable {
     /// A fixed answer, regardless of the request.
     case answer(FixedAnswer)
 
-    /// The connection ends without a byte; the request is not processed.
+    /// The connection ends without a byte.
+    ///
+    /// The request is not processed.
     case reset
 
-    /// No answer for a minute, then the connection ends; the request is not processed.
+    /// No answer for a minute, then the connection ends.
+    ///
+    /// The request is not processed.
     case hang
 
     /// The request is processed, including a rotation, and the connection ends without a byte: the answer is lost.

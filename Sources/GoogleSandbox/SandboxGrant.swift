@@ -4,7 +4,7 @@ struct SandboxGrant: Sendable {
     struct Script: Equatable, Sendable {
         var fault: SandboxFault
 
-        /// The number of requests that still get it; `nil` for all.
+        /// The number of requests that still get it, or `nil` for all.
         var times: Int64?
     }
 
@@ -21,7 +21,7 @@ struct SandboxGrant: Sendable {
     var refreshTokens: RefreshTokenChain
     var isRevoked = false
 
-    /// The lifetime of its access tokens in seconds; `nil` for the lifetime in the settings.
+    /// The lifetime of its access tokens in seconds, or `nil` for the lifetime in the settings.
     var lifetime: Int64?
     var script: Script?
     var latency: Duration?

@@ -17,7 +17,7 @@ struct SandboxRequest: Sendable {
     let route: Route
     var naming = Naming.openID
 
-    /// The fields of the form; for tokeninfo also those of the query.
+    /// The fields of the form, and for tokeninfo also those of the query.
     var fields: [ServerRequest.Field] = []
 
     /// The token of the Authorization header.
@@ -27,7 +27,7 @@ struct SandboxRequest: Sendable {
         fields.first { $0.name == name }?.value
     }
 
-    /// Parses a request; `nil` if Google has no such method and path, which it answers with 404.
+    /// Parses a request, and returns `nil` if Google has no such method and path, which it answers with 404.
     init?(_ request: ServerRequest) {
         switch (request.method, request.path) {
         case ("POST", "/token"):

@@ -28,7 +28,7 @@ extension SandboxSecurityEvents {
         }
     }
 
-    /// Answers a request to `/v1beta/stream…`; `nil` if Google has no such route.
+    /// Answers a request to `/v1beta/stream…`, and returns `nil` if Google has no such route.
     mutating func manage(_ request: ServerRequest, now: Timestamp) -> ServerResponse? {
         let body = OrderedJSON.parsed(request.body) ?? .null
         let action: (inout SandboxSecurityEvents) -> ServerResponse

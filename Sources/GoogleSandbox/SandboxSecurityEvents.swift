@@ -23,11 +23,15 @@ struct SandboxSecurityEvents: Sendable {
         var url: String
         var events: [String]
         var isEnabled = true
-        /// The requested verification events; the sandbox does not post them.
+        /// The requested verification events.
+        ///
+        /// The sandbox does not post them.
         var verifications: [OrderedJSON] = []
     }
 
-    /// The keys in order of creation; the last one signs.
+    /// The keys in order of creation.
+    ///
+    /// The last one signs.
     private(set) var keys: [SigningKey] = []
     var accounts: [String: Account] = [:]
     var stream: Stream?

@@ -2,7 +2,9 @@ private import Base
 
 /// The settings that apply to all requests.
 struct SandboxSettings: Sendable {
-    /// The lifetime of an access token in seconds; Google's is 3599.
+    /// The lifetime of an access token in seconds.
+    ///
+    /// Google's is 3599.
     var lifetime: Int64 = 3599
     var rotation = RotationPolicy.off
     var latency = Duration.zero
@@ -13,7 +15,7 @@ struct SandboxSettings: Sendable {
     var errorRate = 0.0
     var error = SandboxFault.answer(.error(500, "internal_failure"))
 
-    /// The fraction of grants that get `invalid_grant` while it is set; always the same ones.
+    /// The fraction of grants that get `invalid_grant` while it is set, always the same ones.
     var waveRate = 0.0
 
     /// The fault that every request gets.
@@ -23,7 +25,9 @@ struct SandboxSettings: Sendable {
     var retryAfter: Int64?
     var refreshTokenExpiresIn: Int64?
 
-    /// The ids of the known clients; if empty, every client is known.
+    /// The ids of the known clients.
+    ///
+    /// If empty, every client is known.
     var clients: [String] = []
 
     /// The seed of the random numbers and of the choice of a wave's grants.

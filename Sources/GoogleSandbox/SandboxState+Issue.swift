@@ -59,7 +59,9 @@ extension SandboxState {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
-    /// Spreads a hash over all 64 bits; FNV-1a alone does not do so for short texts.
+    /// Spreads a hash over all 64 bits.
+    ///
+    /// FNV-1a alone does not do so for short texts.
     func mixed(_ value: UInt64) -> UInt64 {
         SeededRandom(seed: value).nextBits()
     }

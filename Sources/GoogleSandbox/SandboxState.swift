@@ -53,7 +53,9 @@ struct SandboxState: Sendable {
         era = next
     }
 
-    /// Changes the settings; a seed restarts the random numbers.
+    /// Changes the settings.
+    ///
+    /// A seed restarts the random numbers.
     mutating func apply(_ change: OrderedJSON) throws(ControlError) {
         try settings.apply(change)
         if change["seed"] != nil { random = SeededRandom(seed: settings.seed) }
@@ -99,7 +101,9 @@ struct SandboxState: Sendable {
         if pending.era == era { statistics.holding += change }
     }
 
-    /// Answers a request; the request ends unless it hangs.
+    /// Answers a request.
+    ///
+    /// The request ends unless it hangs.
     mutating func answer(_ request: SandboxRequest, _ pending: Pending, now: Timestamp) -> Outcome {
         let outcome = outcome(of: request, now: now)
         if case .reply(_, let label) = outcome { end(pending, label: label) }
@@ -124,7 +128,7 @@ struct SandboxState: Sendable {
         }
     }
 
-    /// Returns the outcome of a fault for any request; `nil` if the request must first be processed normally.
+    /// Returns the outcome of a fault for any request, or `nil` if the request must first be processed normally.
     func immediateOutcome(of fault: SandboxFault) -> Outcome? {
         switch fault {
         case .answer(let answer): .reply(.respond(response(answer)), label: answer.label)
