@@ -50,7 +50,7 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
         return try body(unsafe filled.bytes)
     }
 
-    /// The address of the bytes, for a C function that reads them later; valid until the value changes or is destroyed.
+    /// The address of the bytes, for a C function that reads them later, valid until the value changes or is destroyed.
     @unsafe
     package var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(buffer.baseAddress) }
 

@@ -22,7 +22,7 @@ package struct SecretReadError: Error, Hashable, Sendable, CustomStringConvertib
 extension Secret {
     /// Reads a secret from a file, without the newline that editors and `echo` add at the end.
     ///
-    /// The file may be a pipe; the call then blocks until the writer closes it.
+    /// The file may be a pipe. The call then blocks until the writer closes it.
     package static func read(file path: String, limit: Int = 65536) throws(SecretReadError) -> Secret {
         try read(from: path, limit: limit) { () throws(SystemCallError) in
             try OpenFile(path: path, flags: O_RDONLY).read(limit: limit)
@@ -72,7 +72,9 @@ extension Secret {
     /// The lines of a secret text without line breaks and without empty lines.
     package var lines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn).filter { !$0.isEmpty } }
 
-    /// All lines of a secret text without line breaks; their indexes match the line numbers of an editor.
+    /// All lines of a secret text without line breaks.
+    ///
+    /// Their indexes match the line numbers of an editor.
     package var allLines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn) }
 
     /// The words of a secret line, separated by blanks.

@@ -43,7 +43,9 @@ package struct Secret: Sendable {
         }
     }
 
-    /// Makes a secret in place, so that its bytes are never stored elsewhere; see ``SecretStorage``.
+    /// Makes a secret in place, so that its bytes are never stored elsewhere.
+    ///
+    /// See ``SecretStorage``.
     init<Failure: Error>(
         capacity: Int,
         fill: (inout MutableRawSpan) throws(Failure) -> Int
@@ -56,7 +58,9 @@ package struct Secret: Sendable {
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Calls the closure with the bytes; the span cannot outlive the closure.
+    /// Calls the closure with the bytes.
+    ///
+    /// The span cannot outlive the closure.
     package func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -105,7 +109,9 @@ final class SecretStorage: @unchecked Sendable {
     private let buffer: UnsafeMutableRawBufferPointer
     let count: Int
 
-    /// Allocates the buffer; the closure writes the bytes and returns their number.
+    /// Allocates the buffer.
+    ///
+    /// The closure writes the bytes and returns their number.
     ///
     /// The buffer starts as zeroes. If the closure throws, everything it wrote is wiped.
     init<Failure: Error>(
@@ -153,7 +159,9 @@ extension Secret {
         }
     }
 
-    /// Makes a text of the prefix and random bytes in base64url; it is for printing, so its copies are not wiped.
+    /// Makes a text of the prefix and random bytes in base64url.
+    ///
+    /// It is for printing, so its copies are not wiped.
     package static func randomText(prefix: String, byteCount: Int) throws(SealError) -> Secret {
         let random = try random(byteCount: byteCount)
         let bytes = random.withBytes { span in (0..<span.byteCount).map { span.byte(at: $0) } }

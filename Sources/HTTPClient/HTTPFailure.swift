@@ -28,9 +28,13 @@ package struct HTTPFailure: Error, Sendable {
         case cancelled
         /// The client was shut down.
         case shutDown
-        /// The caller's `beforeSend` returned `false`; nothing was sent.
+        /// The caller's `beforeSend` returned `false`.
+        ///
+        /// Nothing was sent.
         case withheld
-        /// The deadline passed while the request waited in this process; nothing was sent.
+        /// The deadline passed while the request waited in this process.
+        ///
+        /// Nothing was sent.
         case expired
         case other
     }

@@ -89,7 +89,9 @@ struct MemoryFile: ~Copyable {
         unsafe self.file = unsafe file
     }
 
-    /// Reads bytes in place; they must outlive the file.
+    /// Reads bytes in place.
+    ///
+    /// They must outlive the file.
     @unsafe
     init(reading bytes: UnsafeRawBufferPointer) throws(RSAKeyError) {
         OpenSSL.prepare()

@@ -2,7 +2,9 @@ private import CCrypto
 
 /// An RSA public key, for checking signatures of other parties.
 package struct RSAPublicKey: Sendable {
-    /// A smaller key can be broken; a check with a larger one takes long enough to be abused.
+    /// A smaller key can be broken.
+    ///
+    /// A check with a larger one takes long enough to be abused.
     static let sizes = 2048...8192
     private static let exponents: ClosedRange<UInt64> = 3...0x1_0000_0000
 
@@ -148,7 +150,9 @@ final class KeyHandle: @unchecked Sendable {
         unsafe EVP_PKEY_free(pointer)
     }
 
-    /// Calls the closure with the key; the pointer must not outlive the closure.
+    /// Calls the closure with the key.
+    ///
+    /// The pointer must not outlive the closure.
     func withPointer<Result, Failure: Error>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

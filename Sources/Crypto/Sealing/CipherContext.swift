@@ -58,7 +58,9 @@ struct CipherContext: ~Copyable {
         unsafe EVP_CIPHER_CTX_free(context)
     }
 
-    /// Encrypts or decrypts the whole message; the output has the same length.
+    /// Encrypts or decrypts the whole message.
+    ///
+    /// The output has the same length.
     func transform(_ message: RawSpan, into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
         precondition((0...output.byteCount - message.byteCount).contains(offset))
         try unsafe output.withUnsafeMutableBytes { (output) throws(SealError) in
@@ -88,7 +90,7 @@ struct CipherContext: ~Copyable {
         try LibCrypto.check("EVP_CTRL_AEAD_GET_TAG", result)
     }
 
-    /// Finishes the decryption; returns `true` if the tag matches the message, the key and the nonce.
+    /// Finishes the decryption, and returns `true` if the tag matches the message, the key and the nonce.
     func isVerified(by tag: RawSpan) throws(SealError) -> Bool {
         precondition(tag.byteCount == Self.tagLength)
         let result = unsafe tag.withUnsafeBytes { tag in

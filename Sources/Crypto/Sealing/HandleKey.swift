@@ -1,4 +1,6 @@
-/// Seals short texts, such as a user's id, as opaque bytes; equal texts give equal bytes.
+/// Seals short texts, such as a user's id, as opaque bytes.
+///
+/// Equal texts give equal bytes.
 ///
 /// The cipher is AES-256-GCM. Its nonce is an authentication code of the text, so that one nonce does not seal two
 /// texts. The result shows that two texts are equal, and nothing else about them.
@@ -16,7 +18,9 @@ package struct HandleKey: Sendable {
     private let cipherKey: Secret
     private let nonceKey: MessageKey
 
-    /// Derives the key of an owner from a secret; each owner has its own key.
+    /// Derives the key of an owner from a secret.
+    ///
+    /// Each owner has its own key.
     package init(from secret: Secret, owner: String) {
         let derivation = KeyDerivation(from: secret, salt: Self.salt)
         cipherKey = derivation.withKey(for: Array("cipher \(owner)".utf8)) { Secret(copying: $0) }
@@ -40,7 +44,7 @@ package struct HandleKey: Sendable {
         return bytes
     }
 
-    /// Returns the text; `nil` if the bytes were not made by ``seal(_:)`` with this key.
+    /// Returns the text, or `nil` if the bytes were not made by ``seal(_:)`` with this key.
     package func open(_ sealed: [UInt8]) throws(SealError) -> String? {
         let end = sealed.count - CipherContext.tagLength
         guard end >= Self.nonce.upperBound else { return nil }

@@ -2,7 +2,7 @@ private import Synchronization
 
 /// The keys that seal stored tokens.
 ///
-/// The first active key seals; every key can open what it sealed.
+/// The first active key seals. Every key can open what it sealed.
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
 /// section 8.3). Each row and column has its own derived key, so a grant that is sealed 29 times a day takes
@@ -157,7 +157,9 @@ package final class ReloadableKeyRing: Sendable {
     private let load: @Sendable () throws -> KeyRing
     private let state: Mutex<State>
 
-    /// Loads the ring; every ``reload()`` calls `load` again.
+    /// Loads the ring.
+    ///
+    /// Every ``reload()`` calls `load` again.
     package init(name: String = "the key ring", load: @escaping @Sendable () throws -> KeyRing) throws {
         self.name = name
         self.load = load
@@ -195,7 +197,9 @@ package final class ReloadableKeyRing: Sendable {
         }
     }
 
-    /// `true` if the file could be read; otherwise the caller already has an error to report.
+    /// `true` if the file could be read.
+    ///
+    /// Otherwise the caller already has an error to report.
     private func reloadSucceeds() -> Bool {
         switch Result(catching: { try reload() }) {
         case .success: true
@@ -206,13 +210,13 @@ package final class ReloadableKeyRing: Sendable {
 
 /// The state of this ring compared with those of other workers, for the code that refreshes and seals.
 extension ReloadableKeyRing {
-    /// The reason why the file is not adopted; `nil` if it is.
+    /// The reason why the file is not adopted, or `nil` if it is.
     package var rejection: String? {
         get { state.withLock { $0.rejection } }
         set { state.withLock { $0.rejection = newValue } }
     }
 
-    /// The reason why the file cannot be read; `nil` if it can.
+    /// The reason why the file cannot be read, or `nil` if it can.
     ///
     /// The ring in memory stays in use, but a restart would fail.
     package var fileProblem: String? {
@@ -245,7 +249,9 @@ extension ReloadableKeyRing {
         }
     }
 
-    /// Clears the missing keys; `lost` are those that no worker has.
+    /// Clears the missing keys.
+    ///
+    /// `lost` are those that no worker has.
     package func resolveMissingKeys(lost: Set<KeyID>) {
         state.withLock { state in
             state.missingKeys = []

@@ -31,7 +31,7 @@ package enum KeyRingFile {
         return try document(in: file, path: path).ring
     }
 
-    /// Creates a file with one new key; fails if the file exists.
+    /// Creates a file with one new key, and fails if the file exists.
     package static func generate(path: String) throws(KeyRingFileError) -> KeyID {
         let key = try newKey(path: path, isPending: false)
         let document: KeyRingDocument
@@ -118,7 +118,7 @@ extension KeyRingFile {
         }
     }
 
-    /// Opens the file and waits for its lock; retries if another process has replaced the file since it was opened.
+    /// Opens the file and waits for its lock, and retries if another process has replaced the file since it was opened.
     private static func openLocked(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
         while true {
             let file = try open(target, namedBy: path)
@@ -204,7 +204,9 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         case alreadyExists
         case notAllowed
         case notRegular
-        /// Users other than its owner may read or write it; the value is its permission bits.
+        /// Users other than its owner may read or write it.
+        ///
+        /// The value is its permission bits.
         case openToOthers(mode: UInt32)
         case foreignOwner(owner: UInt32, user: UInt32)
         case tooLarge(limit: Int)

@@ -4,7 +4,9 @@ private import CCrypto
 /// A key of the ring: 256 random bits and an id.
 package struct SealingKey: Sendable {
     package enum Role: Hashable, Sendable {
-        /// Opens; it also seals if it is the first active key of the ring.
+        /// Opens.
+        ///
+        /// It also seals if it is the first active key of the ring.
         case active
         /// Opens but does not seal yet, because other workers may not have read it.
         case pending
@@ -134,8 +136,8 @@ extension SealingKey {
 }
 
 extension RawSpan {
-    /// Copies a word of the expected length; returns an empty array otherwise, so that a key in the wrong
-    /// position is not copied.
+    /// Copies a word of the expected length, and returns an empty array otherwise, so that a key in the wrong position
+    /// is not copied.
     fileprivate func bytes(in range: Range<Int>, ifCount count: Int) -> [UInt8] {
         guard range.count == count else { return [] }
         var bytes: [UInt8] = []
@@ -154,7 +156,7 @@ struct KeyDerivation: Sendable {
 
     /// Extracts the pseudorandom key.
     ///
-    /// The salt separates the uses of one secret; it does not have to be secret.
+    /// The salt separates the uses of one secret. It does not have to be secret.
     init(from secret: Secret, salt: [UInt8]) {
         let extractor = MessageKey(Secret(utf8: salt))
         key = MessageKey(
@@ -194,7 +196,7 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
         self.number = number
     }
 
-    /// Reads an id; `nil` unless the text is eight lowercase hexadecimal digits.
+    /// Reads an id, and returns `nil` unless the text is eight lowercase hexadecimal digits.
     package init?(_ text: String) {
         self.init(ascii: text.utf8)
     }
@@ -268,10 +270,14 @@ package struct SealedSecret: Hashable, Sendable {
     static let version: UInt8 = 2
 
     package let bytes: [UInt8]
-    /// The id of the sealing key according to the value; only opening it proves the id.
+    /// The id of the sealing key according to the value.
+    ///
+    /// Only opening it proves the id.
     package let keyID: KeyID
 
-    /// Checks that the bytes have the form of a sealed value; only opening it shows if it is intact.
+    /// Checks that the bytes have the form of a sealed value.
+    ///
+    /// Only opening it shows if it is intact.
     package init(bytes: [UInt8]) throws(SealError) {
         guard
             bytes.count >= Layout.minimumByteCount,
@@ -341,7 +347,9 @@ package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
     case damaged(KeyID)
     /// The bytes do not have the form of a sealed value.
     case malformed
-    /// An OpenSSL call failed that should succeed; the code comes from its error queue.
+    /// An OpenSSL call failed that should succeed.
+    ///
+    /// The code comes from its error queue.
     case libraryFailure(call: String, code: UInt)
 
     package var description: String {

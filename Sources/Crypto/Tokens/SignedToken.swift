@@ -14,7 +14,9 @@ package struct SignedToken: Sendable {
     private let signedBytes: [UInt8]
     private let signature: [UInt8]
 
-    /// Parses the text; `limit` is in bytes.
+    /// Parses the text.
+    ///
+    /// `limit` is in bytes.
     package init(_ text: String, limit: Int) throws(TokenRefusal) {
         let token = try CompactToken(text, limit: limit)
         try token.require(algorithm: "RS256")
@@ -39,7 +41,9 @@ struct CompactToken {
     let payload: [UInt8]
     let signature: [UInt8]
 
-    /// Parses the text; `limit` is in bytes.
+    /// Parses the text.
+    ///
+    /// `limit` is in bytes.
     init(_ text: String, limit: Int) throws(TokenRefusal) {
         let bytes = Array(text.utf8)
         guard bytes.count <= limit else { throw .malformed }

@@ -31,7 +31,7 @@ package actor SecurityEventKeys {
 
     /// - Parameters:
     ///   - http: the client that fetches.
-    ///   - configurationEndpoint: the URL that names the issuer and its keys; Google's is
+    ///   - configurationEndpoint: the URL that names the issuer and its keys. Google's is
     ///     https://accounts.google.com/.well-known/risc-configuration.
     ///   - time: the clock for the age of the keys.
     package init(http: HTTPClient, configurationEndpoint: Endpoint, time: any TimeSource) {
@@ -117,14 +117,16 @@ package actor SecurityEventKeys {
 
 /// A fetched set of the keys that sign security events.
 struct KeySet: Sendable {
-    /// Google has two or three keys; a much longer list is not read to its end.
+    /// Google has two or three keys.
+    ///
+    /// A much longer list is not read to its end.
     private static let maximumKeys = 64
     private static let longestKeyID = 255
 
     let issuer: String
     let keys: [String: RSAPublicKey]
 
-    /// Reads a JSON Web Key Set (RFC 7517, section 5); skips keys of other kinds and uses.
+    /// Reads a JSON Web Key Set (RFC 7517, section 5), and skips keys of other kinds and uses.
     ///
     /// `nil` if it does not hold a usable key, so it cannot be Google's key set.
     init?(issuer: String, document: JSONValue) {

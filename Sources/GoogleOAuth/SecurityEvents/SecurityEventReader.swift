@@ -7,7 +7,9 @@ package struct SecurityEventReader: Sendable {
     package static let longestBody = 65_536
 
     let keys: SecurityEventKeys
-    /// Returns the client ids that are configured at this moment; a reload may change them.
+    /// Returns the client ids that are configured at this moment.
+    ///
+    /// A reload may change them.
     let clientIDs: @Sendable () -> [String]
     private let time: any TimeSource
 
@@ -58,7 +60,9 @@ package struct SecurityEventToken: Hashable, Sendable {
     package let id: String
     /// The time of issue (`iat`), in whole seconds.
     package let issuedAt: Timestamp
-    /// The time of the event itself (`toe`), in whole seconds; Google's own tokens do not have it.
+    /// The time of the event itself (`toe`), in whole seconds.
+    ///
+    /// Google's own tokens do not have it.
     package let happenedAt: Timestamp?
     package let events: [SecurityEvent]
 
@@ -97,7 +101,7 @@ package struct SecurityEventToken: Hashable, Sendable {
         }
         self.id = id
         issuedAt = Timestamp(secondsSince1970: issued)
-        // An event cannot happen after its token is issued; such a time is ignored.
+        // An event cannot happen after its token is issued. Such a time is ignored.
         happenedAt = claims["toe"]?.integer.flatMap { $0 <= issued ? Timestamp(secondsSince1970: $0) : nil }
         self.events = events.sorted { $0.key < $1.key }.map { type, body in
             SecurityEvent.reading(type: type, body, issuer: issuer)
@@ -115,7 +119,9 @@ package enum SecurityEventRefusal: Error, Hashable, Sendable {
         case audience = "invalid_audience"
     }
 
-    /// The token is invalid; the text does not quote it.
+    /// The token is invalid.
+    ///
+    /// The text does not quote it.
     case invalid(Code, String)
     /// Google's keys are not available now, so the token cannot be verified.
     case unavailable(retryAfter: Duration)

@@ -114,7 +114,9 @@ package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStri
         case unauthenticated
         case forbidden
         case noStream
-        /// Google is overloaded or faulty; a later retry may help.
+        /// Google is overloaded or faulty.
+        ///
+        /// A later retry may help.
         case unavailable(status: Int)
     }
 
@@ -192,7 +194,9 @@ package struct ServiceAccount: Sendable {
         }
     }
 
-    /// Makes a token that a Google API accepts instead of an access token; it is valid for an hour.
+    /// Makes a token that a Google API accepts instead of an access token.
+    ///
+    /// It is valid for an hour.
     func bearer(for audience: String, at now: Timestamp) throws(RSAKeyError) -> Secret {
         let issuedAt = now.milliseconds / 1000
         var claims = JSONLine()

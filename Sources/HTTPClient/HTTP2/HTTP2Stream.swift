@@ -101,7 +101,9 @@ extension ErasedBytes {
     private static let version = Array("HTTP/2 ".utf8)
 }
 
-/// The functions that nghttp2 calls from inside the calls of the session; each passes one event on.
+/// The functions that nghttp2 calls from inside the calls of the session.
+///
+/// Each passes one event on.
 extension HTTP2Session {
     /// Makes a session with these functions, with limits against floods, and with memory that is wiped.
     static func makeSession(_ session: inout OpaquePointer?) -> Int32 {
@@ -195,7 +197,9 @@ extension HTTP2Session {
         return 0
     }
 
-    /// Says how many bytes of a body are in the next frame; ``bodySender`` moves them.
+    /// Says how many bytes of a body are in the next frame.
+    ///
+    /// ``bodySender`` moves them.
     static let bodySource: nghttp2_data_source_read_callback = { _, id, _, limit, flags, _, context in
         guard let session = unsafe of(context), let transfer = session.transfer(id), let flags = unsafe flags else {
             return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)

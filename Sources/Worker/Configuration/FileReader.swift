@@ -14,7 +14,7 @@ package struct FileReader: Sendable {
     }
 
     package let read: @Sendable (_ path: String) throws(Failure) -> [UInt8]
-    /// Reads a file that holds a secret; refuses it if other users may read it.
+    /// Reads a file that holds a secret, and refuses it if other users may read it.
     let readPrivate: @Sendable (_ path: String) throws(Failure) -> Secret
     package let exists: @Sendable (_ path: String) -> Bool
 }
@@ -66,7 +66,9 @@ extension FileReader {
 }
 
 extension FileReader {
-    /// Waits until there is data to read, or the end; a regular file is always ready.
+    /// Waits until there is data to read, or the end.
+    ///
+    /// A regular file is always ready.
     private static func waitForData(_ descriptor: Int32, _ timeout: Duration) throws(Failure) {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var ready: Int32

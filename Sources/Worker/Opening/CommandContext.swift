@@ -50,7 +50,9 @@ package struct CommandContext: Sendable {
         )
     }
 
-    /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
+    /// Opens the client for refreshes and notices.
+    ///
+    /// Its limit is the engine's in-flight limit and 64 more.
     package func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws -> HTTPClient {
         try openHTTP(HTTPClient.Configuration(maximumInFlight: maximumInFlight))
     }
@@ -145,7 +147,7 @@ package struct CommandContext: Sendable {
 package enum Version {
     package static let current = "0.1.0"
 
-    /// The commit that was built, with `-dirty` if files differed from it; `nil` for a build that was not told.
+    /// The commit that was built, with `-dirty` if files differed from it, or `nil` for a build that was not told.
     package static var commit: String? {
         let commit = unsafe String(cString: refresh_worker_commit())
         return commit.isEmpty ? nil : commit
@@ -196,7 +198,7 @@ extension CommandFailure {
         case let error as SecretReadError: self.init(.inputUnreadable, "\(error)")
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
-        // Only the start of the client throws this error here; the failure of a request is handled by its caller.
+        // Only the start of the client throws this error here. The failure of a request is handled by its caller.
         case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
         case let error as SystemCallError: self.init(.internalFailure, "\(error)")
         default: self.init(.internalFailure, "\(error)")

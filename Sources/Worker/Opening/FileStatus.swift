@@ -27,7 +27,8 @@ package struct FileStatus: Equatable, Sendable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
-    /// Returns the facts of the file that a path leads to, following symbolic links; `nil` if the file does not exist.
+    /// Returns the facts of the file that a path leads to, following symbolic links, or `nil` if the file does not
+    /// exist.
     package static func of(_ path: String) throws(SystemCallError) -> FileStatus? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else {
@@ -54,14 +55,18 @@ package struct FileStatus: Equatable, Sendable {
         )
     }
 
-    /// Returns the absolute path of an existing file with all links resolved; any other path is returned unchanged.
+    /// Returns the absolute path of an existing file with all links resolved.
+    ///
+    /// Any other path is returned unchanged.
     package static func absolute(_ path: String) -> String {
         guard let resolved = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }
 
-    /// Returns the path that symbolic links lead to; nothing has to exist there.
+    /// Returns the path that symbolic links lead to.
+    ///
+    /// Nothing has to exist there.
     static func linkedPath(_ path: String) -> String {
         var path = path
         // As many as the kernel follows.
@@ -117,7 +122,7 @@ extension CommandContext {
         }
     }
 
-    /// Reads the secrets of confidential clients; empty if no file is configured.
+    /// Reads the secrets of confidential clients, and returns none empty if no file is configured.
     package static func clientSecrets(of configuration: Configuration) throws(CommandFailure) -> ClientSecretFile {
         guard let path = configuration.clientSecretFile else { return ClientSecretFile() }
         let text = try readPrivate(path, for: ClientSecretFile.flag)
@@ -157,7 +162,7 @@ package enum LeftoverFiles {
         }
     }
 
-    /// Returns the names of the files beside a database that does not exist; none beside one that does.
+    /// Returns the names of the files beside a database that does not exist, or none beside one that does.
     package static func besideMissing(_ path: String) throws(SystemCallError) -> [String] {
         guard try FileStatus.of(path) == nil else { return [] }
         // SQLite keeps the other files beside the file that a link names.
