@@ -13,8 +13,9 @@ struct FixedAnswer: Equatable, Sendable {
     /// The name in the statistics: the OAuth error, or the status if there is none.
     let label: String
 
-    /// The seconds of the Retry-After header, which the settings may override, or `nil` sends the header only if the
-    /// settings set it.
+    /// The seconds of the Retry-After header, which the settings may override.
+    ///
+    /// `nil` sends the header only if the settings set it.
     var retryAfter: Int64?
 
     init(_ status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8], retryAfter: Int64? = nil) {

@@ -122,7 +122,7 @@ extension CommandContext {
         }
     }
 
-    /// Reads the secrets of confidential clients, and returns none empty if no file is configured.
+    /// Reads the secrets of confidential clients, which are none if no file is configured.
     package static func clientSecrets(of configuration: Configuration) throws(CommandFailure) -> ClientSecretFile {
         guard let path = configuration.clientSecretFile else { return ClientSecretFile() }
         let text = try readPrivate(path, for: ClientSecretFile.flag)
