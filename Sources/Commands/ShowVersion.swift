@@ -44,8 +44,8 @@ struct ShowVersion: TextCommand {
 
     private static var libraries: [(name: String, version: String)] {
         [
-            ("libcurl", CurlLibrary.version),
-            ("nghttp2", CurlLibrary.versionOfHTTP2Framing),
+            ("libcurl", HTTPClient.curlVersion),
+            ("nghttp2", HTTPClient.nghttp2Version),
             ("SQLite", SQLiteLibrary.version),
             ("OpenSSL", OpenSSLLibrary.version),
             ("libpq", PostgresLibrary.version),

@@ -6,14 +6,10 @@ private import Crypto
 /// differently (user info, backslashes, percent signs or non-ASCII letters in a host, shortened IPv4 addresses over
 /// http), so that the host checked here is the host that libcurl calls.
 package struct Endpoint: Hashable, Sendable {
-    enum Scheme: String, Sendable {
-        case http
-        case https
-    }
-
     /// The URL as given, with its query.
     package let url: String
-    let scheme: Scheme
+    /// `true` for https.
+    let isSecure: Bool
     /// In lower case; an IPv6 address without its brackets.
     package let host: String
     let port: Int?
@@ -23,18 +19,19 @@ package struct Endpoint: Hashable, Sendable {
         guard string.utf8.count <= 8192 else { throw .tooLong }
         guard string.utf8.allSatisfy(Self.isURLByte) else { throw .badCharacter }
         guard let separator = string.firstRange(of: "://") else { throw .noScheme }
-        guard let scheme = Scheme(rawValue: string[..<separator.lowerBound].lowercased()) else { throw .notHTTPS }
+        let scheme = string[..<separator.lowerBound].lowercased()
+        guard ["http", "https"].contains(scheme) else { throw .notHTTPS }
         guard !string.contains("#") else { throw .fragment }
 
         let rest = string[separator.upperBound...]
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         guard !authority.contains("@") else { throw .userInfo }
         let (host, port) = try Self.split(authority: authority)
-        guard scheme == .https || Self.isLoopback(host) else { throw .notHTTPS }
+        guard scheme == "https" || Self.isLoopback(host) else { throw .notHTTPS }
 
         let path = rest[authority.endIndex...].prefix { $0 != "?" }
         url = string
-        self.scheme = scheme
+        isSecure = scheme == "https"
         self.host = host
         self.port = port
         self.path = path.isEmpty ? "/" : String(path)
@@ -45,16 +42,20 @@ package struct Endpoint: Hashable, Sendable {
         try Endpoint(url.hasSuffix("/") ? "\(url)\(path)" : "\(url)/\(path)")
     }
 
+    var scheme: String { isSecure ? "https" : "http" }
+
+    /// The host, with its brackets if it is an IPv6 address.
+    private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
+
     /// The host, and the port if it is not the scheme's own, as a request names them.
     var authority: String {
-        let name = host.contains(":") ? "[\(host)]" : host
-        let usualPort = scheme == .https ? 443 : 80
-        return port.map { $0 == usualPort ? name : "\(name):\($0)" } ?? name
+        guard let port, port != (isSecure ? 443 : 80) else { return bracketedHost }
+        return "\(bracketedHost):\(port)"
     }
 
     /// The path with the query, as a request names it.
     var target: String {
-        let target = url.dropFirst("\(scheme.rawValue)://".count).drop { $0 != "/" && $0 != "?" }
+        let target = url.dropFirst("\(scheme)://".count).drop { $0 != "/" && $0 != "?" }
         return target.first == "/" ? String(target) : "/\(target)"
     }
 
@@ -112,10 +113,7 @@ package struct Endpoint: Hashable, Sendable {
 
 extension Endpoint: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The URL without its query, which may hold a token.
-    package var description: String {
-        let name = host.contains(":") ? "[\(host)]" : host
-        return "\(scheme.rawValue)://\(name)\(port.map { ":\($0)" } ?? "")\(path)"
-    }
+    package var description: String { "\(scheme)://\(bracketedHost)\(port.map { ":\($0)" } ?? "")\(path)" }
 
     package var debugDescription: String { description }
 

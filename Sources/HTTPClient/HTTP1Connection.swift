@@ -126,7 +126,7 @@ extension HTTP1Connection {
             transfer.abort(.expired, "the deadline passed before the request was sent")
             return false
         }
-        transfer.issue()
+        transfer.isIssued = true
         return true
     }
 

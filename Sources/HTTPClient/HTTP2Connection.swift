@@ -1,5 +1,4 @@
 internal import Base
-internal import CCurl
 
 /// One connection that speaks HTTP/2: the bytes of a ``TLSConnection``, framed by a session.
 final class HTTP2Connection {
@@ -30,15 +29,15 @@ final class HTTP2Connection {
     /// The bytes from the server since the last request ended.
     private var unaskedBytes = 0
 
-    /// The most requests on one connection at a time, also if the server allows more.
+    /// The maximum number of requests on one connection at a time, also if the server allows more.
     static let maximumStreams = 100
-    /// The most reads of one round, so that one server cannot hold up all others.
+    /// The read limit of one round, so that one server cannot hold up all others.
     private static let maximumReadsPerRound = 32
     /// The read limit before closing, when unread data would be lost.
     ///
     /// It is larger than the flow-control windows, so it never cuts a response off.
     private static let maximumReadsAtTheEnd = 1024
-    /// The most bytes that a server may send while no request is open.
+    /// The maximum number of bytes that a server may send while no request is open.
     private static let maximumUnaskedBytes = 1_048_576
     /// The time without a sign of life after which the server is asked for one, and then given up.
     private static let patience = Duration.seconds(5)
@@ -50,7 +49,7 @@ final class HTTP2Connection {
         input: InputBuffer
     ) throws(HTTPFailure) {
         tls = try TLSConnection(to: endpoint, configuration: configuration)
-        session = try HTTP2Session(limits: configuration.limits, userAgent: userAgent)
+        session = try HTTP2Session(configuration, userAgent: userAgent)
         self.input = input
     }
 
@@ -83,7 +82,7 @@ extension HTTP2Connection {
         attempt { () throws(HTTPFailure) in try session.submit(transfer) }
         guard loss == nil else { return false }
         transfer.http2 = self
-        transfer.issue()
+        transfer.isIssued = true
         if isUnused { transfer.opensConnection = true }
         isUnused = false
         unaskedBytes = 0
@@ -197,81 +196,81 @@ extension HTTP2Connection {
     }
 }
 
-/// A TLS connection that libcurl makes, and that then carries bytes instead of libcurl's transfers.
-///
-/// Names, addresses, proxies, the handshake and the verification of the certificate are libcurl's work
-/// (https://curl.se/libcurl/c/CURLOPT_CONNECT_ONLY.html). The handle stays in the multi handle, which owns the
-/// connection, until the transport removes it.
-@safe
-final class TLSConnection: EasyHandle {
-    /// The result of reading or writing, without waiting.
-    enum Step {
-        /// The number of bytes.
-        case moved(Int)
-        case wouldBlock
-        /// The server closed the connection.
-        case closed
-        /// libcurl's code.
-        case failed(UInt32)
+/// The connections to one host and port, and the requests that wait for a stream on one.
+final class HTTP2Pool {
+    let endpoint: Endpoint
+    var connections: [HTTP2Connection] = []
+    private var waiting: [HTTPTransfer] = []
+    private var waitingStart = 0
+    /// The time before which no further connection is tried.
+    private var pausedUntil: BootInstant?
+    /// The time until which the server is taken to speak HTTP/1.1 only.
+    private var http1Until: BootInstant?
+
+    /// The time after which HTTP/2 is offered again.
+    private static let memoryOfHTTP1 = Duration.seconds(600)
+    /// The pause after a failed connection while others work.
+    private static let pause = Duration.seconds(1)
+
+    init(to endpoint: Endpoint) {
+        self.endpoint = endpoint
     }
 
-    /// `true` if the handshake agreed on HTTP/2; `false` ends the connection.
-    private(set) var isHTTP2: Bool?
-    /// The socket of the established connection.
-    private(set) var socket: Int32 = -1
-
-    /// Prepares a connection to the host and port of an endpoint.
-    init(to endpoint: Endpoint, configuration: HTTPClient.Configuration) throws(HTTPFailure) {
-        try super.init(configuration: configuration)
-        try setConnectionOptions(for: endpoint)
-        try set(CURLOPT_URL, "https://\(endpoint.authority)/")
-        try set(CURLOPT_CONNECT_ONLY, 1)
-        // HTTP/1.1, so that libcurl does not treat the connection as one that its own transfers may share.
-        try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        try set(CURLOPT_SSL_ENABLE_ALPN, 0)
-        try check(unsafe ccurl_easy_offer_http2(easy))
-        try check(unsafe ccurl_easy_set_prerequest(easy, Self.handshakeEnded))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PREREQDATA, context))
-        let limit = configuration.connectDeadline.wholeMilliseconds.clamped(to: 1...Int64(Int32.max))
-        try set(CURLOPT_CONNECTTIMEOUT_MS, Int(limit))
+    func enqueue(_ transfer: HTTPTransfer) {
+        waiting.append(transfer)
     }
 
-    /// Finds the socket of the connection that is now established.
-    func establish() throws(HTTPFailure) {
-        try check(unsafe ccurl_easy_get_socket(easy, &socket))
-        guard socket >= 0 else { throw HTTPFailure(kind: .connect, message: "libcurl closed the new connection") }
-    }
+    /// The number of waiting requests, with those that have ended since.
+    var waitingCount: Int { waiting.count - waitingStart }
 
-    func send(_ bytes: RawSpan) -> Step {
-        var count = 0
-        let result = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe curl_easy_send(easy, bytes.baseAddress, bytes.count, &count)
+    func nextWaiting() -> HTTPTransfer? {
+        while waitingStart < waiting.count {
+            let transfer = waiting[waitingStart]
+            waitingStart += 1
+            if waitingStart == waiting.count {
+                waiting.removeAll(keepingCapacity: true)
+                waitingStart = 0
+            }
+            if transfer.result == nil { return transfer }
         }
-        return step(result, count: count)
+        return nil
     }
 
-    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Step {
-        var count = 0
-        let result = unsafe curl_easy_recv(easy, buffer.baseAddress, buffer.count, &count)
-        return step(result, count: count)
+    /// Forgets the waiting requests that have ended.
+    func removeEnded() {
+        waiting.removeFirst(waitingStart)
+        waitingStart = 0
+        waiting.removeAll { $0.result != nil }
     }
 
-    private func step(_ result: CURLcode, count: Int) -> Step {
-        switch result {
-        case CURLE_OK: count > 0 ? .moved(count) : .closed
-        case CURLE_AGAIN: .wouldBlock
-        default: .failed(result.rawValue)
-        }
+    func takeWaiting() -> [HTTPTransfer] {
+        var taken: [HTTPTransfer] = []
+        while let transfer = nextWaiting() { taken.append(transfer) }
+        return taken
     }
 
-    private static let handshakeEnded: curl_prereq_callback = { context, _, _, _, _ in
-        guard let context = unsafe context else { return CURL_PREREQFUNC_ABORT }
-        let connection = unsafe Unmanaged<TLSConnection>.fromOpaque(context).takeUnretainedValue()
-        let isHTTP2 = unsafe ccurl_connection_is_http2(connection.easy) == 1
-        connection.isHTTP2 = isHTTP2
-        guard isHTTP2 else { return CURL_PREREQFUNC_ABORT }
-        // Later, libcurl no longer says which connection belongs to the handle.
-        let isBuffered = unsafe ccurl_connection_buffer_input(connection.easy) == CURLE_OK
-        return isBuffered ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+    func speaksHTTP1(at now: BootInstant) -> Bool {
+        guard let http1Until else { return false }
+        return now < http1Until
+    }
+
+    func rememberHTTP1(at now: BootInstant) {
+        http1Until = now + Self.memoryOfHTTP1
+    }
+
+    func pauseConnecting(at now: BootInstant) {
+        pausedUntil = now + Self.pause
+    }
+
+    func mayConnect(at now: BootInstant) -> Bool {
+        guard let pausedUntil else { return true }
+        return now >= pausedUntil
+    }
+
+    /// Returns the number of connections to open, if those that are being made take as many requests as a connection
+    /// can.
+    static func connectionsToOpen(waiting: Int, connecting: Int, open: Int, limit: Int) -> Int {
+        let wanted = (waiting + HTTP2Connection.maximumStreams - 1) / HTTP2Connection.maximumStreams - connecting
+        return max(0, min(wanted, limit - connecting - open))
     }
 }

@@ -1,6 +1,7 @@
 internal import Base
 internal import CCurl
 private import Crypto
+private import Glibc
 
 /// Carries requests over HTTP/2, on connections that libcurl makes and verifies.
 ///
@@ -12,7 +13,7 @@ final class HTTP2Transport {
     private let time: any TimeSource
     private let multi: MultiHandle
     private let input = InputBuffer()
-    private let mayUseTLSProxy = ProxyEnvironment.namesTLSProxy()
+    private let mayUseTLSProxy = HTTP2Transport.environmentNamesTLSProxy()
 
     private var pools: [String: HTTP2Pool] = [:]
     private var ended: [HTTPTransfer] = []
@@ -43,11 +44,11 @@ extension HTTP2Transport {
     /// That is the case for http URLs, servers without HTTP/2, and for what might go through a proxy that speaks TLS.
     func accept(_ transfer: HTTPTransfer) -> Bool {
         let pattern = transfer.request.pattern
-        guard pattern.endpoint.scheme == .https, !mayUseTLSProxy || pattern.endpoint.isLoopback else { return false }
+        guard pattern.endpoint.isSecure, !mayUseTLSProxy || pattern.endpoint.isLoopback else { return false }
         let pool = pool(for: pattern)
         let now = time.sinceBoot
         guard !pool.speaksHTTP1(at: now) else { return false }
-        transfer.start(at: now)
+        transfer.startedAt = now
         pool.enqueue(transfer)
         return true
     }
@@ -251,6 +252,25 @@ extension HTTP2Transport {
     }
 }
 
+// MARK: - Proxies
+
+extension HTTP2Transport {
+    /// `true` if https URLs may go through a proxy that itself speaks TLS.
+    ///
+    /// libcurl takes proxies from the environment (https://curl.se/libcurl/c/CURLOPT_PROXY.html), and prepares the TLS
+    /// of such a proxy like that of the server: the proxy would be offered HTTP/2.
+    static func environmentNamesTLSProxy(_ variable: (String) -> String? = variable) -> Bool {
+        ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { name in
+            variable(name)?.lowercased().hasPrefix("https://") ?? false
+        }
+    }
+
+    private static func variable(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        return unsafe String(cString: value)
+    }
+}
+
 /// Memory into which connections read, one after the other; it is wiped after each use.
 @safe
 final class InputBuffer {
@@ -269,84 +289,5 @@ final class InputBuffer {
         let used = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
         defer { unsafe ErasedBytes.wipe(used) }
         body(unsafe UnsafeRawBufferPointer(used).bytes)
-    }
-}
-
-/// The connections to one host and port, and the requests that wait for a stream on one.
-final class HTTP2Pool {
-    let endpoint: Endpoint
-    var connections: [HTTP2Connection] = []
-    private var waiting: [HTTPTransfer] = []
-    private var waitingStart = 0
-    /// The time before which no further connection is tried.
-    private var pausedUntil: BootInstant?
-    /// The time until which the server is taken to speak HTTP/1.1 only.
-    private var http1Until: BootInstant?
-
-    /// The time after which HTTP/2 is offered again.
-    private static let memoryOfHTTP1 = Duration.seconds(600)
-    /// The pause after a failed connection while others work.
-    private static let pause = Duration.seconds(1)
-
-    init(to endpoint: Endpoint) {
-        self.endpoint = endpoint
-    }
-
-    func enqueue(_ transfer: HTTPTransfer) {
-        waiting.append(transfer)
-    }
-
-    /// The number of waiting requests, with those that have ended since.
-    var waitingCount: Int { waiting.count - waitingStart }
-
-    func nextWaiting() -> HTTPTransfer? {
-        while waitingStart < waiting.count {
-            let transfer = waiting[waitingStart]
-            waitingStart += 1
-            if waitingStart == waiting.count {
-                waiting.removeAll(keepingCapacity: true)
-                waitingStart = 0
-            }
-            if transfer.result == nil { return transfer }
-        }
-        return nil
-    }
-
-    /// Forgets the waiting requests that have ended.
-    func removeEnded() {
-        waiting.removeFirst(waitingStart)
-        waitingStart = 0
-        waiting.removeAll { $0.result != nil }
-    }
-
-    func takeWaiting() -> [HTTPTransfer] {
-        var taken: [HTTPTransfer] = []
-        while let transfer = nextWaiting() { taken.append(transfer) }
-        return taken
-    }
-
-    func speaksHTTP1(at now: BootInstant) -> Bool {
-        guard let http1Until else { return false }
-        return now < http1Until
-    }
-
-    func rememberHTTP1(at now: BootInstant) {
-        http1Until = now + Self.memoryOfHTTP1
-    }
-
-    func pauseConnecting(at now: BootInstant) {
-        pausedUntil = now + Self.pause
-    }
-
-    func mayConnect(at now: BootInstant) -> Bool {
-        guard let pausedUntil else { return true }
-        return now >= pausedUntil
-    }
-
-    /// Returns the number of connections to open, if those that are being made take as many requests as a connection
-    /// can.
-    static func connectionsToOpen(waiting: Int, connecting: Int, open: Int, limit: Int) -> Int {
-        let wanted = (waiting + HTTP2Connection.maximumStreams - 1) / HTTP2Connection.maximumStreams - connecting
-        return max(0, min(wanted, limit - connecting - open))
     }
 }

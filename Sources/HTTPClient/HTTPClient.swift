@@ -1,6 +1,5 @@
 package import Base
 import Crypto
-private import Glibc
 
 /// Sends many HTTP requests at once over few connections.
 ///
@@ -87,7 +86,7 @@ package final class HTTPClient: Sendable {
                 transfer.completion(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
                 continue
             }
-            transfer.prepare(at: now, deadline: latest, limits: configuration.limits)
+            transfer.prepare(at: now, deadline: latest, configuration)
             accepted.append(transfer)
         }
         guard !commands.submit(accepted) else { return }
@@ -135,8 +134,6 @@ extension HTTPClient {
             self.maximumInFlight = maximumInFlight
             maximumConnections = min(maximumInFlight, max(4, (maximumInFlight + 49) / 50))
         }
-
-        var limits: ResponseLimits { ResponseLimits(headerBytes: maximumHeaderBytes, bodyBytes: maximumBodyBytes) }
     }
 }
 
@@ -157,22 +154,5 @@ extension HTTPClient {
         ///
         /// It grows at least once a second while the thread works.
         package var rounds = 0
-    }
-}
-
-/// The proxies that libcurl takes from the environment (https://curl.se/libcurl/c/CURLOPT_PROXY.html).
-enum ProxyEnvironment {
-    /// `true` if https URLs may go through a proxy that itself speaks TLS.
-    ///
-    /// libcurl prepares the TLS of such a proxy like that of the server: the proxy would be offered HTTP/2.
-    static func namesTLSProxy(_ variable: (String) -> String? = variable) -> Bool {
-        ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { name in
-            variable(name)?.lowercased().hasPrefix("https://") ?? false
-        }
-    }
-
-    private static func variable(_ name: String) -> String? {
-        guard let value = unsafe getenv(name) else { return nil }
-        return unsafe String(cString: value)
     }
 }

@@ -1,3 +1,4 @@
+internal import CNGHTTP2
 internal import Crypto
 
 /// One request for ``HTTPClient``.
@@ -204,74 +205,121 @@ package struct FormBody: ~Copyable {
     }
 }
 
-/// A complete response with any status.
-package struct HTTPResponse: Sendable {
-    enum Version: Sendable {
-        case http1
-        case http2
+/// Header fields in the form that nghttp2 takes, prepared once for all requests that share them.
+///
+/// `@unchecked Sendable` holds because nothing changes after `init`.
+@safe
+final class HTTP2Fields: @unchecked Sendable {
+    /// The names and values, one after the other.
+    private let text: ErasedBytes
+    private let fields: UnsafeMutableBufferPointer<nghttp2_nv>
+
+    /// - Parameters:
+    ///   - fields: names in lower case, and values; pseudo-header fields first.
+    ///   - isSecret: `true` if a value might be a secret. Then neither side keeps the fields for later requests.
+    init(_ fields: [(name: String, value: String)], isSecret: Bool) {
+        var text = ErasedBytes(capacity: fields.reduce(1) { $0 + $1.name.utf8.count + $1.value.utf8.count })
+        for (name, value) in fields {
+            text.append(Array(name.utf8))
+            text.append(Array(value.utf8))
+        }
+        unsafe self.fields = .allocate(capacity: fields.count)
+        let indexing = isSecret ? NGHTTP2_NV_FLAG_NO_INDEX.rawValue : 0
+        let flags = NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue | NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue | indexing
+        var next = unsafe UnsafeMutablePointer(mutating: text.address?.assumingMemoryBound(to: UInt8.self))
+        for (index, field) in fields.enumerated() {
+            let (nameLength, valueLength) = (field.name.utf8.count, field.value.utf8.count)
+            let value = unsafe next.map { unsafe $0 + nameLength }
+            unsafe self.fields.initializeElement(
+                at: index,
+                to: nghttp2_nv(
+                    name: next,
+                    value: value,
+                    namelen: nameLength,
+                    valuelen: valueLength,
+                    flags: UInt8(flags)
+                )
+            )
+            unsafe next = unsafe value.map { unsafe $0 + valueLength }
+        }
+        self.text = text
     }
 
-    package let status: Int
-    package let body: HTTPBody
-    let httpVersion: Version
-    /// `true` if a connection was opened for this request.
-    let newConnection: Bool
+    deinit {
+        unsafe fields.deallocate()
+    }
 
-    /// The header lines as received.
-    let head: HTTPBody
-
-    /// Returns the first value of a header without surrounding blanks.
+    /// Calls the closure with these fields, the others, and the length of the body unless it is `nil`.
     ///
-    /// The case of the name does not matter.
-    package func header(_ name: String) -> String? {
-        head.withBytes { span in
-            unsafe span.withUnsafeBytes { bytes in unsafe Self.find(Array(name.utf8), in: bytes) }
+    /// nghttp2 copies only the length: both objects must exist until nghttp2 has sent the fields.
+    func withFields<Result>(
+        and others: HTTP2Fields,
+        bodyLength: Int?,
+        _ body: (UnsafeBufferPointer<nghttp2_nv>) -> Result
+    ) -> Result {
+        var name = Self.lengthName
+        var digits = bodyLength.map { Array(String($0).utf8) } ?? []
+        return unsafe name.withUnsafeMutableBufferPointer { name in
+            unsafe digits.withUnsafeMutableBufferPointer { digits in
+                let capacity = unsafe fields.count + others.fields.count + 1
+                return unsafe withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: capacity) { all in
+                    var count = unsafe all.initialize(fromContentsOf: fields)
+                    count = unsafe all[count...].initialize(fromContentsOf: others.fields)
+                    if bodyLength != nil {
+                        let length = unsafe nghttp2_nv(
+                            name: name.baseAddress,
+                            value: digits.baseAddress,
+                            namelen: name.count,
+                            valuelen: digits.count,
+                            flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+                        )
+                        unsafe all.initializeElement(at: count, to: length)
+                        count += 1
+                    }
+                    return unsafe body(UnsafeBufferPointer(rebasing: all[..<count]))
+                }
+            }
         }
     }
 
-    private static func find(_ name: [UInt8], in head: UnsafeRawBufferPointer) -> String? {
-        let lines = unsafe head.split(separator: UInt8(ascii: "\n"))
-        let found = unsafe lines.first { line in
-            let lineName = unsafe line.prefix { $0 != UInt8(ascii: ":") }
-            return unsafe lineName.count < line.count
-                && lineName.elementsEqual(name, by: { lowercase($0) == lowercase($1) })
-        }
-        guard let line = unsafe found else { return nil }
-        var value = unsafe line.dropFirst(name.count + 1)
-        while let first = unsafe value.first, isBlank(first) { unsafe value.removeFirst() }
-        while let last = unsafe value.last, isBlank(last) { unsafe value.removeLast() }
-        return unsafe String(decoding: value, as: UTF8.self)
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
-    }
-
-    private static func lowercase(_ byte: UInt8) -> UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-    }
+    private static let lengthName = Array("content-length".utf8)
 }
 
-extension HTTPResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "\(status), \(body.count) bytes" }
-
-    package var debugDescription: String { description }
-
-    package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension HTTPResponse {
-    /// The cap on any `Retry-After` value.
-    private static let longestRetryAfter: Duration = .seconds(3600)
-
-    /// The delay from `Retry-After` (RFC 9110 section 10.2.3), if the header gives it in seconds.
+extension HTTP2Fields {
+    /// Prepares the fields of a pattern.
     ///
-    /// `nil` if the header is missing, or is a date: a date needs a clock that agrees with the server's.
-    package var retryAfter: Duration? { Self.retryAfter(header("retry-after")) }
+    /// The client adds its user agent, and the length of each body.
+    convenience init(
+        method: RequestPattern.Method,
+        endpoint: Endpoint,
+        headers: [(String, String)],
+        isSecret: Bool
+    ) {
+        var fields = [
+            (name: ":method", value: method.rawValue),
+            (name: ":path", value: endpoint.target),
+            (name: ":scheme", value: endpoint.scheme),
+            (name: ":authority", value: endpoint.authority),
+            (name: "accept", value: "*/*"),
+        ]
+        for (name, value) in headers {
+            let name = name.lowercased()
+            fields.removeAll { $0.name == name }
+            fields.append((name, value.trimmingBlanks))
+        }
+        if method == .post, !fields.contains(where: { $0.name == "content-type" }) {
+            fields.append((name: "content-type", value: FormBody.contentType))
+        }
+        self.init(fields, isSecret: isSecret)
+    }
+}
 
-    static func retryAfter(_ header: String?) -> Duration? {
-        guard let header, header.isDecimalNumber else { return nil }
-        guard let seconds = Int64(header) else { return longestRetryAfter }
-        return min(.seconds(seconds), longestRetryAfter)
+extension String {
+    /// HTTP/2 does not allow blanks around a value (https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1).
+    fileprivate var trimmingBlanks: String {
+        var value = self[...]
+        while let first = value.first, first == " " || first == "\t" { value.removeFirst() }
+        while let last = value.last, last == " " || last == "\t" { value.removeLast() }
+        return String(value)
     }
 }

@@ -1,4 +1,5 @@
 internal import Base
+private import CNGHTTP2
 internal import Crypto
 private import Synchronization
 
@@ -21,7 +22,8 @@ package final class HTTPTransfer: @unchecked Sendable {
 
     private(set) var submittedAt = BootInstant(milliseconds: 0)
     private(set) var deadline = BootInstant(milliseconds: 0)
-    private var limits = ResponseLimits()
+    private var maximumHeaderBytes = 0
+    private var maximumBodyBytes = 0
 
     /// Its place in the order of submission.
     ///
@@ -31,9 +33,9 @@ package final class HTTPTransfer: @unchecked Sendable {
     private(set) var result: Result<HTTPResponse, HTTPFailure>?
 
     /// The time at which a connection was looked for.
-    private var startedAt: BootInstant?
+    var startedAt: BootInstant?
     /// `true` once bytes of the request might have been sent.
-    private(set) var isIssued = false
+    var isIssued = false
     /// `true` if the request is the first on its connection.
     var opensConnection = false
     var http1: HTTP1Connection?
@@ -75,10 +77,11 @@ package final class HTTPTransfer: @unchecked Sendable {
 
 extension HTTPTransfer {
     /// Prepares the transfer for its way through a client.
-    func prepare(at now: BootInstant, deadline: BootInstant, limits: ResponseLimits) {
+    func prepare(at now: BootInstant, deadline: BootInstant, _ configuration: HTTPClient.Configuration) {
         submittedAt = now
         self.deadline = deadline
-        self.limits = limits
+        maximumHeaderBytes = configuration.maximumHeaderBytes
+        maximumBodyBytes = configuration.maximumBodyBytes
     }
 
     /// Asks for the end of the request.
@@ -86,10 +89,6 @@ extension HTTPTransfer {
     /// The client's thread sees it even if the command arrives before the request.
     func requestCancellation() {
         isCancelled.store(true, ordering: .releasing)
-    }
-
-    func start(at now: BootInstant) {
-        startedAt = now
     }
 
     /// Makes the last checks that can prevent the request, immediately before it is sent.
@@ -101,11 +100,6 @@ extension HTTPTransfer {
         guard time.sinceBoot < deadline else {
             throw failure(.expired, "the deadline passed before the request was sent")
         }
-    }
-
-    /// Notes that bytes of the request might be sent from now on.
-    func issue() {
-        isIssued = true
     }
 
     /// Prepares the request for another stream, if the server provably did not process it.
@@ -148,7 +142,7 @@ extension HTTPTransfer {
     func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         guard !isHeadComplete else { return true }
         if unsafe line.starts(with: "HTTP/".utf8) { head.removeAll() }
-        let fits = unsafe head.appendLine(line, limit: limits.headerBytes)
+        let fits = unsafe head.appendLine(line, limit: maximumHeaderBytes)
         if !fits { abortHead() }
         return fits
     }
@@ -168,10 +162,10 @@ extension HTTPTransfer {
         guard takesFields else { return true }
         let fits: Bool
         if unsafe name.first != UInt8(ascii: ":") {
-            fits = unsafe head.appendField(name, value, limit: limits.headerBytes)
+            fits = unsafe head.appendField(name, value, limit: maximumHeaderBytes)
         } else if unsafe name.elementsEqual(":status".utf8) {
             status = unsafe value.reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
-            fits = unsafe head.appendStatusLine(value, limit: limits.headerBytes)
+            fits = unsafe head.appendStatusLine(value, limit: maximumHeaderBytes)
         } else {
             fits = true
         }
@@ -195,20 +189,20 @@ extension HTTPTransfer {
     }
 
     private func abortHead() {
-        abort(.headersTooLarge, "the response's headers are longer than \(limits.headerBytes) bytes")
+        abort(.headersTooLarge, "the response's headers are longer than \(maximumHeaderBytes) bytes")
     }
 
     /// Keeps the body up to the limit, because the part that fits can hold a whole token.
     ///
     /// Returns `false` if it is too long.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let remaining = limits.bodyBytes - body.count
+        let remaining = maximumBodyBytes - body.count
         guard bytes.count > remaining else {
             unsafe body.append(bytes)
             return true
         }
         unsafe body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(remaining)))
-        abort(.bodyTooLarge, "the response's body is longer than \(limits.bodyBytes) bytes")
+        abort(.bodyTooLarge, "the response's body is longer than \(maximumBodyBytes) bytes")
         return false
     }
 
@@ -252,7 +246,7 @@ extension HTTPTransfer {
         return HTTPResponse(
             status: status,
             body: HTTPBody(Self.take(&body)),
-            httpVersion: http2 == nil ? .http1 : .http2,
+            isHTTP2: http2 != nil,
             newConnection: opensConnection,
             head: HTTPBody(Self.take(&head))
         )
@@ -263,4 +257,92 @@ extension HTTPTransfer {
         swap(&taken, &bytes)
         return taken
     }
+}
+
+/// The stream on which a request travels over HTTP/2.
+struct HTTP2Stream {
+    /// The way in which a stream ended.
+    enum End: Equatable {
+        /// The response is complete.
+        case complete
+        /// The server or the framing ended the stream, with one of HTTP/2's error codes.
+        case reset(UInt32)
+        /// This side ended the stream.
+        case cancelled
+    }
+
+    var id: Int32 = 0
+    /// The position in the session's list.
+    var index = 0
+    var end: End?
+    /// The number of bytes of the request's body that were sent.
+    var sentBodyBytes = 0
+    /// `true` once any header has arrived, even of an interim response.
+    var hasResponse = false
+
+    /// `true` if the server has not processed the request: it refused the stream, or ended the connection before it.
+    var isRefused: Bool { end == .reset(NGHTTP2_REFUSED_STREAM.rawValue) }
+}
+
+extension HTTPTransfer {
+    var unsentBytes: Int { bodyLength - stream.sentBodyBytes }
+
+    var bodyLength: Int { request.body?.count ?? 0 }
+
+    /// Moves the next bytes of the request's body into the output.
+    func moveBody(_ count: Int, into output: inout ErasedBytes) {
+        let start = stream.sentBodyBytes
+        request.body?.withBytes { output.append($0.extracting(start..<(start + count))) }
+        stream.sentBodyBytes = start + count
+    }
+
+    /// Returns the response, or the reason why there is none, once the stream has ended.
+    func resultOfStream() -> Result<HTTPResponse, HTTPFailure> {
+        if let abortFailure { return .failure(abortFailure) }
+        switch stream.end {
+        case .complete:
+            guard let response = takeResponse() else { fallthrough }
+            return .success(response)
+        case nil, .cancelled:
+            return .failure(failure(.receiveFailed, "the stream ended without a response"))
+        case .reset(let code):
+            let name = unsafe String(cString: nghttp2_http2_strerror(code))
+            return .failure(failure(.receiveFailed, "the stream ended with \(name) before the response was complete"))
+        }
+    }
+}
+
+extension ErasedBytes {
+    // Each of these is one access to a buffer: Swift checks every access to a class's properties. They return `false`
+    // if the bytes would exceed the limit.
+
+    mutating func appendLine(_ line: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard count + line.count <= limit else { return false }
+        unsafe append(line)
+        return true
+    }
+
+    mutating func appendField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard count + name.count + value.count + 4 <= limit else { return false }
+        unsafe append(name)
+        append(UInt8(ascii: ":"))
+        append(UInt8(ascii: " "))
+        unsafe endLine(value)
+        return true
+    }
+
+    mutating func appendStatusLine(_ status: UnsafeRawBufferPointer, limit: Int) -> Bool {
+        guard count + Self.version.count + status.count + 2 <= limit else { return false }
+        append(Self.version)
+        unsafe endLine(status)
+        return true
+    }
+
+    private mutating func endLine(_ bytes: UnsafeRawBufferPointer) {
+        unsafe append(bytes)
+        append(UInt8(ascii: "\r"))
+        append(UInt8(ascii: "\n"))
+    }
+
+    private static let version = Array("HTTP/2 ".utf8)
 }

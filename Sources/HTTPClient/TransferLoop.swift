@@ -58,17 +58,11 @@ final class TransferLoop {
 
     /// Executes the queued commands; returns `false` once the queue is closed.
     private func executeCommands() -> Bool {
-        let (taken, isClosed) = commands.take()
-        for command in taken {
-            switch command {
-            case .submit(let transfer):
-                counters.requests += 1
-                queue.submit(transfer)
-            case .cancel(let transfer):
-                cancelled.append(transfer)
-            }
-        }
-        return !isClosed
+        let taken = commands.take()
+        counters.requests += taken.submitted.count
+        for transfer in taken.submitted { queue.submit(transfer) }
+        cancelled += taken.cancelled
+        return !taken.isClosed
     }
 
     private func startQueued() {
@@ -82,7 +76,7 @@ final class TransferLoop {
         do throws(HTTPFailure) {
             try transfer.checkBeforeSending(time)
             let now = time.sinceBoot
-            transfer.start(at: now)
+            transfer.startedAt = now
             let connection = try HTTP1Connection(for: transfer, configuration: configuration, time: time, at: now)
             try multi.add(connection)
             transfer.http1 = connection
@@ -285,21 +279,16 @@ struct TransferQueue {
 
 /// Commands from the callers of a client to its thread, and the thread's counters.
 final class TransferCommands: Sendable {
-    enum Command: Sendable {
-        case submit(HTTPTransfer)
-        case cancel(HTTPTransfer)
-    }
-
-    private struct State {
-        var commands: [Command] = []
-        var counters = HTTPClient.Counters()
-        var isClosed = false
-        var multi: MultiHandle?
+    struct State {
+        fileprivate(set) var submitted: [HTTPTransfer] = []
+        fileprivate(set) var cancelled: [HTTPTransfer] = []
+        fileprivate(set) var isClosed = false
+        fileprivate var counters = HTTPClient.Counters()
+        fileprivate var multi: MultiHandle?
 
         /// Wakes the client's thread for the first command only: it takes all of them after each wake.
-        mutating func append(_ command: Command) {
-            if commands.isEmpty { multi?.wakeUp() }
-            commands.append(command)
+        fileprivate func wakeUp() {
+            if submitted.isEmpty, cancelled.isEmpty { multi?.wakeUp() }
         }
     }
 
@@ -319,7 +308,9 @@ final class TransferCommands: Sendable {
     func submit(_ transfers: [HTTPTransfer]) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
-            for transfer in transfers { state.append(.submit(transfer)) }
+            guard !transfers.isEmpty else { return true }
+            state.wakeUp()
+            state.submitted += transfers
             return true
         }
     }
@@ -328,7 +319,8 @@ final class TransferCommands: Sendable {
         transfer.requestCancellation()
         state.withLock { state in
             guard !state.isClosed else { return }
-            state.append(.cancel(transfer))
+            state.wakeUp()
+            state.cancelled.append(transfer)
         }
     }
 
@@ -341,10 +333,12 @@ final class TransferCommands: Sendable {
     }
 
     /// Removes and returns all commands; called by the client's thread.
-    func take() -> (commands: [Command], isClosed: Bool) {
+    func take() -> State {
         state.withLock { state in
-            defer { state.commands.removeAll(keepingCapacity: state.commands.count <= 1024) }
-            return (state.commands, state.isClosed)
+            let taken = state
+            state.submitted.removeAll(keepingCapacity: state.submitted.count <= 1024)
+            state.cancelled = []
+            return taken
         }
     }
 

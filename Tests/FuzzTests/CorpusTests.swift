@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Runs every committed input, so that a crash that the fuzzer once found stays fixed.
-@Suite("The corpora of the fuzzer")
+@Suite("The corpora of the fuzzer", .timeLimit(.minutes(10)))
 struct CorpusTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("Corpus")

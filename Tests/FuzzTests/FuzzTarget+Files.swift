@@ -103,7 +103,7 @@ extension FuzzTarget {
         let text = String(decoding: input, as: UTF8.self)
         do throws(EndpointError) {
             let endpoint = try Endpoint(text)
-            require(endpoint.scheme == .https || endpoint.isLoopback, "plain HTTP goes to this machine only")
+            require(endpoint.isSecure || endpoint.isLoopback, "plain HTTP goes to this machine only")
             require(!endpoint.host.isEmpty && !endpoint.host.contains("@"), "a host is a host")
         } catch {}
         _ = ListenAddress(text)

@@ -7,7 +7,12 @@ import Crypto
 extension FuzzTarget {
     static let http2: [FuzzTarget] = [FuzzTarget(name: "http2_session", run: readHTTP2)]
 
-    private static let limits = ResponseLimits(headerBytes: 512, bodyBytes: 256)
+    private static let configuration = {
+        var configuration = HTTPClient.Configuration()
+        configuration.maximumHeaderBytes = 512
+        configuration.maximumBodyBytes = 256
+        return configuration
+    }()
     private static let pattern = RequestPattern(
         method: .post,
         endpoint: made { () throws(EndpointError) in try Endpoint("https://a/token") },
@@ -18,12 +23,12 @@ extension FuzzTarget {
     private static func readHTTP2(_ input: [UInt8]) {
         guard let pieceLength = input.first.map({ Int($0) + 1 }) else { return }
         let userAgent = HTTP2Fields([("user-agent", "a")], isSecret: false)
-        let session = made { () throws(HTTPFailure) in try HTTP2Session(limits: limits, userAgent: userAgent) }
+        let session = made { () throws(HTTPFailure) in try HTTP2Session(configuration, userAgent: userAgent) }
         let transfers = (0..<4).map { number in
             let body = HTTPBody(Array(repeating: UInt8(ascii: "b"), count: number * 100_000))
             let transfer = HTTPTransfer(HTTPRequest(pattern, body: body)) { _ in }
             let start = BootInstant(milliseconds: 0)
-            transfer.prepare(at: start, deadline: start, limits: limits)
+            transfer.prepare(at: start, deadline: start, configuration)
             transfer.number = UInt64(number)
             return transfer
         }
@@ -74,8 +79,8 @@ extension FuzzTarget {
             }
             guard let response else { continue }
             require((200...999).contains(response.status), "a response has a status")
-            require(response.head.count <= limits.headerBytes, "headers are within their limit")
-            require(response.body.count <= limits.bodyBytes, "a body is within its limit")
+            require(response.head.count <= configuration.maximumHeaderBytes, "headers are within their limit")
+            require(response.body.count <= configuration.maximumBodyBytes, "a body is within its limit")
         }
     }
 }

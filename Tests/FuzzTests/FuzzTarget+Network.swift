@@ -46,11 +46,11 @@ extension FuzzTarget {
     }
 
     private static func readRequest(_ input: [UInt8]) {
-        guard let reply = RawRequest.exchange(input, port: server.port, endsSending: true) else { return }
+        guard let reply = RawRequest.exchange(input, port: server.port, isValid: false) else { return }
         require(reply.isEmpty || reply.starts(with: Array("HTTP/1.".utf8)), "an answer is HTTP")
         // The server must still work.
         let next = Array("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
-        let check = RawRequest.exchange(next, port: server.port, endsSending: false)
+        let check = RawRequest.exchange(next, port: server.port, isValid: true)
         require(check?.starts(with: Array("HTTP/1.1 200".utf8)) ?? true, "the next request is answered")
     }
 }

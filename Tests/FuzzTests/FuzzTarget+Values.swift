@@ -43,7 +43,7 @@ extension FuzzTarget {
         let response = HTTPResponse(
             status: status,
             body: HTTPBody(body),
-            httpVersion: .http2,
+            isHTTP2: true,
             newConnection: false,
             head: HTTPBody(Array("HTTP/2 \(status)\r\nRetry-After: ".utf8) + body.prefix(32) + Array("\r\n\r\n".utf8))
         )

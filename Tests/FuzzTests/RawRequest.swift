@@ -4,12 +4,13 @@ import Glibc
 enum RawRequest {
     /// Sends bytes and returns the answer up to the end of the connection; `nil` if no connection was possible.
     ///
-    /// With `endsSending` the server sees the end of the bytes, so it does not wait for the rest of a broken request.
-    static func exchange(_ bytes: [UInt8], port: UInt16, endsSending: Bool) -> [UInt8]? {
+    /// The server sees the end of the bytes of a broken request, so it does not wait for the rest. The end of an answer
+    /// to it is awaited for a short time only. A valid request has an answer, however late it is on a busy machine.
+    static func exchange(_ bytes: [UInt8], port: UInt16, isValid: Bool) -> [UInt8]? {
         let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard connection >= 0 else { return nil }
         defer { close(connection) }
-        limitWaiting(connection)
+        if !isValid { limitWaiting(connection) }
         var address = loopback(port: port)
         let isConnected = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
@@ -18,7 +19,7 @@ enum RawRequest {
         }
         guard isConnected else { return nil }
         sendAll(bytes, on: connection)
-        if endsSending { shutdown(connection, Int32(SHUT_WR)) }
+        if !isValid { shutdown(connection, Int32(SHUT_WR)) }
         var reply: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
         while reply.count < 1 << 20 {

@@ -182,7 +182,7 @@ extension HTTP2ConformanceTests {
         ]
     )
     func proxyWithTLS(name: String, value: String, isNoticed: Bool) {
-        #expect(ProxyEnvironment.namesTLSProxy { $0 == name ? value : nil } == isNoticed)
+        #expect(HTTP2Transport.environmentNamesTLSProxy { $0 == name ? value : nil } == isNoticed)
     }
 
     @Test("A proxy carries the connection")
@@ -201,7 +201,7 @@ extension HTTP2ConformanceTests {
             }
             let client = try makeClient { $0.caFile = fixture.authority.certificateFile }
             let response = try await client.send(post("https://server.example:\(server.port)/", "through"))
-            precondition(response.text == "through" && response.httpVersion == .http2)
+            precondition(response.text == "through" && response.isHTTP2)
             precondition(proxy.targets == ["server.example:\(server.port)"])
         }
     }
@@ -219,7 +219,7 @@ extension HTTP2ConformanceTests {
         defer { fixture.stop() }
         for number in 1...3 {
             let response = try await fixture.send().get()
-            #expect(response.httpVersion == .http1 && response.text == "ok")
+            #expect(!response.isHTTP2 && response.text == "ok")
             // The first connection only found out that the server does not speak HTTP/2.
             #expect(fixture.server.accepted == number + 1)
         }

@@ -33,6 +33,26 @@ extension HTTP2ConformanceTests {
         #expect(fixture.server.requests.count == (isRepeated ? 2 : 3))
     }
 
+    @Test("A refused request that is not sent again counts as not sent")
+    func refusedAndWithheld() async throws {
+        let fixture = try HTTP2Fixture { connection in
+            connection.begin()
+            guard let request = connection.nextRequest() else { return }
+            connection.send(.reset(request.stream, code: 7))
+            connection.hang()
+        }
+        defer { fixture.stop() }
+        let tries = Atomic(0)
+        let result = await outcome { () throws(HTTPFailure) in
+            try await fixture.client.send(post(fixture.server.url)) {
+                tries.add(1, ordering: .relaxed).newValue == 1
+            }
+        }
+        #expect(result.failure?.kind == .withheld)
+        #expect(result.failure?.outcomeUnknown == false)
+        #expect(fixture.server.requests.count == 1)
+    }
+
     @Test("A stream that is refused after its response began is not repeated")
     func refusedLate() async throws {
         let fixture = try HTTP2Fixture { connection in

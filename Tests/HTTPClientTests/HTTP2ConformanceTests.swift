@@ -31,7 +31,7 @@ struct HTTP2ConformanceTests {
             #expect(response.header("Retry-After") == "17")
             #expect(response.header("X-EMPTY") == "")
             #expect(response.header("x-other") == nil)
-            #expect(response.httpVersion == .http2)
+            #expect(response.isHTTP2)
             #expect(response.newConnection == (number == 1))
         }
         let counters = fixture.client.counters

@@ -17,7 +17,7 @@ struct ResponseTests {
         #expect(response.header("retry-after") == "17")
         #expect(response.header("X-EMPTY") == "")
         #expect(response.header("retry") == nil)
-        #expect(response.httpVersion == .http1)
+        #expect(!response.isHTTP2)
         #expect(response.newConnection)
         #expect(server.received.first?.head.hasPrefix("GET /token?q=1 HTTP/1.1\r\n") == true)
     }

@@ -36,7 +36,7 @@ struct TLSTests {
                     let request =
                         number.isMultiple(of: 2) ? HTTPRequest(method: .get, url: url) : post(url, "token=\(number)")
                     let response = try await client.send(request)
-                    #expect(response.httpVersion == .http2)
+                    #expect(response.isHTTP2)
                     #expect(response.text == expected)
                 }
             }
@@ -78,7 +78,7 @@ struct TLSTests {
         let client = try makeClient { $0.caFile = authority.certificateFile }
         let response = try await client.send(HTTPRequest(method: .get, url: "https://localhost:\(server.port)/"))
         #expect(response.status == 200)
-        #expect(response.httpVersion == .http1)
+        #expect(!response.isHTTP2)
     }
 
     @Test("A new connection does not read the certificate authorities again")

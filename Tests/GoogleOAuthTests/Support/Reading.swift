@@ -18,7 +18,7 @@ func response(_ status: Int, _ body: [UInt8], headers: String = "") -> HTTPRespo
     HTTPResponse(
         status: status,
         body: HTTPBody(body),
-        httpVersion: .http2,
+        isHTTP2: true,
         newConnection: false,
         head: HTTPBody(Array("HTTP/2 \(status)\r\n\(headers)\r\n".utf8))
     )

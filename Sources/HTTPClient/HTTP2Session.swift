@@ -9,7 +9,6 @@ private import Crypto
 @safe
 final class HTTP2Session {
     private let session: OpaquePointer
-    private let limits: ResponseLimits
     private let userAgent: HTTP2Fields
     /// The requests whose streams nghttp2 has not closed.
     private var open: [HTTPTransfer] = []
@@ -17,36 +16,38 @@ final class HTTP2Session {
     private var output = ErasedBytes(capacity: 4096)
     private var outputStart = 0
 
-    init(limits: ResponseLimits, userAgent: HTTP2Fields) throws(HTTPFailure) {
-        self.limits = limits
+    init(_ configuration: HTTPClient.Configuration, userAgent: HTTP2Fields) throws(HTTPFailure) {
         self.userAgent = userAgent
         var created: OpaquePointer?
         let result = unsafe Self.makeSession(&created)
         guard result == 0, let created = unsafe created else { throw Self.failure(Int(result)) }
         unsafe session = unsafe created
         unsafe nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
-        try submitSettings()
+        try submitSettings(configuration)
     }
 
     deinit {
         unsafe nghttp2_session_del(session)
     }
 
-    private func submitSettings() throws(HTTPFailure) {
+    private func submitSettings(_ configuration: HTTPClient.Configuration) throws(HTTPFailure) {
+        // A body up to the limit, and one frame more.
+        let streamWindow = min(max(65_535, configuration.maximumBodyBytes + 16_384), Int(Int32.max))
         let settings = [
             setting(NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
-            setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
-            setting(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.headerBytes),
+            setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, streamWindow),
+            setting(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, configuration.maximumHeaderBytes),
         ]
         try check(unsafe nghttp2_submit_settings(session, Self.noFlags, settings, settings.count))
-        let window = Int32(ResponseLimits.connectionWindow)
-        try check(unsafe nghttp2_session_set_local_window_size(session, Self.noFlags, 0, window))
+        try check(unsafe nghttp2_session_set_local_window_size(session, Self.noFlags, 0, Self.connectionWindow))
     }
 
     private func setting(_ name: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
         nghttp2_settings_entry(settings_id: Int32(name.rawValue), value: UInt32(clamping: value))
     }
 
+    /// The bytes that a server may send on a connection before it must wait: many bodies at once.
+    private static let connectionWindow: Int32 = 16 * 1024 * 1024
     private static let noFlags = UInt8(NGHTTP2_FLAG_NONE.rawValue)
 }
 
@@ -123,10 +124,8 @@ extension HTTP2Session {
 // MARK: - Bytes
 
 extension HTTP2Session {
-    /// The most bytes of output that are prepared at a time.
-    ///
-    /// One frame more is possible.
-    private static let outputLimit = 65_536
+    /// The maximum number of bytes of output that are prepared at a time; one frame more is possible.
+    private static let maximumOutput = 65_536
 
     /// Reads bytes from the server.
     func receive(_ bytes: RawSpan) throws(HTTPFailure) {
@@ -154,7 +153,7 @@ extension HTTP2Session {
         guard outputStart == output.count else { return }
         output.removeAll()
         outputStart = 0
-        while output.count < Self.outputLimit {
+        while output.count < Self.maximumOutput {
             var frames: UnsafePointer<UInt8>?
             let count = try check(unsafe nghttp2_session_mem_send(session, &frames))
             guard count > 0 else { return }
@@ -187,14 +186,14 @@ extension HTTP2Session {
 
 extension HTTP2Session {
     /// Ends a stream once.
-    func finish(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End) {
+    private func finish(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End) {
         guard transfer.stream.end == nil else { return }
         transfer.stream.end = end
         ended.append(transfer)
     }
 
     /// Ends a stream that must not continue, and returns nghttp2's result.
-    func abort(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End = .cancelled) -> Int32 {
+    private func abort(_ transfer: HTTPTransfer, _ end: HTTP2Stream.End = .cancelled) -> Int32 {
         guard transfer.stream.end == nil else { return 0 }
         finish(transfer, end)
         return reset(transfer)
@@ -203,7 +202,7 @@ extension HTTP2Session {
     /// Ends a stream whose response is complete.
     ///
     /// A body that the server did not wait for is not sent any further.
-    func complete(_ transfer: HTTPTransfer) -> Int32 {
+    private func complete(_ transfer: HTTPTransfer) -> Int32 {
         guard transfer.isHeadComplete else { return abort(transfer, .reset(NGHTTP2_PROTOCOL_ERROR.rawValue)) }
         guard transfer.unsentBytes == 0 else { return abort(transfer, .complete) }
         finish(transfer, .complete)
@@ -211,7 +210,7 @@ extension HTTP2Session {
     }
 
     /// Forgets a stream that nghttp2 has closed.
-    func close(_ transfer: HTTPTransfer, code: UInt32) {
+    private func close(_ transfer: HTTPTransfer, code: UInt32) {
         finish(transfer, .reset(code))
         let last = open.removeLast()
         guard last !== transfer else { return }
@@ -220,29 +219,145 @@ extension HTTP2Session {
     }
 
     /// Ends a stream whose request could not be sent, and which the server has therefore not processed.
-    func refuse(_ id: Int32) {
+    private func refuse(_ id: Int32) {
         // nghttp2 reports the end of a stream that it knows, in addition.
         if let transfer = transfer(id) { return finish(transfer, .reset(NGHTTP2_REFUSED_STREAM.rawValue)) }
         guard let transfer = open.first(where: { $0.stream.id == id }) else { return }
         close(transfer, code: NGHTTP2_REFUSED_STREAM.rawValue)
     }
 
-    func transfer(_ id: Int32) -> HTTPTransfer? {
+    private func transfer(_ id: Int32) -> HTTPTransfer? {
         guard let context = unsafe nghttp2_session_get_stream_user_data(session, id) else { return nil }
         return unsafe Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
     }
 
     /// Appends a frame of a request's body to the output.
-    func sendBody(of transfer: HTTPTransfer, frameHeader: UnsafeRawBufferPointer, count: Int) {
+    private func sendBody(of transfer: HTTPTransfer, frameHeader: UnsafeRawBufferPointer, count: Int) {
         unsafe output.append(frameHeader)
         transfer.moveBody(count, into: &output)
     }
 }
 
-/// The nghttp2 that this process runs with.
-enum HTTP2Library {
-    static var version: String {
-        guard let info = unsafe nghttp2_version(0) else { return "" }
-        return unsafe String(cString: info.pointee.version_str)
+// MARK: - Callbacks from nghttp2
+
+/// The functions that nghttp2 calls from inside the calls of the session.
+///
+/// Each passes one event on.
+extension HTTP2Session {
+    /// Makes a session with these functions, with limits against floods, and with memory that is wiped.
+    private static func makeSession(_ session: inout OpaquePointer?) -> Int32 {
+        var callbacks: OpaquePointer?
+        var options: OpaquePointer?
+        defer {
+            unsafe nghttp2_session_callbacks_del(callbacks)
+            unsafe nghttp2_option_del(options)
+        }
+        guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, unsafe nghttp2_option_new(&options) == 0 else {
+            return NGHTTP2_ERR_NOMEM.rawValue
+        }
+        unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, fieldsBegin)
+        unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks, fieldReceived)
+        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, frameReceived)
+        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, bodyReceived)
+        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, streamClosed)
+        unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, frameNotSent)
+        unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks, bodySender)
+        // The priority of streams is not used, so closed streams do not have to be kept for it.
+        unsafe nghttp2_option_set_no_closed_streams(options, 1)
+        unsafe nghttp2_option_set_max_reserved_remote_streams(options, 0)
+        // The session ends if a server makes it owe more answers to PING and SETTINGS than these.
+        unsafe nghttp2_option_set_max_outbound_ack(options, 256)
+        unsafe nghttp2_option_set_max_settings(options, 32)
+        var memory = unsafe cnghttp2_wiped_memory()
+        return unsafe nghttp2_session_client_new3(&session, callbacks, nil, options, &memory)
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> HTTP2Session? {
+        guard let context = unsafe context else { return nil }
+        return unsafe Unmanaged<HTTP2Session>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    private static let fieldsBegin: nghttp2_on_begin_headers_callback = { _, frame, context in
+        guard let frame = unsafe frame, let session = unsafe of(context) else { return 0 }
+        unsafe session.transfer(frame.pointee.hd.stream_id)?.beginFields()
+        return 0
+    }
+
+    private static let fieldReceived: nghttp2_on_header_callback = {
+        _,
+        frame,
+        name,
+        nameLength,
+        value,
+        valueLength,
+        _,
+        context in
+        guard let frame = unsafe frame, let session = unsafe of(context),
+            let transfer = unsafe session.transfer(frame.pointee.hd.stream_id)
+        else { return 0 }
+        let isKept = unsafe transfer.receiveField(
+            name: UnsafeRawBufferPointer(start: name, count: nameLength),
+            value: UnsafeRawBufferPointer(start: value, count: valueLength)
+        )
+        guard !isKept else { return 0 }
+        session.finish(transfer, .cancelled)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+    }
+
+    private static let frameReceived: nghttp2_on_frame_recv_callback = { _, frame, context in
+        guard let frame = unsafe frame, let session = unsafe of(context) else { return 0 }
+        let header = unsafe frame.pointee.hd
+        let isHeaders = header.type == NGHTTP2_HEADERS.rawValue
+        guard isHeaders || header.type == NGHTTP2_DATA.rawValue, let transfer = session.transfer(header.stream_id)
+        else {
+            return 0
+        }
+        if isHeaders { transfer.endFields() }
+        return header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) == 0 ? 0 : session.complete(transfer)
+    }
+
+    private static let bodyReceived: nghttp2_on_data_chunk_recv_callback = { _, _, id, bytes, count, context in
+        guard let session = unsafe of(context), let transfer = session.transfer(id), transfer.stream.end == nil else {
+            return 0
+        }
+        let isKept = unsafe transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: count))
+        return isKept ? 0 : session.abort(transfer)
+    }
+
+    private static let streamClosed: nghttp2_on_stream_close_callback = { _, id, code, context in
+        guard let session = unsafe of(context), let transfer = session.transfer(id) else { return 0 }
+        session.close(transfer, code: code)
+        return 0
+    }
+
+    private static let frameNotSent: nghttp2_on_frame_not_send_callback = { _, frame, _, context in
+        guard let frame = unsafe frame, unsafe frame.pointee.hd.type == NGHTTP2_HEADERS.rawValue else { return 0 }
+        unsafe of(context)?.refuse(frame.pointee.hd.stream_id)
+        return 0
+    }
+
+    /// Says how many bytes of a body are in the next frame.
+    ///
+    /// ``bodySender`` moves them.
+    private static let bodySource: nghttp2_data_source_read_callback = { _, id, _, limit, flags, _, context in
+        guard let session = unsafe of(context), let transfer = session.transfer(id), let flags = unsafe flags else {
+            return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+        }
+        let count = min(limit, transfer.unsentBytes)
+        unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+        if count == transfer.unsentBytes { unsafe flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return count
+    }
+
+    /// The length of a frame's header (https://www.rfc-editor.org/rfc/rfc9113#section-4.1).
+    private static let frameHeaderLength = 9
+
+    private static let bodySender: nghttp2_send_data_callback = { _, frame, header, count, _, context in
+        guard let frame = unsafe frame, let session = unsafe of(context),
+            let transfer = unsafe session.transfer(frame.pointee.hd.stream_id)
+        else { return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue }
+        let header = unsafe UnsafeRawBufferPointer(start: header, count: frameHeaderLength)
+        unsafe session.sendBody(of: transfer, frameHeader: header, count: count)
+        return 0
     }
 }
