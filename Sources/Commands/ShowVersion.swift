@@ -47,7 +47,7 @@ struct ShowVersion: TextCommand {
             ("libcurl", HTTPClient.curlVersion),
             ("nghttp2", HTTPClient.nghttp2Version),
             ("SQLite", SQLiteLibrary.version),
-            ("OpenSSL", OpenSSLLibrary.version),
+            ("OpenSSL", OpenSSL.version),
             ("libpq", PostgresLibrary.version),
             ("libmicrohttpd", MicroHTTPLibrary.version),
             ("GnuTLS", MicroHTTPLibrary.versionOfGnuTLS),

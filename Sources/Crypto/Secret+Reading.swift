@@ -1,29 +1,10 @@
 private import Glibc
 
-/// The reason why a secret could not be read.
-package struct SecretReadError: Error, Hashable, Sendable, CustomStringConvertible {
-    package enum Reason: Hashable, Sendable {
-        case tooLong(limit: Int)
-        case system(SystemCallError)
-    }
-
-    /// The source: a path, "standard input" or "descriptor 7".
-    let source: String
-    let reason: Reason
-
-    package var description: String {
-        switch reason {
-        case .tooLong(let limit): "\(source) is longer than the \(limit) bytes that a secret may have"
-        case .system(let error): "\(source) cannot be read: \(error)"
-        }
-    }
-}
-
 extension Secret {
     /// Reads a secret from a file, without the newline that editors and `echo` add at the end.
     ///
     /// The file may be a pipe. The call then blocks until the writer closes it.
-    package static func read(file path: String, limit: Int = 65536) throws(SecretReadError) -> Secret {
+    package static func read(file path: String, limit: Int = 65536) throws(SecretFileError) -> Secret {
         try read(from: path, limit: limit) { () throws(SystemCallError) in
             try OpenFile(path: path, flags: O_RDONLY).read(limit: limit)
         }
@@ -34,7 +15,7 @@ extension Secret {
     /// The descriptor stays open.
     ///
     /// Blocks until the writer closes its end.
-    package static func read(descriptor: Int32, limit: Int = 65536) throws(SecretReadError) -> Secret {
+    package static func read(descriptor: Int32, limit: Int = 65536) throws(SecretFileError) -> Secret {
         let source = descriptor == STDIN_FILENO ? "standard input" : "descriptor \(descriptor)"
         return try read(from: source, limit: limit) { () throws(SystemCallError) in
             try OpenFile.read(descriptor: descriptor, limit: limit)
@@ -45,14 +26,14 @@ extension Secret {
         from source: String,
         limit: Int,
         _ content: () throws(SystemCallError) -> Secret?
-    ) throws(SecretReadError) -> Secret {
+    ) throws(SecretFileError) -> Secret {
         let whole: Secret?
         do throws(SystemCallError) {
             whole = try content()
         } catch {
-            throw SecretReadError(source: source, reason: .system(error))
+            throw SecretFileError(source: source, reason: .system(error))
         }
-        guard let whole else { throw SecretReadError(source: source, reason: .tooLong(limit: limit)) }
+        guard let whole else { throw SecretFileError(source: source, reason: .tooLongForSecret(limit: limit)) }
         return whole.withoutTrailingNewline()
     }
 
@@ -121,7 +102,7 @@ extension Secret {
 
 extension Secret {
     /// Reads a whole file that only its owner may change and at most its group may read.
-    package static func read(privateFile path: String, limit: Int = 65536) throws(PrivateFileError) -> Secret {
+    package static func read(privateFile path: String, limit: Int = 65536) throws(SecretFileError) -> Secret {
         let status: OpenFile.Status
         let content: Secret?
         do throws(SystemCallError) {
@@ -130,28 +111,30 @@ extension Secret {
             status = try file.status()
             content = status.isRegular ? try file.read(limit: limit) : nil
         } catch {
-            throw PrivateFileError(path: path, reason: .system(error))
+            throw SecretFileError(source: path, reason: .system(error))
         }
-        guard status.isRegular else { throw PrivateFileError(path: path, reason: .notRegular) }
+        guard status.isRegular else { throw SecretFileError(source: path, reason: .notRegular) }
         guard status.permissions & 0o027 == 0 else {
-            throw PrivateFileError(path: path, reason: .open(permissions: status.permissions))
+            throw SecretFileError(source: path, reason: .open(permissions: status.permissions))
         }
-        guard let content else { throw PrivateFileError(path: path, reason: .tooLong(limit: limit)) }
+        guard let content else { throw SecretFileError(source: path, reason: .tooLong(limit: limit)) }
         return content
     }
 }
 
-/// The reason why a file that should hold a secret is refused.
-package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConvertible {
+/// The reason why a secret could not be read, or why its file is refused.
+package struct SecretFileError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
         case notRegular
         case tooLong(limit: Int)
+        case tooLongForSecret(limit: Int)
         /// Other users may read it, or the group may write to it.
         case open(permissions: UInt32)
         case system(SystemCallError)
     }
 
-    let path: String
+    /// The source: a path, "standard input" or "descriptor 7".
+    let source: String
     package let reason: Reason
 
     /// `true` if the same file may be read later without a change by the operator.
@@ -161,11 +144,12 @@ package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConverti
 
     package var description: String {
         switch reason {
-        case .notRegular: "\(path) is not a regular file"
-        case .tooLong(let limit): "\(path) is longer than \(limit) bytes"
+        case .notRegular: "\(source) is not a regular file"
+        case .tooLong(let limit): "\(source) is longer than \(limit) bytes"
+        case .tooLongForSecret(let limit): "\(source) is longer than the \(limit) bytes that a secret may have"
         case .open(let permissions):
-            "\(path) is open to others (mode \(String(permissions, radix: 8))): run: chmod 600 \(path)"
-        case .system(let error): "\(path) cannot be read: \(error)"
+            "\(source) is open to others (mode \(String(permissions, radix: 8))): run: chmod 600 \(source)"
+        case .system(let error): "\(source) cannot be read: \(error)"
         }
     }
 }

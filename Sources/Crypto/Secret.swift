@@ -1,4 +1,5 @@
 private import CCrypto
+private import Glibc
 
 /// A string that must never be shown: a token, a client secret, a key.
 ///
@@ -43,18 +44,18 @@ package struct Secret: Sendable {
         }
     }
 
-    /// Makes a secret in place, so that its bytes are never stored elsewhere.
-    ///
-    /// See ``SecretStorage``.
+    /// Makes a secret in place, so that its bytes are never stored elsewhere; see ``ErasedBytes``.
     init<Failure: Error>(
         capacity: Int,
         fill: (inout MutableRawSpan) throws(Failure) -> Int
     ) throws(Failure) {
-        storage = try SecretStorage(capacity: capacity, fill: fill)
+        var bytes = ErasedBytes(capacity: capacity)
+        try bytes.fill(fill)
+        storage = SecretStorage(bytes)
     }
 
     /// The number of UTF-8 bytes.
-    package var count: Int { storage.count }
+    package var count: Int { storage.bytes.count }
 
     package var isEmpty: Bool { count == 0 }
 
@@ -64,7 +65,7 @@ package struct Secret: Sendable {
     package func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try storage.withBytes(body)
+        try storage.bytes.withBytes(body)
     }
 
     /// Returns the secret as a plain string, which can be printed and is not wiped, for APIs that cannot take bytes.
@@ -100,53 +101,12 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The bytes of a ``Secret``, overwritten before their memory is freed.
-///
-/// `@unchecked Sendable` holds because the bytes and their count are only written inside `init`, before any other
-/// thread can reach the object, and only read after that.
-@safe
-final class SecretStorage: @unchecked Sendable {
-    private let buffer: UnsafeMutableRawBufferPointer
-    let count: Int
+/// The bytes that the copies of a ``Secret`` share.
+private final class SecretStorage: Sendable {
+    let bytes: ErasedBytes
 
-    /// Allocates the buffer.
-    ///
-    /// The closure writes the bytes and returns their number.
-    ///
-    /// The buffer starts as zeroes. If the closure throws, everything it wrote is wiped.
-    init<Failure: Error>(
-        capacity: Int,
-        fill: (inout MutableRawSpan) throws(Failure) -> Int
-    ) throws(Failure) {
-        let buffer = unsafe ByteMemory.allocate(capacity)
-        unsafe buffer.initializeMemory(as: UInt8.self, repeating: 0)
-        do throws(Failure) {
-            var span = unsafe buffer.mutableBytes
-            let filled = try fill(&span)
-            precondition((0...capacity).contains(filled), "a secret was filled beyond its capacity")
-            unsafe self.buffer = unsafe buffer
-            count = filled
-        } catch {
-            unsafe Self.release(buffer)
-            throw error
-        }
-    }
-
-    deinit {
-        unsafe Self.release(buffer)
-    }
-
-    func withBytes<Result: ~Copyable, Failure: Error>(
-        _ body: (RawSpan) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
-        return try body(unsafe filled.bytes)
-    }
-
-    /// Overwrites in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
-    private static func release(_ buffer: UnsafeMutableRawBufferPointer) {
-        unsafe OPENSSL_cleanse(buffer.baseAddress, buffer.count)
-        unsafe ByteMemory.free(buffer)
+    init(_ bytes: consuming ErasedBytes) {
+        self.bytes = bytes
     }
 }
 
@@ -154,7 +114,7 @@ final class SecretStorage: @unchecked Sendable {
 extension Secret {
     static func random(byteCount: Int) throws(SealError) -> Secret {
         try Secret(capacity: byteCount) { (buffer) throws(SealError) in
-            try LibCrypto.fillRandomly(&buffer, in: 0..<buffer.byteCount)
+            try OpenSSL.fillRandomly(&buffer, in: 0..<buffer.byteCount)
             return buffer.byteCount
         }
     }
@@ -176,5 +136,102 @@ extension RawSpan {
     @inlinable
     package func byte(at offset: Int) -> UInt8 {
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+    }
+}
+
+/// A growing byte buffer that is overwritten before its memory is freed, because it may hold tokens.
+///
+/// `@unchecked Sendable` holds because the value cannot be copied: only its owner can reach the memory, and the memory
+/// of a `let` is never written again.
+@safe
+package struct ErasedBytes: ~Copyable, @unchecked Sendable {
+    private var buffer: UnsafeMutableRawBufferPointer
+    package private(set) var count = 0
+
+    package init(capacity: Int = 0) {
+        unsafe buffer = unsafe Self.allocate(capacity)
+    }
+
+    deinit {
+        unsafe Self.release(buffer)
+    }
+
+    /// Sets the whole capacity to zeroes; the closure then writes the bytes and returns their number.
+    fileprivate mutating func fill<Failure: Error>(
+        _ fill: (inout MutableRawSpan) throws(Failure) -> Int
+    ) throws(Failure) {
+        unsafe buffer.initializeMemory(as: UInt8.self, repeating: 0)
+        var span = unsafe buffer.mutableBytes
+        let filled = try fill(&span)
+        unsafe precondition((0...buffer.count).contains(filled), "a secret was filled beyond its capacity")
+        count = filled
+    }
+
+    package mutating func append(_ byte: UInt8) {
+        reserve(1)
+        unsafe buffer.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count += 1
+    }
+
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        reserve(bytes.count)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyMemory(from: bytes)
+        count += bytes.count
+    }
+
+    package mutating func append(_ bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    package mutating func append(_ bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    /// Wipes the bytes and keeps the capacity.
+    package mutating func removeAll() {
+        unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+        count = 0
+    }
+
+    package func withBytes<Result: ~Copyable, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        return try body(unsafe filled.bytes)
+    }
+
+    /// The address of the bytes, for a C function that reads them later, valid until the value changes or is destroyed.
+    @unsafe
+    package var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(buffer.baseAddress) }
+
+    /// Grows by moving to a larger buffer, and wipes the smaller one.
+    private mutating func reserve(_ more: Int) {
+        let needed = count + more
+        guard unsafe needed > buffer.count else { return }
+        let larger = unsafe Self.allocate(max(needed, buffer.count * 2, 1024))
+        unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        unsafe Self.release(buffer)
+        unsafe buffer = unsafe larger
+    }
+
+    /// Allocates memory from the C library.
+    ///
+    /// Swift's own allocation of raw memory asks for an alignment, which takes three times as many instructions.
+    private static func allocate(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        guard count > 0 else { return unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0) }
+        guard let start = unsafe malloc(count) else { fatalError("out of memory") }
+        return unsafe UnsafeMutableRawBufferPointer(start: start, count: count)
+    }
+
+    private static func release(_ buffer: UnsafeMutableRawBufferPointer) {
+        unsafe wipe(buffer)
+        unsafe free(buffer.baseAddress)
+    }
+
+    /// Overwrites memory in a way that the compiler may not remove
+    /// (https://man7.org/linux/man-pages/man3/bzero.3.html).
+    package static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+        guard let start = bytes.baseAddress else { return }
+        unsafe explicit_bzero(start, bytes.count)
     }
 }

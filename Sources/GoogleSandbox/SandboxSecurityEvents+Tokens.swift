@@ -80,8 +80,8 @@ extension SandboxSecurityEvents {
     }
 
     private static func signed(_ claims: JSONLine, keyID: String, key: RSAPrivateKey) throws(ControlError) -> String {
-        do throws(RSAKeyError) {
-            return try SignedAssertion(claims, keyID: keyID, key: key, type: "secevent+jwt").token.reveal()
+        do throws(SignatureError) {
+            return try key.signedToken(claims, keyID: keyID, type: "secevent+jwt").reveal()
         } catch {
             throw ControlError("cannot sign the token: \(error)", status: 500)
         }

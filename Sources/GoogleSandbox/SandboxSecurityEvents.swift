@@ -58,7 +58,7 @@ struct SandboxSecurityEvents: Sendable {
     }
 
     static func newKey() throws(ControlError) -> RSAPrivateKey {
-        do throws(RSAKeyError) {
+        do throws(SignatureError) {
             return try RSAPrivateKey.generate()
         } catch {
             throw ControlError("cannot generate a key: \(error)", status: 500)
@@ -99,7 +99,7 @@ struct SandboxSecurityEvents: Sendable {
     static func publicNumbers(
         of key: RSAPrivateKey
     ) throws(ControlError) -> (modulus: [UInt8], exponent: [UInt8]) {
-        do throws(RSAKeyError) {
+        do throws(SignatureError) {
             return try key.publicNumbers()
         } catch {
             throw ControlError("cannot read the key: \(error)", status: 500)

@@ -21,7 +21,7 @@ struct PrivateFileTests {
     func open(mode: UInt32) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("value", to: "secret", mode: Int(mode))
-        let error = #expect(throws: PrivateFileError.self) { try Secret.read(privateFile: path) }
+        let error = #expect(throws: SecretFileError.self) { try Secret.read(privateFile: path) }
         #expect(error?.reason == .open(permissions: mode))
         #expect(error?.description.contains("chmod 600 \(path)") == true)
     }
@@ -29,14 +29,14 @@ struct PrivateFileTests {
     @Test("is refused when it is a folder, is missing or is too long")
     func unusable() throws {
         let folder = try TemporaryFolder()
-        #expect(throws: PrivateFileError(path: folder.path, reason: .notRegular)) {
+        #expect(throws: SecretFileError(source: folder.path, reason: .notRegular)) {
             try Secret.read(privateFile: folder.path)
         }
         let path = try folder.write("12345", to: "secret", mode: 0o600)
-        #expect(throws: PrivateFileError(path: path, reason: .tooLong(limit: 4))) {
+        #expect(throws: SecretFileError(source: path, reason: .tooLong(limit: 4))) {
             try Secret.read(privateFile: path, limit: 4)
         }
-        #expect(throws: PrivateFileError.self) { try Secret.read(privateFile: "\(folder.path)/none") }
+        #expect(throws: SecretFileError.self) { try Secret.read(privateFile: "\(folder.path)/none") }
     }
 
     @Test(

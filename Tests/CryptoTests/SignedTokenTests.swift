@@ -49,13 +49,13 @@ struct SignedTokenTests {
     )
     func headers(header: String) {
         let token = "\(Base64URL.encode(Array(header.utf8))).e30.AAAA"
-        #expect(throws: TokenRefusal.unsupportedAlgorithm) { try SignedToken(token, limit: 8192) }
+        #expect(throws: SignatureError.unsupportedAlgorithm) { try SignedToken(token, limit: 8192) }
     }
 
     @Test("is refused beyond the limit, or when its claims are not an object")
     func shape() {
-        #expect(throws: TokenRefusal.malformed) { try SignedToken("\(Self.signed).\(Self.signature)", limit: 100) }
-        #expect(throws: TokenRefusal.malformed) { try SignedToken("eyJhbGciOiJSUzI1NiJ9.W10.AAAA", limit: 100) }
+        #expect(throws: SignatureError.malformed) { try SignedToken("\(Self.signed).\(Self.signature)", limit: 100) }
+        #expect(throws: SignatureError.malformed) { try SignedToken("eyJhbGciOiJSUzI1NiJ9.W10.AAAA", limit: 100) }
     }
 
     @Test("names the service account's key that signed it")
@@ -63,8 +63,8 @@ struct SignedTokenTests {
         let key = try RSAPrivateKey.generate()
         var claims = JSONLine()
         claims.field("iss", "worker@project.example")
-        let assertion = try SignedAssertion(claims, keyID: "key-1", key: key)
-        let token = try SignedToken(assertion.token.reveal(), limit: 8192)
+        let assertion = try key.signedToken(claims, keyID: "key-1")
+        let token = try SignedToken(assertion.reveal(), limit: 8192)
         let numbers = try key.publicNumbers()
         #expect(token.keyID == "key-1")
         #expect(token.claims["iss"]?.string == "worker@project.example")

@@ -110,9 +110,9 @@ extension FuzzTarget {
     }
 
     private static func readKeyRing(_ input: [UInt8]) {
-        do throws(KeyRingDocument.Fault) {
-            let document = try KeyRingDocument(text: Secret(utf8: input))
-            let again = try KeyRingDocument(text: document.text)
+        do throws(KeyRingFileError) {
+            let document = try KeyRingDocument(text: Secret(utf8: input), path: "keys")
+            let again = try KeyRingDocument(text: document.text, path: "keys")
             require(again.ring.keyIDs == document.ring.keyIDs, "a ring that was written reads back the same")
         } catch {}
     }

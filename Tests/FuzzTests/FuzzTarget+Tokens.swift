@@ -35,11 +35,11 @@ extension FuzzTarget {
 
     private static func readToken(_ input: [UInt8]) {
         let text = String(decoding: input, as: UTF8.self)
-        do throws(TokenRefusal) {
+        do throws(SignatureError) {
             _ = try signer.claims(of: text, at: now)
             fatalError("violated: a token that was not signed is refused")
         } catch {}
-        do throws(TokenRefusal) {
+        do throws(SignatureError) {
             _ = try SignedToken(text, limit: SecurityEventReader.longestBody)
         } catch {}
     }
@@ -47,7 +47,7 @@ extension FuzzTarget {
     /// The claims of a token with a valid signature: the input is signed by a backend that knows the secret.
     private static func readClaims(_ input: [UInt8]) {
         guard let claims = JSONValue.object(in: input) else { return }
-        do throws(TokenRefusal) { try TokenSigner.checkTimes(of: claims, at: now) } catch { return }
+        do throws(SignatureError) { try TokenSigner.checkTimes(of: claims, at: now) } catch { return }
         do throws(AuthenticationRefusal) {
             let access = try AccessClaims(claims)
             require(

@@ -15,12 +15,15 @@ package struct KeyRing: Sendable {
 
     private let sealingKey: SealingKey
 
-    init(keys: [SealingKey]) throws(KeyRingError) {
+    /// Takes the keys of a ring; errors name the path of its file.
+    init(keys: [SealingKey], path: String = "") throws(KeyRingFileError) {
         var seen: Set<KeyID> = []
-        for key in keys {
-            guard seen.insert(key.id).inserted else { throw .duplicateKey(key.id) }
+        for key in keys where !seen.insert(key.id).inserted {
+            throw KeyRingFileError(path: path, reason: .duplicateKey(key.id))
         }
-        guard let sealingKey = keys.first(where: { $0.role == .active }) else { throw .noSealingKey }
+        guard let sealingKey = keys.first(where: { $0.role == .active }) else {
+            throw KeyRingFileError(path: path, reason: .noSealingKey)
+        }
         self.keys = keys
         self.sealingKey = sealingKey
     }
@@ -58,14 +61,23 @@ package struct KeyRing: Sendable {
         for context: SealContext,
         with key: SealingKey
     ) throws(SealError) -> SealedSecret {
-        let length = SealedSecret.Layout.minimumByteCount + secret.count
+        let length = SealedSecret.minimumByteCount + secret.count
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
         bytes.append(SealedSecret.version)
         bytes.append(UInt8(KeyID.length))
         key.id.appendDigits(to: &bytes)
-        bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
-        try key.fill(&bytes, with: secret, for: context)
+        let start = bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: length - start))
+        var span = bytes.mutableSpan
+        var buffer = unsafe span.mutableBytes
+        try Nonces.write(into: &buffer, at: start)
+        // The tag covers only the secret: the derived key depends on the row, the column and the id of the ring's key.
+        try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
+            try secret.withBytes { (message) throws(SealError) in
+                try CipherContext.seal(message, key: key, into: &buffer, at: start)
+            }
+        }
         return try SealedSecret(bytes: bytes)
     }
 
@@ -81,59 +93,21 @@ package struct KeyRing: Sendable {
             } catch {
                 guard case .libraryFailure = error else { throw error }
                 attempts += 1
-                if attempts == Self.maximumAttempts { LibCrypto.endProcess("a token cannot be decrypted: \(error)") }
+                if attempts == Self.maximumAttempts { OpenSSL.endProcess("a token cannot be decrypted: \(error)") }
             }
         }
     }
 
     private func openOnce(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
         guard let key = keys.first(where: { $0.id == sealed.keyID }) else { throw .unknownKey(sealed.keyID) }
-        let layout = SealedSecret.Layout(byteCount: sealed.bytes.count)
-        return try Secret(capacity: layout.ciphertext.count) { (buffer) throws(SealError) in
-            let bytes = unsafe sealed.bytes.span.bytes
-            let cipher = try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
-                try CipherContext(.open, key: key, nonce: bytes.extracting(layout.nonce))
+        let length = sealed.bytes.count - SealedSecret.minimumByteCount
+        return try Secret(capacity: length) { (buffer) throws(SealError) in
+            let message = unsafe sealed.bytes.span.bytes.extracting(SealedSecret.headerLength...)
+            let isIntact = try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
+                try CipherContext.open(message, key: key, into: &buffer)
             }
-            try cipher.transform(bytes.extracting(layout.ciphertext), into: &buffer, at: 0)
-            let isIntact = try cipher.isVerified(by: bytes.extracting(layout.tag))
             guard isIntact else { throw .damaged(sealed.keyID) }
             return buffer.byteCount
-        }
-    }
-}
-
-extension SealingKey {
-    /// Writes nonce, ciphertext and tag after the header.
-    ///
-    /// The tag covers only the secret: the derived key depends on the row, the column and the id of the ring's key.
-    fileprivate func fill(
-        _ bytes: inout [UInt8],
-        with secret: Secret,
-        for context: SealContext
-    ) throws(SealError) {
-        let layout = SealedSecret.Layout(byteCount: bytes.count)
-        var span = bytes.mutableSpan
-        var buffer = unsafe span.mutableBytes
-        try Nonces.write(into: &buffer, in: layout.nonce)
-        let cipher = try derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
-            try CipherContext(.seal, key: key, nonce: buffer.bytes.extracting(layout.nonce))
-        }
-        try secret.withBytes { (message) throws(SealError) in
-            try cipher.transform(message, into: &buffer, at: layout.ciphertext.lowerBound)
-        }
-        try cipher.writeTag(into: &buffer, at: layout.tag.lowerBound)
-    }
-}
-
-/// The reason why a list of keys is not a valid ring.
-enum KeyRingError: Error, Hashable, Sendable, CustomStringConvertible {
-    case duplicateKey(KeyID)
-    case noSealingKey
-
-    var description: String {
-        switch self {
-        case .duplicateKey(let id): "key \(id) is in the ring twice"
-        case .noSealingKey: "no key of the ring may seal"
         }
     }
 }

@@ -2,144 +2,120 @@ import Base
 
 /// The text of a key ring's file: comments and keys, one per line, in order.
 struct KeyRingDocument {
-    enum Line {
-        /// A comment or an empty line, kept as it is. It is a secret because it may be a key that was commented out.
-        case comment(Secret)
-        case key(SealingKey)
-    }
+    /// A key with its line, or a comment or empty line as it is. Both are secret: a comment may be a former key.
+    typealias Line = (text: Secret, key: SealingKey?)
 
-    /// The error in a text, with its line, counted from 1.
-    struct Fault: Error {
-        var line: Int?
-        var reason: KeyRingFileError.Reason
-    }
-
+    /// The path of the file, for errors.
+    private let path: String
     private(set) var lines: [Line]
     private(set) var ring: KeyRing
 
     /// Makes the text of a new ring.
-    init(key: SealingKey) throws(KeyRingError) {
+    init(key: SealingKey, path: String) throws(KeyRingFileError) {
+        self.path = path
         lines = [
-            .comment(Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;")),
-            .comment(Secret("# without them every stored token is lost. One key per line: id, key,")),
-            .comment(Secret("# and \"pending\" before it is used or \"retired\" and the time after that.")),
-            .key(key),
+            (Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;"), nil),
+            (Secret("# without them every stored token is lost. One key per line: id, key,"), nil),
+            (Secret("# and \"pending\" before it is used or \"retired\" and the time after that."), nil),
+            (key.line, key),
         ]
-        ring = try KeyRing(keys: [key])
+        ring = try KeyRing(keys: [key], path: path)
     }
 
-    init(text: Secret) throws(Fault) {
-        lines = try text.withBytes { (span) throws(Fault) in try Self.lines(of: span) }
-        do throws(KeyRingError) {
-            ring = try KeyRing(keys: Self.keys(in: lines))
-        } catch {
-            throw Self.fault(error, in: lines)
-        }
+    init(text: Secret, path: String) throws(KeyRingFileError) {
+        self.path = path
+        lines = try text.withBytes { (span) throws(KeyRingFileError) in try Self.lines(of: span, path: path) }
+        ring = try KeyRing(keys: lines.compactMap(\.key), path: path)
     }
 
     var text: Secret {
         let newline = Secret("\n")
-        return Secret(
-            concatenating: lines.flatMap { line in
-                switch line {
-                case .comment(let comment): [comment, newline]
-                case .key(let key): [key.line, newline]
-                }
-            }
-        )
+        return Secret(concatenating: lines.flatMap { [$0.text, newline] })
     }
 
     /// Adds a key after all others.
-    mutating func append(_ key: SealingKey) throws(Fault) {
-        try replaceLines(with: lines + [.key(key)])
+    mutating func append(_ key: SealingKey) throws(KeyRingFileError) {
+        try replaceLines(with: lines + [(key.line, key)])
     }
 
     /// Retires a key: it opens but never seals again.
     ///
     /// A key that is already retired keeps its time.
-    mutating func retire(_ id: KeyID, at now: Timestamp) throws(Fault) {
-        let (index, key) = try find(id)
-        guard id != ring.sealingKeyID else { throw Fault(reason: .sealingKey(id)) }
+    mutating func retire(_ id: KeyID, at now: Timestamp) throws(KeyRingFileError) {
+        let (index, key) = try find(id, mayBeSealing: false)
         if case .retired(let since) = key.role, since <= now { return }
+        let retired = SealingKey(id: id, material: key.material, role: .retired(since: now))
         var lines = lines
-        lines[index] = .key(SealingKey(id: id, material: key.material, role: .retired(since: now)))
+        lines[index] = (retired.line, retired)
         try replaceLines(with: lines)
     }
 
     /// Makes a key the first, with the active role, so that it seals.
-    mutating func promote(_ id: KeyID) throws(Fault) {
+    mutating func promote(_ id: KeyID) throws(KeyRingFileError) {
         let (index, key) = try find(id)
+        let promoted = SealingKey(id: id, material: key.material, role: .active)
         var lines = lines
         lines.remove(at: index)
-        let front = lines.firstIndex { Self.key(on: $0) != nil } ?? lines.endIndex
-        lines.insert(.key(SealingKey(id: id, material: key.material, role: .active)), at: front)
+        lines.insert((promoted.line, promoted), at: lines.firstIndex { $0.key != nil } ?? lines.endIndex)
         try replaceLines(with: lines)
     }
 
-    mutating func remove(_ id: KeyID) throws(Fault) {
-        let (index, _) = try find(id)
-        guard id != ring.sealingKeyID else { throw Fault(reason: .sealingKey(id)) }
+    mutating func remove(_ id: KeyID) throws(KeyRingFileError) {
         var lines = lines
-        lines.remove(at: index)
+        lines.remove(at: try find(id, mayBeSealing: false).index)
         try replaceLines(with: lines)
     }
 
-    private mutating func replaceLines(with lines: [Line]) throws(Fault) {
-        do throws(KeyRingError) {
-            ring = try KeyRing(keys: Self.keys(in: lines))
-        } catch {
-            throw Self.fault(error, in: lines)
-        }
+    private mutating func replaceLines(with lines: [Line]) throws(KeyRingFileError) {
+        ring = try KeyRing(keys: lines.compactMap(\.key), path: path)
         self.lines = lines
     }
 
-    private func find(_ id: KeyID) throws(Fault) -> (index: Int, key: SealingKey) {
+    private func find(
+        _ id: KeyID,
+        mayBeSealing: Bool = true
+    ) throws(KeyRingFileError) -> (index: Int, key: SealingKey) {
         for (index, line) in lines.enumerated() {
-            if let key = Self.key(on: line), key.id == id { return (index, key) }
+            guard let key = line.key, key.id == id else { continue }
+            guard mayBeSealing || id != ring.sealingKeyID else {
+                throw KeyRingFileError(path: path, reason: .sealingKey(id))
+            }
+            return (index, key)
         }
-        throw Fault(reason: .unknownKey(id))
-    }
-
-    private static func key(on line: Line) -> SealingKey? {
-        guard case .key(let key) = line else { return nil }
-        return key
-    }
-
-    private static func keys(in lines: [Line]) -> [SealingKey] { lines.compactMap(key(on:)) }
-
-    private static func fault(_ error: KeyRingError, in lines: [Line]) -> Fault {
-        switch error {
-        case .noSealingKey:
-            Fault(reason: .noSealingKey)
-        case .duplicateKey(let id):
-            Fault(line: lines.lastIndex { key(on: $0)?.id == id }.map { $0 + 1 }, reason: .duplicateKey(id))
-        }
+        throw KeyRingFileError(path: path, reason: .unknownKey(id))
     }
 }
 
 extension KeyRingDocument {
-    private static func lines(of span: RawSpan) throws(Fault) -> [Line] {
+    private static func lines(of span: RawSpan, path: String) throws(KeyRingFileError) -> [Line] {
         var lines: [Line] = []
         var start = 0
         while start < span.byteCount {
             var end = start
             while end < span.byteCount, span.byte(at: end) != UInt8(ascii: "\n") { end += 1 }
-            do throws(SealingKey.LineFault) {
-                lines.append(try line(span.extracting(start..<end)))
-            } catch {
-                throw Fault(line: lines.count + 1, reason: .malformedLine(error.rawValue))
+            let number = lines.count + 1
+            let line = try line(span.extracting(start..<end)) { expectation in
+                KeyRingFileError(path: path, line: number, reason: .malformedLine(expectation))
             }
+            if let id = line.key?.id, lines.contains(where: { $0.key?.id == id }) {
+                throw KeyRingFileError(path: path, line: number, reason: .duplicateKey(id))
+            }
+            lines.append(line)
             start = end + 1
         }
         return lines
     }
 
-    private static func line(_ span: RawSpan) throws(SealingKey.LineFault) -> Line {
+    private static func line(
+        _ span: RawSpan,
+        malformed: (String) -> KeyRingFileError
+    ) throws(KeyRingFileError) -> Line {
         let words = words(of: span)
         guard let first = words.first, span.byte(at: first.lowerBound) != UInt8(ascii: "#") else {
-            return .comment(Secret(copying: span))
+            return (Secret(copying: span), nil)
         }
-        return .key(try SealingKey(words: words, of: span))
+        let key = try SealingKey(words: words, of: span, malformed: malformed)
+        return (key.line, key)
     }
 
     /// Returns the ranges of the words between blanks.

@@ -13,7 +13,7 @@ private import Glibc
 /// Every call blocks on the disk. A rewrite also blocks while another process rewrites the same file. Do not make these
 /// calls on the cooperative pool.
 package enum KeyRingFile {
-    static let sizeLimit = 65536
+    static let maximumSize = 65536
 
     /// Reads the ring from a file that only its owner, who must be the caller, can read.
     ///
@@ -34,12 +34,7 @@ package enum KeyRingFile {
     /// Creates a file with one new key, and fails if the file exists.
     package static func generate(path: String) throws(KeyRingFileError) -> KeyID {
         let key = try newKey(path: path, isPending: false)
-        let document: KeyRingDocument
-        do throws(KeyRingError) {
-            document = try KeyRingDocument(key: key)
-        } catch {
-            throw KeyRingFileError(path: path, reason: .noSealingKey)
-        }
+        let document = try KeyRingDocument(key: key, path: path)
         do throws(SystemCallError) {
             try AtomicFile.create(path: path, content: document.text, temporary: "\(path).\(key.id).new")
         } catch {
@@ -55,7 +50,7 @@ package enum KeyRingFile {
     /// Adds a new key that opens but does not seal until it is promoted.
     package static func addPending(path: String) throws(KeyRingFileError) -> KeyID {
         let key = try newKey(path: path, isPending: true)
-        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.append(key) }
+        try rewrite(path) { (document) throws(KeyRingFileError) in try document.append(key) }
         return key.id
     }
 
@@ -63,14 +58,14 @@ package enum KeyRingFile {
     ///
     /// A second call changes nothing.
     package static func promote(_ id: KeyID, path: String) throws(KeyRingFileError) {
-        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.promote(id) }
+        try rewrite(path) { (document) throws(KeyRingFileError) in try document.promote(id) }
     }
 
     /// Retires a key: it opens but never seals again.
     ///
     /// The key that seals is refused.
     package static func retire(_ id: KeyID, at now: Timestamp, path: String) throws(KeyRingFileError) {
-        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.retire(id, at: now) }
+        try rewrite(path) { (document) throws(KeyRingFileError) in try document.retire(id, at: now) }
     }
 
     /// Removes a key permanently.
@@ -79,7 +74,7 @@ package enum KeyRingFile {
     ///
     /// Only the caller can know if a stored value still needs the key.
     package static func remove(_ id: KeyID, path: String) throws(KeyRingFileError) {
-        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.remove(id) }
+        try rewrite(path) { (document) throws(KeyRingFileError) in try document.remove(id) }
     }
 
     private static func newKey(path: String, isPending: Bool) throws(KeyRingFileError) -> SealingKey {
@@ -97,21 +92,17 @@ extension KeyRingFile {
     /// A symbolic link is kept: the file that it points to is replaced.
     private static func rewrite(
         _ path: String,
-        _ change: (inout KeyRingDocument) throws(KeyRingDocument.Fault) -> Void
+        _ change: (inout KeyRingDocument) throws(KeyRingFileError) -> Void
     ) throws(KeyRingFileError) {
         let target = try addingPath(path) { () throws(SystemCallError) in try AtomicFile.resolve(path) }
         let file = try openLocked(target, namedBy: path)
         let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
         try check(status, isCredential: false, path: path)
         var document = try document(in: file, path: path)
-        do throws(KeyRingDocument.Fault) {
-            try change(&document)
-        } catch {
-            throw KeyRingFileError(path: path, line: error.line, reason: error.reason)
-        }
+        try change(&document)
         let text = document.text
-        guard text.count <= sizeLimit else {
-            throw KeyRingFileError(path: path, reason: .tooLarge(limit: sizeLimit))
+        guard text.count <= maximumSize else {
+            throw KeyRingFileError(path: path, reason: .tooLarge(limit: maximumSize))
         }
         try addingPath(path) { () throws(SystemCallError) in
             try AtomicFile.replace(path: target, content: text, permissions: status.permissions)
@@ -165,16 +156,12 @@ extension KeyRingFile {
     ) throws(KeyRingFileError) -> KeyRingDocument {
         let text: Secret?
         do throws(SystemCallError) {
-            text = try file.read(limit: sizeLimit)
+            text = try file.read(limit: maximumSize)
         } catch {
             throw KeyRingFileError(path: path, reason: .system(error))
         }
-        guard let text else { throw KeyRingFileError(path: path, reason: .tooLarge(limit: sizeLimit)) }
-        do throws(KeyRingDocument.Fault) {
-            return try KeyRingDocument(text: text)
-        } catch {
-            throw KeyRingFileError(path: path, line: error.line, reason: error.reason)
-        }
+        guard let text else { throw KeyRingFileError(path: path, reason: .tooLarge(limit: maximumSize)) }
+        return try KeyRingDocument(text: text, path: path)
     }
 
     /// Runs calls on an existing file, and adds its path to their errors.

@@ -55,7 +55,7 @@ package struct MessageKey: Sendable {
             }
         }
         // It cannot fail for any input. A wrong code would be worse than a crash.
-        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("HMAC failed") }
+        guard OpenSSL.isSuccess(result) else { OpenSSL.endProcess("HMAC failed") }
     }
 
     private static func begin(_ buffer: inout MutableRawSpan, index stateIndex: Int32, key: RawSpan, pad: UInt8) {
@@ -74,7 +74,7 @@ package struct MessageKey: Sendable {
                 }
             }
         }
-        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("SHA-256 failed") }
+        guard OpenSSL.isSuccess(result) else { OpenSSL.endProcess("SHA-256 failed") }
     }
 }
 
@@ -90,38 +90,127 @@ extension Secret {
 /// the block is not wiped. Each one is used once: the program does not fork, so no other process has the block.
 enum Nonces {
     /// A nonce of 96 bits.
-    typealias Nonce = InlineArray<3, UInt32>
+    private typealias Nonce = InlineArray<3, UInt32>
 
-    private struct Block {
-        static let wordCount = 64 * 3
+    /// The words of the nonces that are not used yet.
+    private static let block = Mutex<[UInt32]>([])
+    private static let blockLength = 64 * Nonce.count
 
-        var words: [UInt32] = []
-
-        mutating func fill() throws(SealError) {
-            var words = [UInt32](repeating: 0, count: Self.wordCount)
-            var span = words.mutableSpan
-            var buffer = unsafe span.mutableBytes
-            try LibCrypto.fillRandomly(&buffer, in: 0..<buffer.byteCount)
-            self.words = words
-        }
-    }
-
-    private static let block = Mutex(Block())
-
-    /// Writes the next nonce into a part of the buffer.
-    static func write(into buffer: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
-        precondition(range.count == CipherContext.nonceLength)
+    /// Writes the next nonce into the buffer.
+    static func write(into buffer: inout MutableRawSpan, at start: Int) throws(SealError) {
         let nonce = try next()
         for index in nonce.indices {
-            let offset = range.lowerBound + index * MemoryLayout<UInt32>.size
+            let offset = start + index * MemoryLayout<UInt32>.size
             buffer.storeBytes(of: nonce[index], toByteOffset: offset, as: UInt32.self)
         }
     }
 
     private static func next() throws(SealError) -> Nonce {
-        try block.withLock { (block) throws(SealError) in
-            if block.words.isEmpty { try block.fill() }
-            return Nonce { _ in block.words.removeLast() }
+        try block.withLock { (words) throws(SealError) in
+            if words.isEmpty {
+                var filled = [UInt32](repeating: 0, count: blockLength)
+                var span = filled.mutableSpan
+                var buffer = unsafe span.mutableBytes
+                try OpenSSL.fillRandomly(&buffer, in: 0..<buffer.byteCount)
+                words = filled
+            }
+            return Nonce { _ in words.removeLast() }
         }
+    }
+}
+
+/// HKDF with SHA-256 (RFC 5869), to derive one key for each purpose from one secret.
+struct KeyDerivation: Sendable {
+    /// The length of a derived key: one block of the expansion, so that a key costs one HMAC.
+    static let keyLength = MessageKey.codeLength
+
+    /// The pseudorandom key of RFC 5869, section 2.2.
+    private let key: MessageKey
+
+    /// Extracts the pseudorandom key.
+    ///
+    /// The salt separates the uses of one secret. It does not have to be secret.
+    init(from secret: Secret, salt: [UInt8]) {
+        let extractor = MessageKey(Secret(utf8: salt))
+        key = MessageKey(
+            Secret(capacity: Self.keyLength) { buffer in
+                secret.withBytes { extractor.authenticate($0, into: &buffer) }
+                return Self.keyLength
+            }
+        )
+    }
+
+    /// Calls the closure with the key for one purpose, and wipes the key afterwards.
+    func withKey<Result: ~Copyable, Failure: Error>(
+        for purpose: consuming [UInt8],
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var block = InlineArray<32, UInt8>(repeating: 0)
+        var span = block.mutableSpan
+        var buffer = unsafe span.mutableBytes
+        defer { unsafe buffer.withUnsafeMutableBytes { bytes in unsafe ErasedBytes.wipe(bytes) } }
+        // The counter of the first and only block ends the message (section 2.3).
+        var message = purpose
+        message.append(1)
+        unsafe key.authenticate(message.span.bytes, into: &buffer)
+        return try body(buffer.bytes)
+    }
+}
+
+/// Seals short texts, such as a user's id, as opaque bytes.
+///
+/// Equal texts give equal bytes.
+///
+/// The cipher is AES-256-GCM. Its nonce is an authentication code of the text, so that one nonce does not seal two
+/// texts. The result shows that two texts are equal, and nothing else about them.
+///
+/// | bytes | content |
+/// |---|---|
+/// | 12 | nonce |
+/// | a multiple of 32 | ciphertext: the text, followed by zero bytes, so that its length does not show |
+/// | 16 | tag |
+package struct TextSealingKey: Sendable {
+    private static let salt = Array("refresh-worker handle 1".utf8)
+    private static let paddedLength = 32
+
+    private let cipherKey: Secret
+    private let nonceKey: MessageKey
+
+    /// Derives the key of an owner from a secret.
+    ///
+    /// Each owner has its own key.
+    package init(from secret: Secret, owner: String) {
+        let derivation = KeyDerivation(from: secret, salt: Self.salt)
+        cipherKey = derivation.withKey(for: Array("cipher \(owner)".utf8)) { Secret(copying: $0) }
+        nonceKey = MessageKey(derivation.withKey(for: Array("nonce \(owner)".utf8)) { Secret(copying: $0) })
+    }
+
+    /// Seals a text, which must not end with a NUL.
+    package func seal(_ text: String) throws(SealError) -> [UInt8] {
+        var message = Array(text.utf8)
+        let excess = message.count % Self.paddedLength
+        message.append(contentsOf: repeatElement(0, count: excess == 0 ? 0 : Self.paddedLength - excess))
+        var bytes = Array(nonceKey.authenticate(message).prefix(CipherContext.nonceLength))
+        bytes.append(contentsOf: repeatElement(0, count: message.count + CipherContext.tagLength))
+        var span = bytes.mutableSpan
+        var buffer = unsafe span.mutableBytes
+        try cipherKey.withBytes { (key) throws(SealError) in
+            try unsafe CipherContext.seal(message.span.bytes, key: key, into: &buffer, at: 0)
+        }
+        return bytes
+    }
+
+    /// Returns the text, or `nil` if the bytes were not made by ``seal(_:)`` with this key.
+    package func open(_ sealed: [UInt8]) throws(SealError) -> String? {
+        guard sealed.count >= CipherContext.overhead else { return nil }
+        var message = [UInt8](repeating: 0, count: sealed.count - CipherContext.overhead)
+        var span = message.mutableSpan
+        var buffer = unsafe span.mutableBytes
+        let isIntact = try cipherKey.withBytes { (key) throws(SealError) in
+            try unsafe CipherContext.open(sealed.span.bytes, key: key, into: &buffer)
+        }
+        guard isIntact else { return nil }
+        let length = message.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
+        return String(decoding: message[..<length], as: UTF8.self)
     }
 }

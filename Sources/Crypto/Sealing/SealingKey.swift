@@ -46,38 +46,38 @@ extension SealingKey {
     /// Seconds since 1970 have ten digits until the year 2286.
     private static let dateLength = 10
 
-    /// The reason why a line is not a key.
-    ///
-    /// It never quotes the line.
-    enum LineFault: String, Error {
-        case wordCount = "the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]"
-        case id = "the key's id is not eight lowercase hexadecimal digits"
-        case material = "the key is not the base64 of 32 bytes"
-        case role = "only the word \"pending\", or \"retired\" and seconds since 1970, may follow the key"
-    }
-
-    /// Reads a key from the words of a line, given as ranges.
-    init(words: [Range<Int>], of line: RawSpan) throws(LineFault) {
-        guard (2...4).contains(words.count) else { throw .wordCount }
-        guard let id = KeyID(ascii: line.bytes(in: words[0], ifCount: KeyID.length)) else { throw .id }
-        guard let material = Self.material(base64: line.extracting(words[1])) else { throw .material }
-        self.init(id: id, material: material, role: try Self.role(of: words[2...], in: line))
-    }
-
-    private static func role(of words: ArraySlice<Range<Int>>, in line: RawSpan) throws(LineFault) -> Role {
-        guard let word = words.first else { return .active }
-        switch words.count {
-        case 1:
-            guard line.bytes(in: word, ifCount: pendingWord.count) == pendingWord else { throw .role }
-            return .pending
-        default:
-            let date = line.bytes(in: words[words.startIndex + 1], ifCount: dateLength)
-            let digits = String(decoding: date, as: UTF8.self)
-            guard line.bytes(in: word, ifCount: retiredWord.count) == retiredWord, digits.isDecimalNumber,
-                let seconds = Int64(digits)
-            else { throw .role }
-            return .retired(since: Timestamp(secondsSince1970: seconds))
+    /// Reads a key from the words of a line, given as ranges; `malformed` makes the error, which never quotes the line.
+    init(
+        words: [Range<Int>],
+        of line: RawSpan,
+        malformed: (String) -> KeyRingFileError
+    ) throws(KeyRingFileError) {
+        guard (2...4).contains(words.count) else {
+            throw malformed("the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]")
         }
+        guard let id = KeyID(ascii: line.bytes(in: words[0], ifCount: KeyID.length)) else {
+            throw malformed("the key's id is not eight lowercase hexadecimal digits")
+        }
+        guard let material = Self.material(base64: line.extracting(words[1])) else {
+            throw malformed("the key is not the base64 of 32 bytes")
+        }
+        guard let role = Self.role(of: words[2...], in: line) else {
+            throw malformed("only the word \"pending\", or \"retired\" and seconds since 1970, may follow the key")
+        }
+        self.init(id: id, material: material, role: role)
+    }
+
+    private static func role(of words: ArraySlice<Range<Int>>, in line: RawSpan) -> Role? {
+        guard let word = words.first else { return .active }
+        guard words.count > 1 else {
+            return line.bytes(in: word, ifCount: pendingWord.count) == pendingWord ? .pending : nil
+        }
+        let date = line.bytes(in: words[words.startIndex + 1], ifCount: dateLength)
+        let digits = String(decoding: date, as: UTF8.self)
+        guard line.bytes(in: word, ifCount: retiredWord.count) == retiredWord, digits.isDecimalNumber,
+            let seconds = Int64(digits)
+        else { return nil }
+        return .retired(since: Timestamp(secondsSince1970: seconds))
     }
 
     private var roleText: String {
@@ -146,44 +146,6 @@ extension RawSpan {
     }
 }
 
-/// HKDF with SHA-256 (RFC 5869), to derive one key for each purpose from one secret.
-struct KeyDerivation: Sendable {
-    /// The length of a derived key: one block of the expansion, so that a key costs one HMAC.
-    static let keyLength = MessageKey.codeLength
-
-    /// The pseudorandom key of RFC 5869, section 2.2.
-    private let key: MessageKey
-
-    /// Extracts the pseudorandom key.
-    ///
-    /// The salt separates the uses of one secret. It does not have to be secret.
-    init(from secret: Secret, salt: [UInt8]) {
-        let extractor = MessageKey(Secret(utf8: salt))
-        key = MessageKey(
-            Secret(capacity: Self.keyLength) { buffer in
-                secret.withBytes { extractor.authenticate($0, into: &buffer) }
-                return Self.keyLength
-            }
-        )
-    }
-
-    /// Calls the closure with the key for one purpose, and wipes the key afterwards.
-    func withKey<Result: ~Copyable, Failure: Error>(
-        for purpose: consuming [UInt8],
-        _ body: (RawSpan) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var block = InlineArray<32, UInt8>(repeating: 0)
-        var span = block.mutableSpan
-        var buffer = unsafe span.mutableBytes
-        defer { LibCrypto.wipe(&buffer) }
-        // The counter of the first and only block ends the message (section 2.3).
-        var message = purpose
-        message.append(1)
-        unsafe key.authenticate(message.span.bytes, into: &buffer)
-        return try body(buffer.bytes)
-    }
-}
-
 /// The id of a sealing key: eight random lowercase hexadecimal digits.
 ///
 /// It is not part of the key.
@@ -216,7 +178,7 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
         var number: UInt32 = 0
         try unsafe withUnsafeMutableBytes(of: &number) { (bytes) throws(SealError) in
             var buffer = unsafe bytes.mutableBytes
-            try LibCrypto.fillRandomly(&buffer, in: 0..<buffer.byteCount)
+            try OpenSSL.fillRandomly(&buffer, in: 0..<buffer.byteCount)
         }
         return KeyID(number: number)
     }
@@ -234,130 +196,6 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
         for shift in stride(from: 28, through: 0, by: -4) {
             let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xf
             text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
-        }
-    }
-}
-
-/// A secret as stored in the database.
-///
-/// | bytes | content |
-/// |---|---|
-/// | 1 | version, 2 |
-/// | 1 | length of the key id, 8 |
-/// | 8 | key id, in ASCII |
-/// | 12 | nonce |
-/// | any | ciphertext, as long as the secret |
-/// | 16 | tag |
-///
-/// It is AES-256-GCM with a key that is derived from the ring's key for the row and column of the value.
-package struct SealedSecret: Hashable, Sendable {
-    /// The offsets of the parts in a value of a given length.
-    struct Layout {
-        static let keyID = 2..<2 + KeyID.length
-        static let minimumByteCount = keyID.upperBound + CipherContext.nonceLength + CipherContext.tagLength
-
-        let nonce: Range<Int>
-        let ciphertext: Range<Int>
-        let tag: Range<Int>
-
-        init(byteCount: Int) {
-            nonce = Self.keyID.upperBound..<Self.keyID.upperBound + CipherContext.nonceLength
-            tag = byteCount - CipherContext.tagLength..<byteCount
-            ciphertext = nonce.upperBound..<tag.lowerBound
-        }
-    }
-
-    static let version: UInt8 = 2
-
-    package let bytes: [UInt8]
-    /// The id of the sealing key according to the value.
-    ///
-    /// Only opening it proves the id.
-    package let keyID: KeyID
-
-    /// Checks that the bytes have the form of a sealed value.
-    ///
-    /// Only opening it shows if it is intact.
-    package init(bytes: [UInt8]) throws(SealError) {
-        guard
-            bytes.count >= Layout.minimumByteCount,
-            bytes[0] == Self.version, bytes[1] == UInt8(KeyID.length),
-            let keyID = KeyID(ascii: bytes[Layout.keyID])
-        else { throw .malformed }
-        self.bytes = bytes
-        self.keyID = keyID
-    }
-}
-
-extension SealedSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "sealed by \(keyID), \(bytes.count) bytes" }
-
-    package var debugDescription: String { description }
-
-    package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-/// The row and column that a sealed value belongs to.
-///
-/// A value is refused in any other row or column. An attacker with write access to the database therefore
-/// cannot move one user's token into another user's row.
-package struct SealContext: Hashable, Sendable {
-    /// The immutable id of the row.
-    let owner: [UInt8]
-    let column: String
-
-    /// Makes the context of a row.
-    ///
-    /// All ids in one column of a table must have the same length.
-    package init(owner: [UInt8], column: String) {
-        self.owner = owner
-        self.column = column
-    }
-
-    package init(owner: Int64, column: String) {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(8)
-        for shift in stride(from: 56 as Int64, through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: owner >> shift))
-        }
-        self.init(owner: bytes, column: column)
-    }
-
-    /// The HKDF purpose from which the key of this row and column is derived.
-    ///
-    /// Up to 54 bytes of it fit into one block of the hash.
-    var derivationPurpose: [UInt8] {
-        var bytes: [UInt8] = []
-        // With one more byte for the counter of the derivation.
-        bytes.reserveCapacity(2 + owner.count + column.utf8.count)
-        bytes.append(UInt8(owner.count))
-        bytes.append(contentsOf: owner)
-        bytes.append(contentsOf: column.utf8)
-        return bytes
-    }
-}
-
-/// The reason why a secret could not be sealed or opened.
-///
-/// No case holds any part of the secret.
-package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The key ring lacks the key that sealed the value.
-    case unknownKey(KeyID)
-    /// The value was altered, belongs to another row or column, or was sealed by another key of the same id.
-    case damaged(KeyID)
-    /// The bytes do not have the form of a sealed value.
-    case malformed
-    /// An OpenSSL call failed that should succeed.
-    ///
-    /// The code comes from its error queue.
-    case libraryFailure(call: String, code: UInt)
-
-    package var description: String {
-        switch self {
-        case .unknownKey(let id): "the key ring has no key \(id)"
-        case .damaged(let id): "the value sealed by key \(id) is damaged, or belongs to another row or another key"
-        case .malformed: "the bytes are not a sealed value"
-        case .libraryFailure(let call, let code): "OpenSSL's \(call) failed (error 0x\(String(code, radix: 16)))"
         }
     }
 }

@@ -144,7 +144,7 @@ struct KeySet: Sendable {
             let modulus = key["n"]?.string.flatMap({ Base64URL.decode($0) }),
             let exponent = key["e"]?.string.flatMap({ Base64URL.decode($0) })
         else { return nil }
-        do throws(RSAKeyError) {
+        do throws(SignatureError) {
             return (id, try RSAPublicKey(modulus: modulus, exponent: exponent))
         } catch {
             return nil

@@ -24,7 +24,7 @@ package struct SecurityEventReader: Sendable {
     /// No claim is read before the signature is verified.
     package func read(_ body: [UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken {
         let token: SignedToken
-        do throws(TokenRefusal) {
+        do throws(SignatureError) {
             token = try SignedToken(Self.text(of: body), limit: Self.longestBody)
         } catch {
             switch error {

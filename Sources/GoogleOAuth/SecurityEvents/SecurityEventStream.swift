@@ -70,7 +70,7 @@ package struct SecurityEventStream: Sendable {
         _ body: JSONLine? = nil
     ) async throws(SecurityEventStreamFailure) -> JSONValue {
         let bearer: Secret
-        do throws(RSAKeyError) {
+        do throws(SignatureError) {
             bearer = try account.bearer(for: Self.audience, at: time.now)
         } catch {
             throw SecurityEventStreamFailure(.unsigned, text: error.description)
@@ -187,7 +187,7 @@ package struct ServiceAccount: Sendable {
         guard let pem = file["private_key"]?.string else { throw .missing("private_key") }
         self.email = email
         self.keyID = keyID
-        do throws(RSAKeyError) {
+        do throws(SignatureError) {
             key = try RSAPrivateKey(pem: Secret(pem))
         } catch {
             throw .key(error)
@@ -197,7 +197,7 @@ package struct ServiceAccount: Sendable {
     /// Makes a token that a Google API accepts instead of an access token.
     ///
     /// It is valid for an hour.
-    func bearer(for audience: String, at now: Timestamp) throws(RSAKeyError) -> Secret {
+    func bearer(for audience: String, at now: Timestamp) throws(SignatureError) -> Secret {
         let issuedAt = now.milliseconds / 1000
         var claims = JSONLine()
         claims.field("iss", email)
@@ -205,7 +205,7 @@ package struct ServiceAccount: Sendable {
         claims.field("aud", audience)
         claims.field("iat", issuedAt)
         claims.field("exp", issuedAt + 3600)
-        return try SignedAssertion(claims, keyID: keyID, key: key).token
+        return try key.signedToken(claims, keyID: keyID)
     }
 }
 
@@ -216,7 +216,7 @@ package enum ServiceAccountError: Error, Hashable, Sendable, CustomStringConvert
     case notJSON
     case otherType
     case missing(String)
-    case key(RSAKeyError)
+    case key(SignatureError)
 
     package var description: String {
         switch self {

@@ -26,7 +26,7 @@ struct Authenticator: Sendable {
 
     /// Returns the claims of one of the app's own tokens, whatever its type.
     func claims(of token: String) throws(AuthenticationRefusal) -> JSONValue {
-        do throws(TokenRefusal) {
+        do throws(SignatureError) {
             return try signer.claims(of: token, at: time.now)
         } catch .expired {
             throw .expired
@@ -40,7 +40,7 @@ struct Authenticator: Sendable {
     /// Its session decides whether it is valid: the response may have been lost on the token's last day, or a clock
     /// that was ahead may have made the token.
     func refreshClaims(of token: String) -> RefreshClaims? {
-        do throws(TokenRefusal) {
+        do throws(SignatureError) {
             let claims = try signer.signedClaims(of: token)
             return RefreshClaims(claims, of: token, isTimely: TokenSigner.areTimely(claims, at: time.now))
         } catch {

@@ -83,7 +83,7 @@ package enum UserHandle {
         return try key(of: service).open(sealed)
     }
 
-    private static func key(of service: Service) -> HandleKey {
-        HandleKey(from: Secret(utf8: service.credentialHash), owner: service.name)
+    private static func key(of service: Service) -> TextSealingKey {
+        TextSealingKey(from: Secret(utf8: service.credentialHash), owner: service.name)
     }
 }

@@ -34,7 +34,7 @@ extension FileReader {
         FileReader(
             read: { path throws(Failure) in try readWhole(path, timeout: timeout) },
             readPrivate: { path throws(Failure) in
-                do throws(PrivateFileError) {
+                do throws(SecretFileError) {
                     return try Secret.read(privateFile: path)
                 } catch {
                     throw Failure(reason: "\(error)", isMissing: false, mayPass: error.mayPass)

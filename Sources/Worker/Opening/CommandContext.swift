@@ -195,7 +195,7 @@ extension CommandFailure {
         case let failure as CommandFailure: self = failure
         case let error as StoreError: self.init(Self.code(of: error), error.message)
         case let error as KeyRingFileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
-        case let error as SecretReadError: self.init(.inputUnreadable, "\(error)")
+        case let error as SecretFileError: self.init(.inputUnreadable, "\(error)")
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
         // Only the start of the client throws this error here. The failure of a request is handled by its caller.

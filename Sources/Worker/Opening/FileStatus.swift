@@ -110,13 +110,13 @@ extension CommandContext {
         for flag: String,
         unreadable: ExitCode = .configuration
     ) throws(CommandFailure) -> Secret {
-        do throws(PrivateFileError) {
+        do throws(SecretFileError) {
             return try Secret.read(privateFile: path)
         } catch {
             let code: ExitCode =
                 switch error.reason {
                 case .system(let cause): cause.mayPass ? .inputOutput : unreadable
-                case .notRegular, .tooLong, .open: .configuration
+                case .notRegular, .tooLong, .tooLongForSecret, .open: .configuration
                 }
             throw CommandFailure(code, "\(flag): \(error)")
         }

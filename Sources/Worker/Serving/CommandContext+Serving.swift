@@ -19,7 +19,7 @@ extension CommandContext {
             source = "the variable \(Setting.jwtSecretName)"
             secrets = Secret(inputs.environment[Setting.jwtSecretName] ?? "").lines
         }
-        do throws(TokenSignerError) {
+        do throws(SignatureError) {
             return try TokenSigner(secrets: secrets)
         } catch {
             throw CommandFailure(.configuration, "\(source): \(error)")

@@ -71,8 +71,8 @@ final class SecurityEventIssuer: Sendable {
         claims(&line)
         let newest = state.withLock { $0.keys.last }
         guard let signer = key ?? newest?.key else { throw CancellationError() }
-        let assertion = try SignedAssertion(line, keyID: keyID ?? newest?.id ?? "", key: signer, type: "secevent+jwt")
-        return Array(assertion.token.reveal().utf8)
+        let assertion = try signer.signedToken(line, keyID: keyID ?? newest?.id ?? "", type: "secevent+jwt")
+        return Array(assertion.reveal().utf8)
     }
 
     /// The claims of a valid token with one event.

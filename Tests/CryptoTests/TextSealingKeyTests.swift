@@ -2,8 +2,8 @@ import Crypto
 import Testing
 
 @Suite("A handle key")
-struct HandleKeyTests {
-    private let key = HandleKey(from: Secret("a secret"), owner: "mailer")
+struct TextSealingKeyTests {
+    private let key = TextSealingKey(from: Secret("a secret"), owner: "mailer")
 
     @Test(
         "opens what it sealed, and gives equal texts equal bytes",
@@ -30,7 +30,8 @@ struct HandleKeyTests {
     func others() throws {
         let sealed = try key.seal("u")
         for other in [
-            HandleKey(from: Secret("another secret"), owner: "mailer"), HandleKey(from: Secret("a secret"), owner: "b"),
+            TextSealingKey(from: Secret("another secret"), owner: "mailer"),
+            TextSealingKey(from: Secret("a secret"), owner: "b"),
         ] {
             #expect(try other.open(sealed) == nil)
             #expect(try other.seal("u") != sealed)

@@ -1,7 +1,7 @@
 private import CCrypto
 
 /// The only code that checks the results of OpenSSL's libcrypto.
-enum LibCrypto {
+package enum OpenSSL {
     /// Throws unless the call returned 1, which means success for every call used here.
     ///
     /// It empties the thread's error queue, because the next TLS call on the same thread would report leftover errors
@@ -33,23 +33,20 @@ enum LibCrypto {
 
     /// Fills a part of the buffer from the library's random generator, which the system seeds.
     static func fillRandomly(_ buffer: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
-        OpenSSL.prepare()
+        prepare()
         let result = unsafe buffer.withUnsafeMutableBytes { bytes in
             let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[range])
             return unsafe RAND_bytes(part.assumingMemoryBound(to: UInt8.self).baseAddress, Int32(part.count))
         }
         try check("RAND_bytes", result)
     }
-
-    /// Overwrites bytes in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
-    static func wipe(_ buffer: inout MutableRawSpan) {
-        unsafe buffer.withUnsafeMutableBytes { bytes in unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
-    }
 }
 
-/// The initialization of OpenSSL, which this module, libcurl and libpq share.
-package enum OpenSSL {
-    /// Initializes OpenSSL without its clean-up at the end of the process.
+extension OpenSSL {
+    /// The version that this process runs with.
+    package static var version: String { unsafe String(cString: OpenSSL_version(OPENSSL_VERSION_STRING)) }
+
+    /// Initializes OpenSSL, which this module, libcurl and libpq share, without its clean-up at the end of the process.
     ///
     /// That clean-up frees tables which other threads still use: a process crashed at its exit while the HTTP client's
     /// thread was in a TLS connection. The system frees all memory anyway.
@@ -58,15 +55,10 @@ package enum OpenSSL {
     /// (https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/). So this must be called before every call that may be
     /// the first to use OpenSSL, libcurl or libpq. Repeated calls cost one load.
     package static func prepare() {
-        guard result == 1 else { LibCrypto.endProcess("OPENSSL_init_crypto failed") }
+        guard initialization == 1 else { endProcess("OPENSSL_init_crypto failed") }
     }
 
-    private static let result = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
-}
-
-/// The OpenSSL that this process runs with.
-package enum OpenSSLLibrary {
-    package static var version: String { unsafe String(cString: OpenSSL_version(OPENSSL_VERSION_STRING)) }
+    private static let initialization = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
 }
 
 /// Hashes of the SHA-2 family (FIPS 180-4).
@@ -83,7 +75,7 @@ package enum Digest {
     package static func sha256(_ bytes: RawSpan) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 32)
         let result = unsafe bytes.withUnsafeBytes { unsafe ccrypto_sha256($0.baseAddress, $0.count, &digest) }
-        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("SHA-256 failed") }
+        guard OpenSSL.isSuccess(result) else { OpenSSL.endProcess("SHA-256 failed") }
         return digest
     }
 
@@ -101,7 +93,7 @@ package enum Digest {
         let result = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, algorithm, nil)
         // It only fails if memory runs out or the library lacks its own algorithms. A wrong hash would be worse than a
         // crash.
-        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("EVP_Digest failed") }
+        guard OpenSSL.isSuccess(result) else { OpenSSL.endProcess("EVP_Digest failed") }
         return digest
     }
 }

@@ -1,5 +1,102 @@
 package import Base
 
+/// A compact RS256 token from another party.
+///
+/// It is not trusted until ``verifies(with:)`` returns `true`.
+package struct SignedToken: Sendable {
+    /// The id of the signing key, according to the token.
+    package let keyID: String?
+    /// The claims.
+    ///
+    /// They can be forged until the signature is checked.
+    package let claims: JSONValue
+
+    private let token: CompactToken
+
+    /// Parses the text.
+    ///
+    /// `limit` is in bytes.
+    package init(_ text: String, limit: Int) throws(SignatureError) {
+        token = try CompactToken(text, limit: limit)
+        try token.require(algorithm: "RS256")
+        claims = try token.claims()
+        keyID = token.header["kid"]?.string
+    }
+
+    package func verifies(with key: RSAPublicKey) -> Bool {
+        key.verifies(signature: token.signature, of: token.signedBytes)
+    }
+}
+
+/// The parts of a signed token in its compact form (RFC 7515, section 7.1).
+///
+/// None of them is verified yet.
+struct CompactToken: Sendable {
+    let header: JSONValue
+    /// The bytes that the signature covers: the first two parts as they appear in the text.
+    let signedBytes: [UInt8]
+    let payload: [UInt8]
+    let signature: [UInt8]
+
+    /// Parses the text.
+    ///
+    /// `limit` is in bytes.
+    init(_ text: String, limit: Int) throws(SignatureError) {
+        let bytes = Array(text.utf8)
+        guard bytes.count <= limit else { throw .malformed }
+        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[2].isEmpty,
+            let header = Base64URL.decode(utf8: parts[0]).flatMap(JSONValue.object(in:)),
+            let payload = Base64URL.decode(utf8: parts[1]),
+            let signature = Base64URL.decode(utf8: parts[2])
+        else { throw .malformed }
+        self.header = header
+        self.payload = payload
+        self.signature = signature
+        signedBytes = Array(bytes[..<parts[1].endIndex])
+    }
+
+    /// Throws unless the token's algorithm is exactly this one.
+    ///
+    /// The verifier chooses the algorithm, never the token: this rejects `none`, and a public key used as a shared
+    /// secret (RFC 8725, section 3.1). Critical extensions are not supported (RFC 7515, section 4.1.11).
+    func require(algorithm: String) throws(SignatureError) {
+        guard header["alg"] == .string(algorithm), header["crit"] == nil else { throw .unsupportedAlgorithm }
+    }
+
+    /// Returns the claims, for callers that have checked the signature or will check it.
+    func claims() throws(SignatureError) -> JSONValue {
+        guard let claims = JSONValue.object(in: payload) else { throw .malformed }
+        return claims
+    }
+
+    /// Returns the encoded header and claims, joined by a dot, as they are signed.
+    static func signedBytes(header: JSONLine, claims: JSONLine) -> [UInt8] {
+        Base64URL.encoded(header.bytes) + [UInt8(ascii: ".")] + Base64URL.encoded(claims.bytes)
+    }
+
+    /// Returns the whole token.
+    static func text(signedBytes: [UInt8], signature: [UInt8]) -> Secret {
+        Secret(utf8: signedBytes + [UInt8(ascii: ".")] + Base64URL.encoded(signature))
+    }
+}
+
+extension RSAPrivateKey {
+    /// Makes a token signed with RS256, such as a service account presents to Google.
+    package func signedToken(
+        _ claims: JSONLine,
+        keyID: String,
+        type: String = "JWT"
+    ) throws(SignatureError) -> Secret {
+        var header = JSONLine()
+        header.field("alg", "RS256")
+        header.field("typ", type)
+        header.field("kid", keyID)
+        let signedBytes = CompactToken.signedBytes(header: header, claims: claims)
+        return CompactToken.text(signedBytes: signedBytes, signature: try sign(signedBytes))
+    }
+}
+
 /// Makes and checks the app's own tokens: JSON Web Tokens with HS256 (RFC 7519, RFC 7518 section 3.2).
 package struct TokenSigner: Sendable {
     /// The length of the hash, which is the shortest allowed key (RFC 7518, section 3.2).
@@ -11,7 +108,7 @@ package struct TokenSigner: Sendable {
     private let otherKeys: [MessageKey]
 
     /// Takes one secret, or two during a rotation: the first one signs, and both are accepted.
-    package init(secrets: [Secret]) throws(TokenSignerError) {
+    package init(secrets: [Secret]) throws(SignatureError) {
         guard let first = secrets.first, secrets.count <= 2 else { throw .secretCount(secrets.count) }
         for (index, secret) in secrets.enumerated() where secret.count < Self.minimumSecretLength {
             throw .shortSecret(position: index + 1, byteCount: secret.count)
@@ -32,7 +129,7 @@ package struct TokenSigner: Sendable {
     }
 
     /// Returns the claims of a token that is signed with one of the secrets and valid now.
-    package func claims(of token: String, at now: Timestamp) throws(TokenRefusal) -> JSONValue {
+    package func claims(of token: String, at now: Timestamp) throws(SignatureError) -> JSONValue {
         let claims = try signedClaims(of: token)
         try Self.checkTimes(of: claims, at: now)
         return claims
@@ -41,7 +138,7 @@ package struct TokenSigner: Sendable {
     /// Returns the claims of a token that is signed with one of the secrets, whatever its times.
     ///
     /// Until the signature is verified, only the header is read.
-    package func signedClaims(of token: String) throws(TokenRefusal) -> JSONValue {
+    package func signedClaims(of token: String) throws(SignatureError) -> JSONValue {
         let token = try CompactToken(token, limit: Self.maximumTokenLength)
         try token.require(algorithm: Self.algorithm)
         guard Self.isKnownType(token.header["typ"]) else { throw .unsupportedAlgorithm }
@@ -79,7 +176,7 @@ extension TokenSigner {
 
     /// Returns `true` if the claims are valid at this time.
     package static func areTimely(_ claims: JSONValue, at now: Timestamp) -> Bool {
-        do throws(TokenRefusal) {
+        do throws(SignatureError) {
             try checkTimes(of: claims, at: now)
             return true
         } catch {
@@ -87,7 +184,7 @@ extension TokenSigner {
         }
     }
 
-    static func checkTimes(of claims: JSONValue, at now: Timestamp) throws(TokenRefusal) {
+    static func checkTimes(of claims: JSONValue, at now: Timestamp) throws(SignatureError) {
         guard let expiry = claims["exp"]?.finiteNumber else { throw .noExpiry }
         guard Double(now.milliseconds) / 1000 < expiry else { throw .expired }
         for (name, leeway) in [("nbf", leeway), ("iat", issueLeeway)] {
@@ -104,38 +201,4 @@ extension JSONValue {
         guard case .number(let text) = self, let number = Double(text), number.isFinite else { return nil }
         return number
     }
-}
-
-/// The reason why secrets cannot sign tokens.
-///
-/// It never quotes a secret.
-package enum TokenSignerError: Error, Hashable, Sendable, CustomStringConvertible {
-    case secretCount(Int)
-    /// The position counts from one.
-    case shortSecret(position: Int, byteCount: Int)
-
-    package var description: String {
-        switch self {
-        case .secretCount(let count):
-            "one secret signs tokens, or two while one is being rotated, not \(count)"
-        case .shortSecret(let position, let byteCount):
-            "secret \(position) has \(byteCount) bytes: a secret that signs tokens has at least "
-                + "\(TokenSigner.minimumSecretLength)"
-        }
-    }
-}
-
-/// The reason why a token is rejected.
-package enum TokenRefusal: Error, Hashable, Sendable {
-    /// The token is too long, or is not three parts of base64url with a JSON object in the first two.
-    case malformed
-    /// The token requires another algorithm, another type, or an unknown extension.
-    case unsupportedAlgorithm
-    case badSignature
-    /// The signature is valid, but `exp` is missing or not a number.
-    case noExpiry
-    /// The signature is valid, but the token has expired.
-    case expired
-    /// The signature is valid, but the token is not valid yet.
-    case notYetValid
 }

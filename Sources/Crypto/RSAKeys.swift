@@ -1,0 +1,349 @@
+private import CCrypto
+
+/// An RSA private key for signing.
+package struct RSAPrivateKey: Sendable {
+    let handle: KeyHandle
+
+    /// Reads an unencrypted PKCS #8 or PKCS #1 key of a safe size.
+    package init(pem: Secret) throws(SignatureError) {
+        let handle = try pem.withBytes { (span) throws(SignatureError) in
+            try unsafe span.withUnsafeBytes { (bytes) throws(SignatureError) in
+                let file = try unsafe MemoryFile(reading: bytes)
+                return try file.readPrivateKey()
+            }
+        }
+        try self.init(handle)
+    }
+
+    /// Generates a key.
+    package static func generate(bits: Int32 = 2048) throws(SignatureError) -> RSAPrivateKey {
+        try RSAPrivateKey(KeyGenerator().generate(bits: bits))
+    }
+
+    private init(_ handle: KeyHandle) throws(SignatureError) {
+        let (kind, bits) = unsafe handle.withPointer { key in
+            unsafe (EVP_PKEY_get_base_id(key), Int(EVP_PKEY_get_bits(key)))
+        }
+        guard kind == EVP_PKEY_RSA else { throw .otherKind }
+        guard RSAPublicKey.sizes.contains(bits) else { throw .size(bits: bits) }
+        self.handle = handle
+    }
+
+    /// Returns the RS256 signature of the bytes.
+    func sign(_ bytes: [UInt8]) throws(SignatureError) -> [UInt8] {
+        try SignatureContext().sign(bytes, with: handle)
+    }
+
+    /// Returns the key as PKCS #8 in PEM.
+    package func pem() throws(SignatureError) -> Secret {
+        let file = try MemoryFile()
+        try file.write(handle)
+        return file.content()
+    }
+
+    /// Returns the two numbers of the public key, big-endian.
+    package func publicNumbers() throws(SignatureError) -> (modulus: [UInt8], exponent: [UInt8]) {
+        (
+            modulus: try BigNumber(OSSL_PKEY_PARAM_RSA_N, of: handle).bytes,
+            exponent: try BigNumber(OSSL_PKEY_PARAM_RSA_E, of: handle).bytes
+        )
+    }
+}
+
+/// The reason why a key cannot sign or check signatures, or why a token is rejected.
+///
+/// It never quotes a key, a secret or a token.
+package enum SignatureError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The data is not an unencrypted private key in PEM.
+    case unreadable
+    case otherKind
+    case size(bits: Int)
+    case exponent
+    case evenModulus
+    case libraryFailure(call: String)
+    /// The secrets that sign the app's tokens are too few or too many.
+    case secretCount(Int)
+    /// The position counts from one.
+    case shortSecret(position: Int, byteCount: Int)
+    /// The token is too long, or is not three parts of base64url with a JSON object in the first two.
+    case malformed
+    /// The token requires another algorithm, another type, or an unknown extension.
+    case unsupportedAlgorithm
+    case badSignature
+    /// The signature is valid, but `exp` is missing or not a number.
+    case noExpiry
+    case expired
+    case notYetValid
+
+    package var description: String {
+        switch self {
+        case .unreadable: "it is not an unencrypted private key in PEM"
+        case .otherKind: "it is not an RSA key"
+        case .size(let bits):
+            "it has \(bits) bits, not \(RSAPublicKey.sizes.lowerBound) to \(RSAPublicKey.sizes.upperBound)"
+        case .exponent: "its exponent is not an odd number from 3 to 2^32"
+        case .evenModulus: "its modulus is even"
+        case .libraryFailure(let call): "\(call) failed"
+        case .secretCount(let count):
+            "one secret signs tokens, or two while one is being rotated, not \(count)"
+        case .shortSecret(let position, let byteCount):
+            "secret \(position) has \(byteCount) bytes: a secret that signs tokens has at least "
+                + "\(TokenSigner.minimumSecretLength)"
+        case .malformed: "it is not a signed token"
+        case .unsupportedAlgorithm: "the token is not signed by the expected algorithm"
+        case .badSignature: "the token's signature is wrong"
+        case .noExpiry: "the token has no expiry"
+        case .expired: "the token has expired"
+        case .notYetValid: "the token is not valid yet"
+        }
+    }
+}
+
+/// An in-memory file of OpenSSL, which its PEM readers and writers require.
+///
+/// The written data may be a key, so the file uses memory that OpenSSL wipes
+/// (https://docs.openssl.org/3.0/man3/BIO_s_mem/).
+@safe
+struct MemoryFile: ~Copyable {
+    private let file: OpaquePointer
+
+    init() throws(SignatureError) {
+        OpenSSL.prepare()
+        guard let file = unsafe BIO_new(BIO_s_secmem()) else { throw .libraryFailure(call: "BIO_new") }
+        unsafe self.file = unsafe file
+    }
+
+    /// Reads bytes in place.
+    ///
+    /// They must outlive the file.
+    @unsafe
+    init(reading bytes: UnsafeRawBufferPointer) throws(SignatureError) {
+        OpenSSL.prepare()
+        guard let start = bytes.baseAddress, let file = unsafe BIO_new_mem_buf(start, Int32(clamping: bytes.count))
+        else { throw .unreadable }
+        unsafe self.file = unsafe file
+    }
+
+    deinit {
+        unsafe BIO_free_all(file)
+    }
+
+    func readPrivateKey() throws(SignatureError) -> KeyHandle {
+        // Without a callback, OpenSSL would ask the terminal for the password of an encrypted key.
+        guard let key = unsafe PEM_read_bio_PrivateKey(file, nil, { _, _, _, _ in -1 }, nil) else {
+            ERR_clear_error()
+            throw .unreadable
+        }
+        return unsafe KeyHandle(key)
+    }
+
+    func write(_ key: KeyHandle) throws(SignatureError) {
+        let result = unsafe key.withPointer { key in
+            unsafe PEM_write_bio_PrivateKey(file, key, nil, nil, 0, nil, nil)
+        }
+        guard OpenSSL.isSuccess(result) else { throw .libraryFailure(call: "PEM_write_bio_PrivateKey") }
+    }
+
+    /// Returns all data that was written and not yet read.
+    func content() -> Secret {
+        Secret(capacity: unsafe BIO_ctrl_pending(file)) { buffer in
+            let count = unsafe buffer.withUnsafeMutableBytes { buffer in
+                unsafe BIO_read(file, buffer.baseAddress, Int32(buffer.count))
+            }
+            return max(0, Int(count))
+        }
+    }
+}
+
+/// Generates RSA keys with OpenSSL's random generator (https://docs.openssl.org/3.0/man7/EVP_PKEY-RSA/).
+@safe
+struct KeyGenerator: ~Copyable {
+    private let context: OpaquePointer
+
+    init() throws(SignatureError) {
+        OpenSSL.prepare()
+        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else {
+            ERR_clear_error()
+            throw .libraryFailure(call: "EVP_PKEY_CTX_new_from_name")
+        }
+        unsafe self.context = unsafe context
+    }
+
+    deinit {
+        unsafe EVP_PKEY_CTX_free(context)
+    }
+
+    func generate(bits: Int32) throws(SignatureError) -> KeyHandle {
+        guard OpenSSL.isSuccess(unsafe EVP_PKEY_keygen_init(context)) else {
+            throw .libraryFailure(call: "EVP_PKEY_keygen_init")
+        }
+        guard OpenSSL.isSuccess(unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, bits)) else {
+            throw .libraryFailure(call: "EVP_PKEY_CTX_set_rsa_keygen_bits")
+        }
+        var key: OpaquePointer?
+        guard OpenSSL.isSuccess(unsafe EVP_PKEY_generate(context, &key)), let key = unsafe key else {
+            throw .libraryFailure(call: "EVP_PKEY_generate")
+        }
+        return unsafe KeyHandle(key)
+    }
+}
+
+/// An RSA public key, for checking signatures of other parties.
+package struct RSAPublicKey: Sendable {
+    /// A smaller key can be broken.
+    ///
+    /// A check with a larger one takes long enough to be abused.
+    static let sizes = 2048...8192
+    private static let exponents: ClosedRange<UInt64> = 3...0x1_0000_0000
+
+    private let handle: KeyHandle
+
+    /// Reads the two numbers of the key, big-endian, as a JSON Web Key has them (RFC 7518, section 6.3.1).
+    package init(modulus: [UInt8], exponent: [UInt8]) throws(SignatureError) {
+        let modulus = Array(modulus.drop { $0 == 0 })
+        let exponent = Array(exponent.drop { $0 == 0 })
+        let bits = modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0)
+        guard Self.sizes.contains(bits) else { throw .size(bits: bits) }
+        guard exponent.count <= 8 else { throw .exponent }
+        let exponentValue = exponent.reduce(into: UInt64(0)) { $0 = $0 << 8 | UInt64($1) }
+        guard Self.exponents.contains(exponentValue), exponentValue % 2 == 1 else { throw .exponent }
+        guard modulus.last.map({ $0 % 2 == 1 }) == true else { throw .evenModulus }
+
+        // The structure RSAPublicKey of RFC 8017, appendix A.1.1.
+        let encoded = Self.tagged(0x30, Self.integer(modulus) + Self.integer(exponent))
+        OpenSSL.prepare()
+        let pointer = unsafe encoded.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_PublicKey(EVP_PKEY_RSA, nil, &position, bytes.count)
+        }
+        guard let pointer = unsafe pointer else {
+            ERR_clear_error()
+            throw .libraryFailure(call: "d2i_PublicKey")
+        }
+        handle = unsafe KeyHandle(pointer)
+    }
+
+    /// Returns `true` if the signature is a valid RS256 signature of the bytes for this key.
+    func verifies(signature: [UInt8], of bytes: [UInt8]) -> Bool {
+        do throws(SignatureError) {
+            return try SignatureContext().verifies(signature, of: bytes, by: handle)
+        } catch {
+            OpenSSL.endProcess("a signature cannot be checked: \(error)")
+        }
+    }
+
+    /// Encodes a DER INTEGER.
+    ///
+    /// A leading zero keeps it from being negative if the first bit is set.
+    private static func integer(_ magnitude: [UInt8]) -> [UInt8] {
+        let needsZero = magnitude.first.map { $0 >= 0x80 } ?? true
+        return tagged(0x02, (needsZero ? [0] : []) + magnitude)
+    }
+
+    /// Encodes a DER value with its tag and length (X.690, section 8.1.3).
+    private static func tagged(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+        guard content.count >= 0x80 else { return [tag, UInt8(content.count)] + content }
+        var length: [UInt8] = []
+        var rest = content.count
+        while rest > 0 {
+            length.insert(UInt8(truncatingIfNeeded: rest), at: 0)
+            rest >>= 8
+        }
+        return [tag, 0x80 | UInt8(length.count)] + length + content
+    }
+}
+
+/// A number of OpenSSL, copied out of a key.
+@safe
+struct BigNumber: ~Copyable {
+    private let pointer: OpaquePointer
+
+    init(_ parameter: String, of key: KeyHandle) throws(SignatureError) {
+        var number: OpaquePointer?
+        let result = unsafe key.withPointer { key in unsafe EVP_PKEY_get_bn_param(key, parameter, &number) }
+        guard OpenSSL.isSuccess(result), let number = unsafe number else {
+            throw .libraryFailure(call: "EVP_PKEY_get_bn_param")
+        }
+        unsafe pointer = unsafe number
+    }
+
+    deinit {
+        unsafe BN_free(pointer)
+    }
+
+    /// The magnitude, big-endian, without leading zeroes.
+    var bytes: [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: (Int(unsafe BN_num_bits(pointer)) + 7) / 8)
+        let written = unsafe BN_bn2bin(pointer, &bytes)
+        precondition(Int(written) == bytes.count, "BN_bn2bin wrote another length than BN_num_bits said")
+        return bytes
+    }
+}
+
+/// One RS256 operation on one message: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518, section 3.3).
+@safe
+struct SignatureContext: ~Copyable {
+    private let context: OpaquePointer
+
+    init() throws(SignatureError) {
+        guard let context = unsafe EVP_MD_CTX_new() else { throw .libraryFailure(call: "EVP_MD_CTX_new") }
+        unsafe self.context = unsafe context
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(context)
+    }
+
+    /// Returns `true` if the key's signature of this message is valid.
+    ///
+    /// The key is only used during the call.
+    func verifies(_ signature: [UInt8], of message: [UInt8], by key: KeyHandle) throws(SignatureError) -> Bool {
+        try unsafe key.withPointer { (key) throws(SignatureError) in
+            let initialised = unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key)
+            guard OpenSSL.isSuccess(initialised) else { throw .libraryFailure(call: "EVP_DigestVerifyInit") }
+            let result = unsafe EVP_DigestVerify(context, signature, signature.count, message, message.count)
+            return OpenSSL.isSuccess(result)
+        }
+    }
+
+    func sign(_ message: [UInt8], with key: KeyHandle) throws(SignatureError) -> [UInt8] {
+        try unsafe key.withPointer { (key) throws(SignatureError) in
+            let initialised = unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key)
+            guard OpenSSL.isSuccess(initialised) else { throw .libraryFailure(call: "EVP_DigestSignInit") }
+            var length = 0
+            let measured = unsafe EVP_DigestSign(context, nil, &length, message, message.count)
+            guard OpenSSL.isSuccess(measured) else { throw .libraryFailure(call: "EVP_DigestSign") }
+            var signature = [UInt8](repeating: 0, count: length)
+            let signed = unsafe EVP_DigestSign(context, &signature, &length, message, message.count)
+            guard OpenSSL.isSuccess(signed) else { throw .libraryFailure(call: "EVP_DigestSign") }
+            return Array(signature[..<length])
+        }
+    }
+}
+
+/// Owns an OpenSSL key.
+///
+/// `@unchecked Sendable` holds because the key does not change after `init`, and OpenSSL lets many threads use an
+/// unchanging key (https://docs.openssl.org/3.0/man7/openssl-threads/).
+@safe
+final class KeyHandle: @unchecked Sendable {
+    private let pointer: OpaquePointer
+
+    /// Takes ownership of the key.
+    init(_ pointer: OpaquePointer) {
+        unsafe self.pointer = unsafe pointer
+    }
+
+    deinit {
+        unsafe EVP_PKEY_free(pointer)
+    }
+
+    /// Calls the closure with the key.
+    ///
+    /// The pointer must not outlive the closure.
+    func withPointer<Result, Failure: Error>(
+        _ body: (OpaquePointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe body(pointer)
+    }
+}

@@ -1,0 +1,267 @@
+private import CCrypto
+
+/// A secret as stored in the database.
+///
+/// | bytes | content |
+/// |---|---|
+/// | 1 | version, 2 |
+/// | 1 | length of the key id, 8 |
+/// | 8 | key id, in ASCII |
+/// | 12 | nonce |
+/// | any | ciphertext, as long as the secret |
+/// | 16 | tag |
+///
+/// It is AES-256-GCM with a key that is derived from the ring's key for the row and column of the value.
+package struct SealedSecret: Hashable, Sendable {
+    static let version: UInt8 = 2
+    /// The bytes before the nonce.
+    static let headerLength = 2 + KeyID.length
+    static let minimumByteCount = headerLength + CipherContext.overhead
+
+    package let bytes: [UInt8]
+    /// The id of the sealing key according to the value.
+    ///
+    /// Only opening it proves the id.
+    package let keyID: KeyID
+
+    /// Checks that the bytes have the form of a sealed value.
+    ///
+    /// Only opening it shows if it is intact.
+    package init(bytes: [UInt8]) throws(SealError) {
+        guard
+            bytes.count >= Self.minimumByteCount,
+            bytes[0] == Self.version, bytes[1] == UInt8(KeyID.length),
+            let keyID = KeyID(ascii: bytes[2..<Self.headerLength])
+        else { throw .malformed }
+        self.bytes = bytes
+        self.keyID = keyID
+    }
+}
+
+extension SealedSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "sealed by \(keyID), \(bytes.count) bytes" }
+
+    package var debugDescription: String { description }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The row and column that a sealed value belongs to.
+///
+/// A value is refused in any other row or column. An attacker with write access to the database therefore
+/// cannot move one user's token into another user's row.
+package struct SealContext: Hashable, Sendable {
+    /// The immutable id of the row.
+    let owner: [UInt8]
+    let column: String
+
+    /// Makes the context of a row.
+    ///
+    /// All ids in one column of a table must have the same length.
+    package init(owner: [UInt8], column: String) {
+        self.owner = owner
+        self.column = column
+    }
+
+    package init(owner: Int64, column: String) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8)
+        for shift in stride(from: 56 as Int64, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: owner >> shift))
+        }
+        self.init(owner: bytes, column: column)
+    }
+
+    /// The HKDF purpose from which the key of this row and column is derived.
+    ///
+    /// Up to 54 bytes of it fit into one block of the hash.
+    var derivationPurpose: [UInt8] {
+        var bytes: [UInt8] = []
+        // With one more byte for the counter of the derivation.
+        bytes.reserveCapacity(2 + owner.count + column.utf8.count)
+        bytes.append(UInt8(owner.count))
+        bytes.append(contentsOf: owner)
+        bytes.append(contentsOf: column.utf8)
+        return bytes
+    }
+}
+
+/// The reason why a secret could not be sealed or opened.
+///
+/// No case holds any part of the secret.
+package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The key ring lacks the key that sealed the value.
+    case unknownKey(KeyID)
+    /// The value was altered, belongs to another row or column, or was sealed by another key of the same id.
+    case damaged(KeyID)
+    /// The bytes do not have the form of a sealed value.
+    case malformed
+    /// An OpenSSL call failed that should succeed.
+    ///
+    /// The code comes from its error queue.
+    case libraryFailure(call: String, code: UInt)
+
+    package var description: String {
+        switch self {
+        case .unknownKey(let id): "the key ring has no key \(id)"
+        case .damaged(let id): "the value sealed by key \(id) is damaged, or belongs to another row or another key"
+        case .malformed: "the bytes are not a sealed value"
+        case .libraryFailure(let call, let code): "OpenSSL's \(call) failed (error 0x\(String(code, radix: 16)))"
+        }
+    }
+}
+
+/// One pass of AES-256-GCM over one message, with OpenSSL's EVP interface.
+///
+/// A sealed message is the nonce, the ciphertext, which is as long as the message, and the tag.
+///
+/// The order of calls is `transform`, then `writeTag` or `isVerified`, each once
+/// (https://docs.openssl.org/3.0/man3/EVP_EncryptInit/#aead-interface). Freeing the context wipes its key.
+@safe
+struct CipherContext: ~Copyable {
+    static let keyLength = 32
+    static let nonceLength = 12
+    static let tagLength = 16
+    /// The number of bytes that a sealed message has in addition to the message.
+    static let overhead = nonceLength + tagLength
+
+    /// Fetched once, because each fetch costs as much as sealing a token.
+    ///
+    /// `nonisolated(unsafe)` holds because a cipher does not change after it is fetched.
+    private nonisolated(unsafe) static let cipher: OpaquePointer = {
+        OpenSSL.prepare()
+        guard let cipher = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else {
+            OpenSSL.endProcess("EVP_CIPHER_fetch failed")
+        }
+        return unsafe cipher
+    }()
+
+    /// Seals a message with the nonce that stands at this offset of the buffer.
+    static func seal(
+        _ message: RawSpan,
+        key: RawSpan,
+        into buffer: inout MutableRawSpan,
+        at offset: Int
+    ) throws(SealError) {
+        let start = offset + nonceLength
+        let cipher = try CipherContext(isSealing: true, key: key, nonce: buffer.bytes.extracting(offset..<start))
+        try cipher.transform(message, into: &buffer, at: start)
+        try cipher.writeTag(into: &buffer, at: start + message.byteCount)
+    }
+
+    /// Opens a sealed message; returns `false` if it is not intact, or was sealed by another key.
+    static func open(_ sealed: RawSpan, key: RawSpan, into message: inout MutableRawSpan) throws(SealError) -> Bool {
+        let end = sealed.byteCount - tagLength
+        let cipher = try CipherContext(isSealing: false, key: key, nonce: sealed.extracting(0..<nonceLength))
+        try cipher.transform(sealed.extracting(nonceLength..<end), into: &message, at: 0)
+        return try cipher.isVerified(by: sealed.extracting(end...))
+    }
+
+    private let context: OpaquePointer
+
+    private init(isSealing: Bool, key: RawSpan, nonce: RawSpan) throws(SealError) {
+        precondition(key.byteCount == Self.keyLength && nonce.byteCount == Self.nonceLength)
+        guard let context = unsafe EVP_CIPHER_CTX_new() else {
+            throw .libraryFailure(call: "EVP_CIPHER_CTX_new", code: ERR_get_error())
+        }
+        let result = unsafe key.withUnsafeBytes { key in
+            unsafe nonce.withUnsafeBytes { nonce in
+                unsafe EVP_CipherInit_ex(
+                    context,
+                    Self.cipher,
+                    nil,
+                    key.assumingMemoryBound(to: UInt8.self).baseAddress,
+                    nonce.assumingMemoryBound(to: UInt8.self).baseAddress,
+                    isSealing ? 1 : 0
+                )
+            }
+        }
+        do throws(SealError) {
+            try OpenSSL.check("EVP_CipherInit_ex", result)
+        } catch {
+            unsafe EVP_CIPHER_CTX_free(context)
+            throw error
+        }
+        unsafe self.context = unsafe context
+    }
+
+    deinit {
+        unsafe EVP_CIPHER_CTX_free(context)
+    }
+
+    /// Encrypts or decrypts the whole message.
+    ///
+    /// The output has the same length.
+    private func transform(_ message: RawSpan, into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
+        precondition((0...output.byteCount - message.byteCount).contains(offset))
+        try unsafe output.withUnsafeMutableBytes { (output) throws(SealError) in
+            let target = unsafe UnsafeMutableRawBufferPointer(rebasing: output[offset...])
+            // An empty message also gets a valid address: with a null pointer, the library would treat it as
+            // authenticated data.
+            var unused: UInt8 = 0
+            try unsafe withUnsafeMutablePointer(to: &unused) { (unused) throws(SealError) in
+                let start = unsafe target.assumingMemoryBound(to: UInt8.self).baseAddress
+                try unsafe update(message, into: start ?? unused)
+            }
+        }
+    }
+
+    /// Finishes the encryption and writes the tag.
+    private func writeTag(into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
+        precondition((0...output.byteCount - Self.tagLength).contains(offset))
+        try OpenSSL.check("EVP_CipherFinal_ex", finish())
+        let result = unsafe output.withUnsafeMutableBytes { output in
+            unsafe EVP_CIPHER_CTX_ctrl(
+                context,
+                EVP_CTRL_AEAD_GET_TAG,
+                Int32(Self.tagLength),
+                UnsafeMutableRawBufferPointer(rebasing: output[offset...]).baseAddress
+            )
+        }
+        try OpenSSL.check("EVP_CTRL_AEAD_GET_TAG", result)
+    }
+
+    /// Finishes the decryption, and returns `true` if the tag matches the message, the key and the nonce.
+    private func isVerified(by tag: RawSpan) throws(SealError) -> Bool {
+        precondition(tag.byteCount == Self.tagLength)
+        let result = unsafe tag.withUnsafeBytes { tag in
+            // The library only copies from the pointer, although its type allows writing.
+            unsafe EVP_CIPHER_CTX_ctrl(
+                context,
+                EVP_CTRL_AEAD_SET_TAG,
+                Int32(Self.tagLength),
+                UnsafeMutableRawPointer(mutating: tag.baseAddress)
+            )
+        }
+        try OpenSSL.check("EVP_CTRL_AEAD_SET_TAG", result)
+        guard finish() != 1 else { return true }
+        ERR_clear_error()
+        return false
+    }
+
+    private func update(_ input: RawSpan, into output: UnsafeMutablePointer<UInt8>?) throws(SealError) {
+        guard let length = Int32(exactly: input.byteCount) else {
+            throw .libraryFailure(call: "EVP_CipherUpdate, which takes at most 2 GiB,", code: 0)
+        }
+        var written: Int32 = 0
+        let result = unsafe input.withUnsafeBytes { input in
+            unsafe EVP_CipherUpdate(
+                context,
+                output,
+                &written,
+                input.assumingMemoryBound(to: UInt8.self).baseAddress,
+                length
+            )
+        }
+        try OpenSSL.check("EVP_CipherUpdate", result)
+    }
+
+    /// Finishes the operation.
+    ///
+    /// It writes nothing in this mode, but the library requires an output buffer.
+    private func finish() -> Int32 {
+        var block: UInt8 = 0
+        var written: Int32 = 0
+        return unsafe EVP_CipherFinal_ex(context, &block, &written)
+    }
+}
