@@ -13,8 +13,9 @@ prevents the goals that are missed.
 
 def table(head, rows, figures=True):
     """A table in Markdown; if it holds numbers, all columns but the first are right-aligned."""
-    lines = [head, ["---"] + ["---:" if figures else "---"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+    lines = ["| " + " | ".join(str(cell) for cell in line) + " |" for line in [head, *rows]]
+    lines.insert(1, "|---" + ("|---:" if figures else "|---") * (len(head) - 1) + "|")
+    return "\n".join(lines)
 
 
 def at_most(goal, value, limit, stretch=None, shown="{:.2f} times"):
