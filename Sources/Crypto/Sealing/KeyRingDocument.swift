@@ -2,7 +2,9 @@ import Base
 
 /// The text of a key ring's file: comments and keys, one per line, in order.
 struct KeyRingDocument {
-    /// A key with its line, or a comment or empty line as it is. Both are secret: a comment may be a former key.
+    /// A key with its line, or a comment or empty line as it is.
+    ///
+    /// Both are secret: a comment can be a former key.
     typealias Line = (text: Secret, key: SealingKey?)
 
     /// The path of the file, for errors.
