@@ -104,7 +104,7 @@ struct Exercise {
         in transaction: any StoreTransaction
     ) throws {
         var grant = claimed
-        let events = grant.refreshed(tokens, at: now) { DueTimes.due($0, at: now) }
+        let events = grant.refreshed(tokens, at: now) { DuePolicy.due($0, at: now) }
         grant.setLease(nil)
         guard try transaction.replace(claimed, by: grant) else {
             throw SeedError(message: "Grant \(claimed.id) has changed since its claim.")

@@ -133,7 +133,7 @@ enum FirstDueTime: Sendable {
         case .now: now
         case .withinProbeInterval: now + RefreshRules.probeSuspendedAfter * id.phase
         case .byToken:
-            DueTimes.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
+            DuePolicy.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
         }
     }
 }

@@ -111,7 +111,7 @@ struct GmailConnector: Sendable {
         guard let stored else {
             let id = GrantID.random(from: dependencies.random)
             let incoming = try incomingTokens(for: id, refreshToken: refreshToken, at: now)
-            let dueAt = DueTimes.due(
+            let dueAt = DuePolicy.due(
                 accessToken: incoming.accessToken,
                 hasRefreshToken: incoming.refreshToken != nil,
                 phase: id.phase,
@@ -180,7 +180,7 @@ struct GmailConnector: Sendable {
                 if reconnection.replacesRefreshToken || reconnection.switchesAccount {
                     try transaction.rememberRefreshToken(of: grant, at: now)
                 }
-                let events = reconnection.apply(to: &grant, at: now) { DueTimes.due($0, at: now) }
+                let events = reconnection.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }
                 change = (grant, events, false)
             default:
                 return .changed

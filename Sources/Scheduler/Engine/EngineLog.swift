@@ -7,23 +7,25 @@ package import Telemetry
 /// Reports what the engine does: events in the metrics log, lines in the diagnostic log, and alarms.
 package final class EngineLog: Sendable {
     /// The pause before an alarm of the same kind about the same client is raised again.
-    fileprivate static let alarmPause: Duration = .seconds(3600)
+    private static let alarmPause: Duration = .seconds(3600)
     /// The pause before an alarm that ended can be raised again.
     ///
     /// Short enough to report a new problem, long enough that one that comes and goes does not flood the log.
     private static let renewalPause: Duration = .seconds(300)
 
-    fileprivate struct AlarmKey: Hashable {
+    private struct AlarmKey: Hashable {
         var kind: AlarmKind
         var client: String
     }
 
-    fileprivate struct State {
-        var lastRaised: [AlarmKey: BootInstant] = [:]
-        var suppressed: [AlarmKey: Int] = [:]
-        var current: [AlarmKey: (alarm: CurrentAlarm, lastSeen: BootInstant)] = [:]
-        /// The alarms that have ended since they were last raised.
-        var ended: Set<AlarmKey> = []
+    private struct AlarmState {
+        /// The alarm with the time at which its cause was last seen; `nil` once it has ended.
+        var current: (alarm: CurrentAlarm, lastSeen: BootInstant)?
+        var lastRaised: BootInstant?
+        /// The number of times that it was not raised since.
+        var suppressed = 0
+        /// `true` if it has ended since it was last raised.
+        var hasEnded = false
     }
 
     /// The last changes of state, for the status page.
@@ -32,7 +34,7 @@ package final class EngineLog: Sendable {
     private let diagnostics: DiagnosticLog
     private let counters: IntervalCounters
     private let time: any TimeSource
-    private let state = Mutex(State())
+    private let alarms = Mutex<[AlarmKey: AlarmState]>([:])
 
     package init(metrics: MetricsLog, diagnostics: DiagnosticLog, counters: IntervalCounters, time: any TimeSource) {
         self.metrics = metrics
@@ -55,7 +57,7 @@ package final class EngineLog: Sendable {
             record(events)
             events.removeAll()
             for change in changes { state(change) }
-            if let alarm = decision.alarm { raise(alarm) }
+            if let (kind, text) = decision.alarm { raise(kind, text, client: refresh.refresh.grant.clientID) }
         }
         record(events)
         endAlarms(of: refreshes)
@@ -64,7 +66,9 @@ package final class EngineLog: Sendable {
     /// Ends the alarms that doubt a client id or its secret, for each client id with a success.
     private func endAlarms(of refreshes: [FinishedRefresh]) {
         let doubts: [AlarmKind] = [.clientUnproven, .clientSecretsDiffer]
-        let doubted = state.withLock { $0.current.keys.filter { doubts.contains($0.kind) }.map(\.client) }
+        let doubted = alarms.withLock { alarms in
+            alarms.filter { doubts.contains($0.key.kind) && $0.value.current != nil }.map(\.key.client)
+        }
         guard !doubted.isEmpty else { return }
         let working = Set(
             refreshes.filter { $0.decision?.outcome == .refreshed }.map(\.refresh.grant.clientID)
@@ -146,24 +150,20 @@ package final class EngineLog: Sendable {
         case .opened(.clientFault(let code)):
             metrics.record(.breaker(client: client, .opened, reason: code))
             raise(
-                Alarm(
-                    kind: .clientFault,
-                    clientID: client,
-                    text: """
-                        Google refuses the client itself (\(code)): check the client id in the Cloud console; \
-                        no grant was changed, and one at a time is tried until it works again
-                        """
-                ),
+                .clientFault,
+                """
+                Google refuses the client itself (\(code)): check the client id in the Cloud console; \
+                no grant was changed, and one at a time is tried until it works again
+                """,
+                client: client,
                 repeats: true
             )
         case .opened(.endpointFailing):
             metrics.record(.breaker(client: client, .opened, reason: "endpoint_failing"))
             raise(
-                Alarm(
-                    kind: .endpointFailing,
-                    clientID: client,
-                    text: "the token endpoint does not answer as it should; one grant at a time is tried until it does"
-                ),
+                .endpointFailing,
+                "the token endpoint does not answer as it should; one grant at a time is tried until it does",
+                client: client,
                 repeats: true
             )
         case .closed:
@@ -207,7 +207,7 @@ package final class EngineLog: Sendable {
             case let error as SpillFileError: (.spillFailed, error.message)
             default: (.storeFailing, "the store cannot be used, results wait in memory until it can: \(error)")
             }
-        raise(Alarm(kind: kind, clientID: "", text: text))
+        raise(kind, text)
     }
 
     /// An incident that a store reports once, or missing rows, which are reported until they are back.
@@ -219,95 +219,76 @@ package final class EngineLog: Sendable {
             case .tablesLost: .databaseTablesLost
             case .rowsLost: .databaseRowsLost
             }
-        raise(Alarm(kind: kind, clientID: "", text: incident.text), repeats: incident.kind != .rowsLost)
-    }
-
-    /// Raises an alarm because the key ring does not fit the database; the alarm repeats every hour until it does.
-    package func reportKeyRingProblem(_ kind: AlarmKind, _ text: String) {
-        raise(Alarm(kind: kind, clientID: "", text: text))
-    }
-
-    /// Raises an alarm because a certificate must be renewed.
-    package func reportCertificateProblem(_ kind: AlarmKind, _ text: String) {
-        raise(Alarm(kind: kind, clientID: "", text: text))
+        raise(kind, incident.text, repeats: incident.kind != .rowsLost)
     }
 
     /// The alarms whose cause was seen in the last hour and has not ended, in the order of their kinds.
     package var currentAlarms: [CurrentAlarm] {
         let now = time.sinceBoot
-        let current = state.withLock { state in
-            state.current = state.current.filter { now - $0.value.lastSeen < Self.alarmPause }
-            return state.current.values.map(\.alarm)
-        }
+        let current = alarms.withLock { $0.values.compactMap { Self.alarm(in: $0, at: now) } }
         return current.sorted { ($0.kind.rawValue, $0.client) < ($1.kind.rawValue, $1.client) }
     }
 
     func hold(of client: String, isHeld: Bool) {
         guard isHeld else { return end([.databaseCopySuspected], client: client) }
         raise(
-            Alarm(
-                kind: .databaseCopySuspected,
-                clientID: client,
-                text: """
-                    Google has refused the first \(FirstAnswers.maximumGrants) grants since the start and accepted none: are other \
-                    workers using a copy of this database, or is it an old backup? Only one grant in five minutes is tried until \
-                    one succeeds; see docs/runbook.md
-                    """
-            )
+            .databaseCopySuspected,
+            """
+            Google has refused the first \(FirstAnswers.maximumGrants) grants since the start and accepted none: are other \
+            workers using a copy of this database, or is it an old backup? Only one grant in five minutes is tried until \
+            one succeeds; see docs/runbook.md
+            """,
+            client: client
         )
     }
 
     /// Records that the causes of alarms are over.
     package func end(_ kinds: [AlarmKind], client: String = "") {
-        state.withLock { state in
+        alarms.withLock { alarms in
             for kind in kinds {
                 let key = AlarmKey(kind: kind, client: client)
-                if state.current.removeValue(forKey: key) != nil { state.ended.insert(key) }
+                guard alarms[key]?.current != nil else { continue }
+                alarms[key]?.current = nil
+                alarms[key]?.hasEnded = true
             }
         }
     }
 
     /// Raises an alarm for a kind and client, at most once an hour, or once in five minutes if it has ended in between;
     /// each time if it `repeats`.
-    private func raise(_ alarm: Alarm, repeats: Bool = false) {
-        let key = AlarmKey(kind: alarm.kind, client: alarm.clientID)
+    package func raise(_ kind: AlarmKind, _ text: String, client: String = "", repeats: Bool = false) {
         let now = time.sinceBoot
         let wallClock = time.now
-        let count: Int? = state.withLock { state in
-            let pause = state.ended.contains(key) ? Self.renewalPause : Self.alarmPause
-            state.see(key, alarm, at: now, wallClock: wallClock)
-            if !repeats, let last = state.lastRaised[key], now - last < pause {
-                state.suppressed[key, default: 0] += 1
+        let count: Int? = alarms.withLock { alarms in
+            let key = AlarmKey(kind: kind, client: client)
+            var state = alarms[key] ?? AlarmState()
+            defer { alarms[key] = state }
+            let former = Self.alarm(in: state, at: now)
+            let current = CurrentAlarm(
+                kind: kind,
+                client: client,
+                text: text,
+                since: former?.since ?? wallClock,
+                until: wallClock + Self.alarmPause,
+                count: (former?.count ?? 0) + 1
+            )
+            state.current = (current, now)
+            let pause = state.hasEnded ? Self.renewalPause : Self.alarmPause
+            if !repeats, let last = state.lastRaised, now - last < pause {
+                state.suppressed += 1
                 return nil
             }
-            state.lastRaised[key] = now
-            state.ended.remove(key)
-            return 1 + (state.suppressed.removeValue(forKey: key) ?? 0)
+            let count = 1 + state.suppressed
+            (state.lastRaised, state.suppressed, state.hasEnded) = (now, 0, false)
+            return count
         }
         guard let count else { return }
-        counters.lifetime.recordAlarm(alarm.kind)
-        let client = alarm.clientID.isEmpty ? nil : alarm.clientID
-        metrics.record(.alarm(kind: alarm.kind.rawValue, text: alarm.text, count: count, client: client))
-        diagnostics.error("alarm", ["kind": alarm.kind.rawValue, "client": alarm.clientID, "text": alarm.text])
+        counters.lifetime.recordAlarm(kind)
+        metrics.record(.alarm(kind: kind.rawValue, text: text, count: count, client: client.isEmpty ? nil : client))
+        diagnostics.error("alarm", ["kind": kind.rawValue, "client": client, "text": text])
     }
-}
 
-extension EngineLog.State {
-    fileprivate mutating func see(
-        _ key: EngineLog.AlarmKey,
-        _ alarm: Alarm,
-        at now: BootInstant,
-        wallClock: Timestamp
-    ) {
-        let former = current[key].flatMap { now - $0.lastSeen < EngineLog.alarmPause ? $0.alarm : nil }
-        let entry = CurrentAlarm(
-            kind: alarm.kind,
-            client: alarm.clientID,
-            text: alarm.text,
-            since: former?.since ?? wallClock,
-            until: wallClock + EngineLog.alarmPause,
-            count: (former?.count ?? 0) + 1
-        )
-        current[key] = (entry, now)
+    private static func alarm(in state: AlarmState, at now: BootInstant) -> CurrentAlarm? {
+        state.current.flatMap { now - $0.lastSeen < alarmPause ? $0.alarm : nil }
     }
 }

@@ -17,17 +17,10 @@ final class InFlightRefresh: Sendable {
     /// read before the lease is requested.
     private let leaseEnd: Mutex<BootInstant>
 
-    init(grant: Grant, claim: Int64, isForced: Bool, needsHealth: Bool = true, leaseEnd: BootInstant) {
+    /// Creates the refresh of a grant as a claim returned it, with its lease.
+    init(grant: Grant, isForced: Bool, needsHealth: Bool = true, leaseEnd: BootInstant) {
         self.grant = grant
-        attempt = RefreshAttempt(
-            grant: grant.id,
-            clientID: grant.clientID,
-            claim: claim,
-            generation: grant.generation,
-            lastAttemptAt: grant.lastAttemptAt,
-            refreshToken: grant.refreshToken,
-            followsUnfinishedClaim: grant.lease?.followsUnfinishedClaim ?? false
-        )
+        attempt = RefreshAttempt(of: grant)
         self.isForced = isForced
         self.needsHealth = needsHealth
         self.leaseEnd = Mutex(leaseEnd)
@@ -46,92 +39,64 @@ final class InFlightRefresh: Sendable {
 }
 
 /// A result on its way to the committer.
-enum PendingResult: Sendable {
-    /// A response as received; a rotated token in it has no other copy.
-    case received(ReceivedResponse)
-    /// A response that was read, or the result of a refresh that needed none.
-    case read(InFlightRefresh, RefreshResult)
-
-    var refresh: InFlightRefresh {
-        switch self {
-        case .received(let response): response.refresh
-        case .read(let refresh, _): refresh
-        }
-    }
-
-    /// Reads the response and seals its tokens; after a failure it can be tried again.
-    func read(sealingWith vault: TokenVault) throws(SealError) -> RefreshResult {
-        switch self {
-        case .received(let response): try response.read(sealingWith: vault)
-        case .read(_, let result): result
-        }
-    }
+struct PendingResult: Sendable {
+    let refresh: InFlightRefresh
+    /// Reads the response and seals its tokens. After a failure it can be tried again.
+    ///
+    /// A rotated token in a response that was not read has no other copy.
+    let read: @Sendable () throws(SealError) -> RefreshResult
 }
 
-/// The response to one refresh, with what is needed to read it.
-struct ReceivedResponse: Sendable {
-    let refresh: InFlightRefresh
-    /// The refresh token that was sent.
-    let sent: Secret
-    let client: ClientSecrets.Entry?
-    var response: RawRefreshResponse
-    /// The time from which the lifetimes in the response count.
-    let receivedAt: Timestamp
-    let latency: Duration
-
-    /// The response without the secrets that it repeats; its tokens are not sealed.
-    var parsed: ParsedRefreshResponse {
-        ParsedRefreshResponse.reading(response, sent: [sent] + [client?.secret].compactMap(\.self))
-    }
-
-    fileprivate func read(sealingWith vault: TokenVault) throws(SealError) -> RefreshResult {
-        let parsed = parsed
-        return RefreshResult(
-            attempt: refresh.attempt,
-            answer: try seal(parsed, with: vault),
-            clientSecret: client?.fingerprint ?? .none,
-            status: parsed.status,
-            text: parsed.text,
-            latency: latency
-        )
-    }
-
-    private func seal(_ parsed: ParsedRefreshResponse, with vault: TokenVault) throws(SealError) -> RefreshResult.Answer
-    {
-        switch parsed.verdict {
+extension RefreshResult {
+    /// Reads the response to a request that contained a refresh token, and seals its tokens.
+    ///
+    /// Lifetimes in the response count from `receivedAt`.
+    convenience init(
+        of refresh: InFlightRefresh,
+        reading response: ParsedRefreshResponse,
+        to sent: Secret,
+        clientSecret: ClientSecretFingerprint,
+        receivedAt: Timestamp,
+        latency: Duration,
+        sealingWith vault: TokenVault
+    ) throws(SealError) {
+        let id = refresh.grant.id
+        // A server that returns the refresh token it was sent has not rotated it.
+        let seal = { (rotated: Secret?, expiresAt: Timestamp?) throws(SealError) -> Grant.RefreshToken? in
+            guard let rotated, rotated != sent else { return nil }
+            return try vault.seal(refreshToken: rotated, for: id, expiresAt: expiresAt)
+        }
+        let answer: Answer
+        switch response.verdict {
         case .granted(let tokens):
             let expiresAt = tokens.refreshTokenLifetime.map { receivedAt + $0 }
-            return .granted(
+            answer = .granted(
                 RefreshedTokens(
                     accessToken: Grant.AccessToken(
-                        sealed: try vault.seal(accessToken: tokens.accessToken, for: refresh.grant.id),
+                        sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
                         obtainedAt: receivedAt,
                         expiresAt: receivedAt + tokens.lifetime,
                         type: tokens.type
                     ),
-                    rotated: try seal(rotated: tokens.rotated, expiresAt: expiresAt, with: vault),
+                    rotated: try seal(tokens.rotated, expiresAt),
                     scope: tokens.scope,
                     refreshTokenExpiresAt: expiresAt,
                     digest: IssuedTokens.digest(of: tokens.accessToken)
                 )
             )
         case .flawed(let code, let rotated):
-            return .flawed(code: code, rotated: try seal(rotated: rotated, expiresAt: nil, with: vault))
+            answer = .flawed(code: code, rotated: try seal(rotated, nil))
         case let verdict:
-            return .failed(verdict, retryAfter: parsed.retryAfter)
+            answer = .failed(verdict, retryAfter: response.retryAfter)
         }
-    }
-
-    /// Seals a rotated refresh token.
-    ///
-    /// A server that returns the refresh token it was sent has not rotated it.
-    private func seal(
-        rotated: Secret?,
-        expiresAt: Timestamp?,
-        with vault: TokenVault
-    ) throws(SealError) -> Grant.RefreshToken? {
-        guard let rotated, rotated != sent else { return nil }
-        return try vault.seal(refreshToken: rotated, for: refresh.grant.id, expiresAt: expiresAt)
+        self.init(
+            attempt: refresh.attempt,
+            answer: answer,
+            clientSecret: clientSecret,
+            status: response.status,
+            text: response.text,
+            latency: latency
+        )
     }
 }
 
@@ -181,12 +146,9 @@ enum RefreshCompletion: Sendable {
 
 /// A signal of the end of a refresh, which any number of callers can await, before or after it.
 final class CompletionSignal: Sendable {
-    private struct State {
-        var completion: RefreshCompletion?
-        var waiters: [CheckedContinuation<RefreshCompletion, Never>] = []
-    }
+    private typealias Waiters = [CheckedContinuation<RefreshCompletion, Never>]
 
-    private let state = Mutex(State())
+    private let state = Mutex<(completion: RefreshCompletion?, waiters: Waiters)>((nil, []))
 
     /// The end of the refresh; `nil` while it is in flight.
     var completion: RefreshCompletion? { state.withLock { $0.completion } }
@@ -206,10 +168,9 @@ final class CompletionSignal: Sendable {
 
     /// Wakes all waiting callers; only the first call counts.
     func complete(_ completion: RefreshCompletion) {
-        let waiters = state.withLock { state in
-            guard state.completion == nil else { return [CheckedContinuation<RefreshCompletion, Never>]() }
-            state.completion = completion
-            defer { state.waiters = [] }
+        let waiters: Waiters = state.withLock { state in
+            guard state.completion == nil else { return [] }
+            defer { state = (completion, []) }
             return state.waiters
         }
         for waiter in waiters { waiter.resume(returning: completion) }

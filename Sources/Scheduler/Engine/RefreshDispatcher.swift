@@ -26,15 +26,14 @@ struct RefreshDispatcher: Sendable {
             do throws(SealError) {
                 token = try vault.openRefreshToken(of: refresh.grant)
             } catch {
-                committer.add(.read(refresh, unopened(refresh, error)))
+                committer.add(unopened(refresh, error), of: refresh)
                 continue
             }
             guard let token else {
-                let result = RefreshResult(attempt: refresh.attempt, answer: .nothingToSend)
-                committer.add(.read(refresh, result))
+                committer.add(RefreshResult(attempt: refresh.attempt, answer: .nothingToSend), of: refresh)
                 continue
             }
-            let lookup = AccountCheck.isNeeded(for: refresh.grant) ? AccountLookup() : nil
+            let lookup = refresh.grant.needsAccountCheck ? AccountLookup() : nil
             requests.append(request(with: token, for: refresh, lookup: lookup, committer))
             sent.append((refresh.grant.id, lookup))
         }
@@ -57,6 +56,7 @@ struct RefreshDispatcher: Sendable {
     ) -> RefreshSubmission {
         let client = clientSecrets[refresh.grant.clientID]
         let credentials = OAuthClientCredentials(id: refresh.grant.clientID, secret: client?.secret)
+        let secrets = [token] + [client?.secret].compactMap(\.self)
         let sentAt = time.sinceBoot
         return RefreshSubmission(token: token, client: credentials) {
             mayStillSend(for: refresh)
@@ -65,22 +65,26 @@ struct RefreshDispatcher: Sendable {
             // An answer later than any deadline waited in its socket for an unknown time while the process was
             // suspended: the token's lifetime is counted from the time of the request.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
-            let received = ReceivedResponse(
-                refresh: refresh,
-                sent: token,
-                client: client,
-                response: response,
-                receivedAt: receivedAt,
-                latency: latency
-            )
-            guard let lookup else { return committer.add(.received(received)) }
-            lookup.run { [received] in
-                let check = AccountCheck(endpoint: endpoint)
+            let add = { @Sendable (response: RawRefreshResponse) in
+                committer.add(
+                    PendingResult(refresh: refresh) { () throws(SealError) in
+                        try RefreshResult(
+                            of: refresh,
+                            reading: .reading(response, sent: secrets),
+                            to: token,
+                            clientSecret: client?.fingerprint ?? .none,
+                            receivedAt: receivedAt,
+                            latency: latency,
+                            sealingWith: vault
+                        )
+                    }
+                )
+            }
+            guard let lookup else { return add(response) }
+            lookup.run {
+                let parsed = ParsedRefreshResponse.reading(response, sent: secrets)
                 let mayLookUp = mayStillSend(for: refresh)
-                let checked = await check.checked(received.parsed, for: refresh.grant, mayLookUp: mayLookUp)
-                var received = received
-                received.response = .answer(checked)
-                committer.add(.received(received))
+                add(.answer(await endpoint.checkAccount(of: parsed, for: refresh.grant, mayLookUp: mayLookUp)))
             }
         }
     }
@@ -124,12 +128,84 @@ struct RefreshDispatcher: Sendable {
     }
 }
 
+/// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
+///
+/// An app brings an access token, whose account Google names, and a refresh token, whose account cannot be looked up.
+/// If an app kept a refresh token from before its user switched accounts, one user would get the mail of another.
+extension TokenEndpoint {
+    /// Returns the answer as it counts for the grant.
+    ///
+    /// If the answer does not have an ID token, the account is looked up once at Google, unless `mayLookUp` is `false`.
+    /// An answer whose account stays unknown is not vended, but its rotated refresh token is kept.
+    func checkAccount(
+        of answer: ParsedRefreshResponse,
+        for grant: Grant,
+        mayLookUp: Bool
+    ) async -> ParsedRefreshResponse {
+        guard case .granted(let tokens) = answer.verdict, let expected = grant.owner.googleUserID else { return answer }
+        var account = tokens.account
+        if account == nil, mayLookUp {
+            do throws(AccountLookupFailure) {
+                account = try await userInfo(accessToken: tokens.accessToken).googleUserID
+            } catch {
+                // It stays unknown.
+            }
+        }
+        var result = answer
+        switch account {
+        case expected: break
+        case nil:
+            result.verdict = .flawed(code: GrantReason.accountUnchecked.rawValue, rotated: tokens.rotated)
+            result.text = "the account of the new access token could not be looked up"
+        default:
+            result.verdict = .signInRequired(code: GrantReason.accountMismatch.rawValue)
+            result.text = "the refresh token belongs to another Google account than the access token that came with it"
+        }
+        return result
+    }
+}
+
+extension Grant {
+    private static let identityScopes: Set<Substring> = [
+        "openid", "email", "profile", "https://www.googleapis.com/auth/userinfo.email",
+        "https://www.googleapis.com/auth/userinfo.profile",
+    ]
+
+    /// `true` until a refresh with the grant's refresh token has succeeded, if the account is known and can be looked
+    /// up.
+    ///
+    /// Google does not name the account of an access token without an identity scope, so that the check would never
+    /// end. An import may store such a grant, and the account is then the operator's statement.
+    var needsAccountCheck: Bool {
+        !isProven && owner.googleUserID != nil && !Self.identityScopes.isDisjoint(with: scope.split(separator: " "))
+    }
+}
+
+/// The look-up of one answer's account, which can be cancelled before and after it has begun.
+///
+/// It always ends by passing the answer on: a cancellation only ends the wait for Google.
+final class AccountLookup: Sendable {
+    private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
+
+    func run(_ body: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            let task = Task { await body() }
+            if state.isCancelled { task.cancel() }
+            state.task = task
+        }
+    }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            state.task?.cancel()
+        }
+    }
+}
+
 /// The secrets of confidential clients, by client id; a reload of the configuration replaces them.
 final class ClientSecrets: Sendable {
-    struct Entry: Sendable {
-        let secret: Secret
-        let fingerprint: ClientSecretFingerprint
-    }
+    typealias Entry = (secret: Secret, fingerprint: ClientSecretFingerprint)
 
     private let entries: Mutex<[String: Entry]>
 
@@ -147,7 +223,7 @@ final class ClientSecrets: Sendable {
     private static func entries(of secrets: [String: Secret]) -> [String: Entry] {
         Dictionary(
             uniqueKeysWithValues: secrets.map { id, secret in
-                (id, Entry(secret: secret, fingerprint: ClientSecretFingerprint(of: secret, clientID: id)))
+                (id, (secret, ClientSecretFingerprint(of: secret, clientID: id)))
             }
         )
     }
@@ -164,14 +240,12 @@ struct ClientSecretFingerprint: Hashable, Sendable {
     static let none = ClientSecretFingerprint(rawValue: 0)
 
     let rawValue: UInt32
+}
 
-    init(rawValue: UInt32) {
-        self.rawValue = rawValue
-    }
-
+extension ClientSecretFingerprint {
     init(of secret: Secret, clientID: String) {
         let digest = Digest.sha256(Array("\(clientID):\(secret.reveal())".utf8))
-        rawValue = digest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+        self.init(rawValue: digest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
     }
 
     /// Reads a stored fingerprint; a missing one stands for a public client.

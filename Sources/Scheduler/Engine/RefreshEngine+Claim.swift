@@ -1,98 +1,64 @@
 import Base
 import Storage
 
+/// A claim on its way to the store; each of its grants has a slot.
+struct ClaimRequest: Sendable {
+    var ids: [GrantID]
+    /// The time by which the grants must be due; `nil` for a caller's refresh before that.
+    var dueBy: Timestamp?
+    /// The grant as a caller had read it: a change by another worker since then counts as done.
+    var seen: Grant?
+}
+
 /// The claim: grants are leased in the store before they are sent.
 extension RefreshEngine {
-    typealias ClaimRequest = RefreshEngineState.ClaimRequest
-    typealias ClaimOutcome = RefreshEngineState.ClaimOutcome
-
-    /// Claims grants and sends those that were claimed; returns the completions to await, and the outcome of the claim.
+    /// Claims the grants of a request and sends those that were claimed.
     ///
-    /// A grant that is in flight already is joined.
+    /// Returns the number of the others: another worker has them, or the store failed.
     @discardableResult
-    func claimAndSend(
-        _ ids: [GrantID],
-        dueBy: Timestamp?
-    ) async -> (completions: [CompletionSignal], outcome: ClaimOutcome) {
-        let (request, completions) = state.reserve(ids, dueBy: dueBy)
-        return (completions, await claim(request))
+    func claim(_ request: ClaimRequest) async -> Int {
+        guard !request.ids.isEmpty else { return 0 }
+        guard state.mayClaim(under: conditions) else { return abandon(request) }
+        let leasesEnd = time.sinceBoot + Lease.span
+        do {
+            let grants = try await store.claim(
+                request.ids,
+                dueBy: request.dueBy,
+                owner: configuration.workerName,
+                for: Lease.span,
+                takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
+            )
+            state.takeoverPause.reached(at: time.sinceBoot)
+            let (lost, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
+            execute(actions)
+            reportProgress()
+            return lost
+        } catch {
+            let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
+            let each = state.claimFailed(request, concernsOneRow, at: time.sinceBoot, unit: random.nextUnit())
+            reportProgress()
+            if each.isEmpty {
+                reportStoreFailure(error, waiting: request.ids.count)
+                return abandon(request)
+            }
+            let failures = state.claimBackOff.failures
+            var lost = 0
+            for request in each {
+                let hasFailed = state.claimBackOff.failures > failures
+                lost += hasFailed ? abandon(request) : await claim(request)
+            }
+            return lost
+        }
     }
 
-    /// Claims the grants of a request and sends those that were claimed.
-    @discardableResult
-    func claim(_ request: ClaimRequest) async -> ClaimOutcome {
-        var outcome = ClaimOutcome()
-        // One claim, or after a failure that may concern one row a claim for each grant.
-        var requests = [request][...]
-        while let request = requests.popFirst() {
-            guard !request.ids.isEmpty else { continue }
-            guard !outcome.hasFailed, state.mayClaim(under: conditions) else {
-                execute(state.ended(request.ids, as: .abandoned))
-                outcome.lost += request.ids.count
-                continue
-            }
-            let leasesEnd = time.sinceBoot + Lease.span
-            do {
-                let grants = try await store.claim(
-                    request.ids,
-                    dueBy: request.dueBy,
-                    owner: configuration.workerName,
-                    for: Lease.span,
-                    takesOver: state.takeoverPause.isOver(at: time.sinceBoot)
-                )
-                state.takeoverPause.reached(at: time.sinceBoot)
-                let (lost, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
-                execute(actions)
-                outcome.lost += lost
-            } catch {
-                let failure = state.claimFailed(
-                    request,
-                    concernsOneRow: (error as? StoreError)?.mayConcernOneRow ?? false,
-                    at: time.sinceBoot,
-                    unit: random.nextUnit()
-                )
-                switch failure {
-                case .claimEach(let each):
-                    requests = each[...]
-                case .abandon(let failed, let actions):
-                    reportStoreFailure(error, waiting: request.ids.count)
-                    execute(actions)
-                    outcome = ClaimOutcome(lost: outcome.lost + failed.lost, hasFailed: failed.hasFailed)
-                }
-            }
-            reportProgress()
-        }
-        return outcome
+    private func abandon(_ request: ClaimRequest) -> Int {
+        execute(state.ended(request.ids, as: .abandoned))
+        return request.ids.count
     }
 }
 
 /// Claims: grants get a slot before the store is asked for their leases, and are sent if it returns them.
 extension RefreshEngineState {
-    /// A claim on its way to the store; each of its grants has a slot.
-    struct ClaimRequest: Sendable {
-        var ids: [GrantID]
-        /// The time by which the grants must be due; `nil` for a caller's refresh before that.
-        var dueBy: Timestamp?
-        /// The grant as a caller had read it: a change by another worker since then counts as done.
-        var seen: Grant?
-    }
-
-    /// The outcome of a claim.
-    struct ClaimOutcome: Hashable {
-        /// The number of grants that were not sent: another worker has them, or the store failed.
-        var lost = 0
-        /// `true` if the store failed in a way that concerns every grant.
-        var hasFailed = false
-    }
-
-    /// The reaction to a failed claim.
-    enum ClaimFailure {
-        /// Each grant is claimed alone: one row that the store cannot read must not keep the others of its batch from
-        /// being refreshed.
-        case claimEach([ClaimRequest])
-        case abandon(ClaimOutcome, [EngineAction])
-    }
-
     /// Gives grants a slot; returns their claim, and the completion of each.
     ///
     /// A grant that has a slot already is joined: it never has a second refresh in flight.
@@ -143,7 +109,6 @@ extension RefreshEngineState {
             } else {
                 let refresh = InFlightRefresh(
                     grant: grant,
-                    claim: number,
                     isForced: claim.dueBy == nil,
                     needsHealth: gates[grant.clientID]?.isBreakerIdle != true,
                     leaseEnd: leasesEnd
@@ -162,20 +127,19 @@ extension RefreshEngineState {
     }
 
     /// The store has failed to claim; `unit` is a random number between 0 and 1.
+    ///
+    /// Returns a claim for each grant if the failure can concern one row: a row that the store cannot read must not keep
+    /// the others of its batch from being refreshed. Returns none if the grants are given up.
     mutating func claimFailed(
         _ claim: ClaimRequest,
-        concernsOneRow: Bool,
+        _ concernsOneRow: Bool,
         at instant: BootInstant,
         unit: Double
-    ) -> ClaimFailure {
-        if claim.ids.count > 1, concernsOneRow {
-            return .claimEach(claim.ids.map { ClaimRequest(ids: [$0], dueBy: claim.dueBy, seen: claim.seen) })
-        }
+    ) -> [ClaimRequest] {
         if !concernsOneRow { claimBackOff.fail(at: instant, unit: unit) }
-        let outcome = ClaimOutcome(lost: claim.ids.count, hasFailed: !concernsOneRow)
-        return .abandon(outcome, ended(claim.ids, as: .abandoned))
+        guard concernsOneRow, claim.ids.count > 1 else { return [] }
+        return claim.ids.map { ClaimRequest(ids: [$0], dueBy: claim.dueBy, seen: claim.seen) }
     }
-
 }
 
 extension Grant {
@@ -183,4 +147,80 @@ extension Grant {
     fileprivate func wasTried(before later: Grant) -> Bool {
         lastAttemptAt != later.lastAttemptAt || accessToken != later.accessToken
     }
+}
+
+/// The pause between claims while the store fails: a call may wait for seconds before it fails.
+struct ClaimBackOff: Sendable {
+    private static let backOff = BackOff(first: .seconds(1), maximum: .seconds(5))
+
+    /// Longer than the longest claim with its pause.
+    private static let memory: Duration = .seconds(30)
+
+    /// The number of claims that failed in a row.
+    private(set) var failures = 0
+    private var failingSince: BootInstant?
+    private var resumesAt: BootInstant
+
+    init(at instant: BootInstant) {
+        resumesAt = instant
+    }
+
+    mutating func succeed() {
+        failures = 0
+        failingSince = nil
+    }
+
+    /// Records a failure; `unit` is a random number between 0 and 1.
+    mutating func fail(at instant: BootInstant, unit: Double) {
+        failures += 1
+        failingSince = failingSince ?? instant
+        resumesAt = instant + Self.backOff.delay(failures: failures, remainingLife: nil, unit: unit)
+    }
+
+    /// Returns the time for which claims have failed; `nil` if the last one succeeded, or was long ago: without another
+    /// grant to claim, nothing is known.
+    func failingFor(at instant: BootInstant) -> Duration? {
+        guard let failingSince, instant - resumesAt < Self.memory else { return nil }
+        return instant - failingSince
+    }
+
+    /// Returns the time until the next claim; `nil` if one may go now.
+    func pause(at instant: BootInstant) -> Duration? {
+        guard failures > 0, resumesAt > instant else { return nil }
+        return resumesAt - instant
+    }
+}
+
+/// Decides when this worker can claim grants whose earlier claim has ended without a result.
+///
+/// After an outage of the store the other workers can still hold answers in memory, but could not renew their leases.
+/// They get the duration of a lease to store what they hold, or to renew.
+struct TakeoverPause: Sendable {
+    private let silence: Duration
+    private var lastContact: BootInstant
+    private var end: BootInstant
+
+    /// Creates it for a worker that has just reached the store.
+    ///
+    /// An outage is a time without contact that is longer than `silence`.
+    init(after silence: Duration, at instant: BootInstant) {
+        self.silence = silence
+        lastContact = instant
+        end = instant
+    }
+
+    /// The store has responded.
+    mutating func reached(at instant: BootInstant) {
+        if isOutage(at: instant) { end = instant + Lease.span }
+        lastContact = instant
+    }
+
+    /// The process has waited for the store since this instant, before there was an engine.
+    mutating func waited(since instant: BootInstant) {
+        lastContact = min(lastContact, instant)
+    }
+
+    func isOver(at instant: BootInstant) -> Bool { instant >= end && !isOutage(at: instant) }
+
+    private func isOutage(at instant: BootInstant) -> Bool { instant - lastContact > silence }
 }

@@ -9,8 +9,8 @@ extension RefreshEngine {
         while true {
             switch state.nextStep(of: &round, under: conditions) {
             case .claim(let ids, let client, let takenAt):
-                let outcome = await claimAndSend(ids, dueBy: time.now).outcome
-                state.refund(outcome.lost, of: client, takenAt: takenAt)
+                let lost = await claim(state.reserve(ids, dueBy: time.now).claim)
+                state.refund(lost, of: client, takenAt: takenAt)
             case .askForProbe(let client):
                 await probe(client)
             case .end(let wait):
@@ -23,10 +23,10 @@ extension RefreshEngine {
     private func probe(_ client: String) async {
         guard await beginProbe(client) else { return }
         while let id = state.nextToProbe(of: client, at: time.sinceBoot) {
-            guard await !claimAndSend([id], dueBy: time.now).outcome.hasFailed else { return }
-            guard state.isProbe(id) else { continue }
-            log.breakerProbe(client: client)
-            return
+            let failures = state.claimBackOff.failures
+            await claim(state.reserve([id], dueBy: time.now).claim)
+            if state.isProbe(id) { return log.breakerProbe(client: client) }
+            guard state.claimBackOff.failures <= failures else { return }
         }
     }
 
@@ -40,11 +40,11 @@ extension RefreshEngine {
                 let mayProbe = health.breaker.beginProbe(at: transaction.leaseTime.instant, deadline: deadline)
                 cache.set(health, of: client)
                 try cache.save()
-                return (mayProbe, health, cache.takeEffect(of: client) ?? ClientEffect())
+                return (mayProbe, health, cache.takeEffect(of: client))
             }
             state.updateHealth(health, of: client)
-            if let change = effect.breakerChange { log.breaker(change, client: client) }
-            if effect.endsOutage { expediteRetries(of: client) }
+            if let change = effect?.breakerChange { log.breaker(change, client: client) }
+            if effect?.endsOutage ?? false { expediteRetries(of: client) }
             return mayProbe
         } catch {
             reportStoreFailure(error, waiting: 1)
@@ -111,13 +111,12 @@ extension RefreshEngineState {
                     round.clients.removeFirst()
                     return .askForProbe(client: client)
                 case .all, nil:
-                    switch dispatch(count, of: client, under: conditions) {
-                    case .send(let count):
-                        let ids = takeFromQueue(of: client, atMost: count, at: conditions.instant)
+                    let (allowed, wait) = dispatch(count, of: client, under: conditions)
+                    if allowed > 0 {
+                        let ids = takeFromQueue(of: client, atMost: allowed, at: conditions.instant)
                         return .claim(ids, client: client, takenAt: conditions.instant)
-                    case .wait(let wait):
-                        round.wait(wait)
                     }
+                    round.wait(wait)
                 }
             }
             round.clients.removeFirst()
@@ -125,29 +124,28 @@ extension RefreshEngineState {
         return .end(round.shortestWait)
     }
 
-    private enum QueueDecision {
-        case send(Int)
-        case wait(Duration?)
-    }
-
-    /// Decides on a queue whose breaker is closed.
-    private mutating func dispatch(_ count: Int, of client: String, under conditions: Conditions) -> QueueDecision {
+    /// Decides on a queue whose breaker is closed: how many may go now, or else the wait if one is known.
+    private mutating func dispatch(
+        _ count: Int,
+        of client: String,
+        under conditions: Conditions
+    ) -> (allowed: Int, wait: Duration?) {
         let wanted = min(count, Self.batchSize)
         var free = min(maximumInFlight - slots.count, wanted)
         // At the in-flight limit no timer is needed: a completed refresh wakes the loop.
-        guard free >= min(wanted, minimumFreeSlots) else { return .wait(nil) }
+        guard free >= min(wanted, minimumFreeSlots) else { return (0, nil) }
         let unproven = gates[client]?.firstAnswers
         if let maximum = unproven?.maximumInFlight(at: conditions.instant) {
             free = min(free, maximum - slots.values.count { $0.refresh?.grant.clientID == client })
             // The next answer wakes the loop.
             guard free > 0 else {
-                return .wait(unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil })
+                return (0, unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil })
             }
         }
         let instant = sharedInstant(at: conditions.instant)
-        if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return .wait(pause) }
+        if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return (0, pause) }
         let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
-        return allowed > 0 ? .send(allowed) : .wait(gates[client]?.pacer.nextAvailable(at: instant))
+        return (allowed, gates[client]?.pacer.nextAvailable(at: instant))
     }
 
     /// Returns the time for which claims are paused because the store fails, or `nil` while it works.

@@ -42,9 +42,7 @@ extension RefreshEngine {
         let committer = committer
         let revocations = refreshes.filter { $0.grant.revocationAskedAt != nil }
         for refresh in revocations {
-            let task = Task {
-                committer.add(.read(refresh, await revoke(refresh)))
-            }
+            let task = Task { committer.add(await revoke(refresh), of: refresh) }
             state.sent([(refresh.grant.id, { @Sendable in task.cancel() })])
         }
         let requests = revocations.isEmpty ? refreshes : refreshes.filter { $0.grant.revocationAskedAt == nil }
@@ -144,8 +142,8 @@ extension RefreshEngineState {
         at conditions: Conditions,
         _ actions: inout [EngineAction]
     ) {
-        if let change = decision.breakerChange { actions.append(.logBreaker(change, client: client)) }
-        if decision.limitsChanged, let pacer = gates[client]?.pacer {
+        if let change = decision.effect.breakerChange { actions.append(.logBreaker(change, client: client)) }
+        if decision.effect.limitsChanged, let pacer = gates[client]?.pacer {
             let instant = sharedInstant(at: conditions.instant)
             actions.append(
                 .logPace(
@@ -160,7 +158,7 @@ extension RefreshEngineState {
         if decision.needsWitness, !isStopping, gates[client]?.mayAskWitness(at: conditions.instant) ?? false {
             actions.append(.askWitness(client: client))
         }
-        if decision.endsOutage { actions.append(.expediteRetries(client: client)) }
+        if decision.effect.endsOutage { actions.append(.expediteRetries(client: client)) }
     }
 
     private mutating func addFirstAnswer(

@@ -15,27 +15,25 @@ extension RefreshEngine {
         let end = time.sinceBoot + deadline
         await checkClock()
         try await readHealth()
-        var summary = PassSummary()
-        try await withThrowingTaskGroup(of: PassSummary.self) { group in
+        passSummary = PassSummary()
+        try await withThrowingDiscardingTaskGroup { group in
             for client in try await store.clientsWithDueTimes() {
                 group.addTask { try await self.pass(of: client, dueBy: started, until: end) }
             }
-            for try await part in group { summary.add(part) }
         }
         await outageRetries?.value
         await witnessSearch?.value
-        return summary
+        return passSummary
     }
 
     /// Claims the due grants of a client as its pace and the in-flight limit allow.
     ///
     /// Each claim ends in a task of its own, so that requests keep going while the slowest answer of a claim is
     /// awaited.
-    private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws -> PassSummary {
-        var summary = PassSummary()
+    private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws {
         var page: ArraySlice<DueEntry> = []
         var cursor: DueEntry?
-        try await withThrowingTaskGroup(of: PassSummary.self) { group in
+        try await withThrowingDiscardingTaskGroup { group in
             while true {
                 if page.isEmpty {
                     let size = Self.passPageSize
@@ -45,7 +43,7 @@ extension RefreshEngine {
                 cursor = last
                 let (count, isProbe) = await waitForAllowance(of: client, wanting: page.count, until: end)
                 guard count > 0 else {
-                    for _ in page { summary.count(.abandoned) }
+                    for _ in page { passSummary.count(.abandoned) }
                     page = []
                     continue
                 }
@@ -53,33 +51,25 @@ extension RefreshEngine {
                 page.removeFirst(count)
                 if isProbe {
                     // Its answer decides about the others.
-                    summary.add(await send(request, of: client, awaiting: completions))
+                    await send(request, of: client, awaiting: completions)
                 } else {
                     group.addTask { await self.send(request, of: client, awaiting: completions) }
                 }
             }
-            for try await part in group { summary.add(part) }
         }
-        return summary
     }
 
-    private func send(
-        _ request: ClaimRequest,
-        of client: String,
-        awaiting completions: [CompletionSignal]
-    ) async -> PassSummary {
-        let outcome = await claim(request)
-        state.refund(outcome.lost, of: client, takenAt: time.sinceBoot)
-        var summary = PassSummary()
+    private func send(_ request: ClaimRequest, of client: String, awaiting completions: [CompletionSignal]) async {
+        let lost = await claim(request)
+        state.refund(lost, of: client, takenAt: time.sinceBoot)
         for signal in completions {
             // Most of them end together, and each wait would leave the actor and come back.
             if let completion = signal.completion {
-                summary.count(completion)
+                passSummary.count(completion)
             } else {
-                summary.count(await signal.value)
+                passSummary.count(await signal.value)
             }
         }
-        return summary
     }
 
     /// Returns the number of grants of a client that may be sent now.
@@ -96,7 +86,7 @@ extension RefreshEngine {
             case .askForProbe: return (await beginProbe(client) ? 1 : 0, true)
             case .wait(let span): guard await sleepUnlessCancelled(span) else { return (0, false) }
             case .waitForSlot: await withCheckedContinuation { slotWaiters.append($0) }
-            case .stop: return (0, false)
+            case .refuse: return (0, false)
             }
         }
         return (0, false)
@@ -113,45 +103,68 @@ extension RefreshEngine {
     }
 }
 
-/// The permissions of a pass.
-extension RefreshEngineState {
-    /// The answer to a pass.
-    enum PassPermission: Equatable {
-        case send(Int)
-        /// One grant may be sent if the store grants the client's probe.
-        case askForProbe
-        /// The pass asks again after this time.
-        case wait(Duration)
-        /// The pass asks again when a refresh has ended.
-        case waitForSlot
-        /// The breaker is open, the engine is stopping or the time is up.
-        case stop
-    }
+/// The answer of the limits to a pass, or to a caller whose refresh is due now.
+enum SendPermission: Equatable {
+    /// So many requests may be sent.
+    case send(Int)
+    /// One grant may be sent if the store grants the client's probe.
+    case askForProbe
+    /// The question is asked again after this time.
+    case wait(Duration)
+    /// The question is asked again when a refresh has ended.
+    case waitForSlot
+    case refuse(VendReason)
+}
 
+extension RefreshEngineState {
     /// Decides on up to `count` grants for a pass that ends by `end`.
     mutating func permitPass(
         _ count: Int,
         of client: String,
         until end: BootInstant,
         under conditions: Conditions
-    ) -> PassPermission {
-        guard !isStopping, conditions.instant < end else { return .stop }
+    ) -> SendPermission {
+        guard conditions.instant < end else { return .refuse(.timeout) }
+        guard !isStopping else { return .refuse(.stopping) }
         if let pause = claimPause(under: conditions) { return .wait(pause) }
         // The next report of the workers shows if another worker has the missing key.
         guard conditions.isKeyRingComplete else { return .wait(.milliseconds(50)) }
+        let free = min(count, maximumInFlight - slots.count)
+        guard free >= min(count, minimumFreeSlots) else { return .waitForSlot }
+        return permit(free, of: client, until: end, under: conditions, minimumWait: Self.gatheringTime)
+    }
+
+    /// Decides on one refresh for a caller that waits until `end`.
+    mutating func permitCaller(
+        of client: String,
+        until end: BootInstant,
+        under conditions: Conditions
+    ) -> SendPermission {
+        guard !isStopping else { return .refuse(.stopping) }
+        // The new token could not be stored either.
+        guard !conditions.isCommitFailing else { return .refuse(.storeFailing) }
+        return permit(1, of: client, until: end, under: conditions, minimumWait: .milliseconds(1))
+    }
+
+    /// Decides by the breaker and the pace of a client.
+    private mutating func permit(
+        _ count: Int,
+        of client: String,
+        until end: BootInstant,
+        under conditions: Conditions,
+        minimumWait: Duration
+    ) -> SendPermission {
         addGate(of: client)
         let instant = sharedInstant(at: conditions.instant)
         switch gates[client]?.health.breaker.permits(at: instant) {
-        case .wait: return .stop
+        case .wait: return .refuse(.breakerOpen)
         case .probeDue: return .askForProbe
         case .all, nil: break
         }
-        let free = min(count, maximumInFlight - slots.count)
-        guard free >= min(count, minimumFreeSlots) else { return .waitForSlot }
-        let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
+        let allowed = gates[client]?.pacer.take(upTo: count, at: instant) ?? 0
         guard allowed == 0 else { return .send(allowed) }
-        let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, Self.gatheringTime)
-        return conditions.instant + wait < end ? .wait(wait) : .stop
+        let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, minimumWait)
+        return conditions.instant + wait < end ? .wait(wait) : .refuse(.throttled)
     }
 }
 
@@ -168,17 +181,6 @@ package struct PassSummary: Sendable, Hashable {
 
     /// `true` if grants remain due for a later pass.
     package var leavesGrantsDue: Bool { retrying + held > 0 }
-
-    mutating func add(_ other: PassSummary) {
-        due += other.due
-        refreshed += other.refreshed
-        retrying += other.retrying
-        held += other.held
-        suspended += other.suspended
-        reauthRequired += other.reauthRequired
-        disconnected += other.disconnected
-        skipped += other.skipped
-    }
 
     mutating func count(_ completion: RefreshCompletion) {
         due += 1

@@ -1,4 +1,5 @@
 import Base
+private import Dispatch
 import Storage
 
 /// The loop: each iteration scans the due index if it is time, and claims and sends what may go.
@@ -90,8 +91,8 @@ extension RefreshEngineState {
     static let pageSize = 2_000
     /// The largest number of due grants of one client in memory, and of coming grants of all clients; the others stay
     /// in the store.
-    static let longestQueue = 4_000
-    static let widestWindow = 100_000
+    static let maximumQueue = 4_000
+    static let maximumWindow = 100_000
     /// The time for which another worker's grant must be overdue before this worker tries to claim it.
     private static let otherShareDelay: Duration = .milliseconds(1_500)
 
@@ -122,14 +123,14 @@ extension RefreshEngineState {
     /// Returns the page to read on with; `nil` if the index is read to its end, or has filled the queue.
     func nextPage(of client: String, at now: Timestamp) -> PageRequest? {
         guard !isStopping, let gate = gates[client], let cursor = gate.cursor,
-            gate.queue.count < Self.longestQueue, window.count < Self.widestWindow
+            gate.queue.count < Self.maximumQueue, window.count < Self.maximumWindow
         else { return nil }
         return PageRequest(client: client, cursor: cursor, horizon: now + configuration.scanAhead)
     }
 
     /// The clients whose queue runs short while the index has more.
     var clientsToReadOn: [String] {
-        gates.filter { $1.cursor != nil && $1.queue.count < Self.longestQueue / 2 }.map(\.key)
+        gates.filter { $1.cursor != nil && $1.queue.count < Self.maximumQueue / 2 }.map(\.key)
     }
 
     /// Takes a page into the window and the queue.
@@ -153,9 +154,9 @@ extension RefreshEngineState {
     /// that are behind would compete for the same grants.
     private mutating func take(_ page: [DueEntry], of client: String, at now: Timestamp) -> ArraySlice<DueEntry> {
         let dueBefore = now + (.zero - Self.otherShareDelay)
-        var free = Self.longestQueue - (gates[client]?.queue.count ?? 0)
+        var free = Self.maximumQueue - (gates[client]?.queue.count ?? 0)
         let isBehind =
-            free < Self.longestQueue / 2
+            free < Self.maximumQueue / 2
             || page.contains { $0.dueAt <= dueBefore && share.owns($0.id) && isOpen($0.id) }
         for (index, entry) in page.enumerated() {
             let isTaken = share.owns(entry.id) || !isBehind && entry.dueAt <= dueBefore
@@ -177,7 +178,7 @@ extension RefreshEngineState {
         while let (id, client) = window.popDue(at: conditions.now) {
             guard slots[id] == nil else { continue }
             addGate(of: client)
-            guard (gates[client]?.queue.count ?? 0) < Self.longestQueue, queued.insert(id).inserted else { continue }
+            guard (gates[client]?.queue.count ?? 0) < Self.maximumQueue, queued.insert(id).inserted else { continue }
             gates[client]?.append(id)
         }
     }
@@ -227,4 +228,71 @@ struct DueWindow: Sendable {
     mutating func removeAll() {
         self = DueWindow()
     }
+}
+
+/// The single timer for all deadlines: wakes its owner for the earliest of them, and at least once per longest sleep.
+///
+/// The wait is computed from the wall clock each time the timer is armed, and then counts down on the monotonic clock.
+/// A timer that waits *on* the wall clock would stop everything when the clock is set back: libdispatch hands an
+/// absolute point of `CLOCK_REALTIME` to `timerfd_settime` without `TFD_TIMER_CANCEL_ON_SET`, so a wake that was 30 s
+/// away would be an hour and 30 s away (https://github.com/apple/swift-corelibs-libdispatch, src/event/event_epoll.c).
+/// With the countdown a wake is never further away than the longest sleep of running time: the owner then reads the
+/// clock again and arms the timer again, so a step of the clock or a suspended machine costs at most one such sleep.
+final class WakeTimer: Sendable {
+    // Never assigned again, and safe to arm and cancel from any thread: libdispatch swaps new settings in and sets the
+    // cancelled flag atomically (https://github.com/apple/swift-corelibs-libdispatch, src/source.c).
+    private nonisolated(unsafe) let timer: any DispatchSourceTimer
+    private let timeSource: any TimeSource
+    private let maximumSleep: Duration
+
+    /// Starts a timer that is not yet armed for a deadline and so wakes after each longest sleep.
+    ///
+    /// - Parameters:
+    ///   - timeSource: the wall clock of the deadlines.
+    ///   - maximumSleep: the longest time that the timer sleeps, at least a millisecond.
+    ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer; it must not
+    ///     block, and it is released when the timer is cancelled.
+    init(
+        timeSource: any TimeSource,
+        maximumSleep: Duration = .seconds(30),
+        onWake: @escaping @Sendable () -> Void
+    ) {
+        precondition(maximumSleep >= .milliseconds(1), "a timer that never sleeps")
+        self.timeSource = timeSource
+        self.maximumSleep = maximumSleep
+        timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "scheduler.wake"))
+        timer.setEventHandler(handler: onWake)
+        arm(for: nil)
+        timer.activate()
+    }
+
+    deinit {
+        timer.cancel()
+    }
+
+    /// Arms the timer for a deadline, replacing the one armed before.
+    ///
+    /// It wakes at once if the deadline is past, and after the longest sleep if it is further away or `nil`; from then
+    /// on after each longest sleep until it is armed again.
+    func arm(for deadline: Timestamp?) {
+        let sleep = Self.sleep(until: deadline, from: timeSource.now, atMost: maximumSleep)
+        timer.schedule(deadline: .now() + sleep.dispatchInterval, repeating: maximumSleep.dispatchInterval)
+    }
+
+    /// Stops the timer for good; calling it again, or arming the timer afterwards, does nothing.
+    ///
+    /// A wake that has already begun on the timer's queue runs to its end.
+    func cancel() {
+        timer.cancel()
+    }
+
+    /// Returns the time to sleep for a deadline, if there is one.
+    static func sleep(until deadline: Timestamp?, from now: Timestamp, atMost longest: Duration) -> Duration {
+        guard let deadline else { return longest }
+        return deadline <= now ? .zero : min(deadline - now, longest)
+    }
+}
+
+extension Duration {
+    fileprivate var dispatchInterval: DispatchTimeInterval { .milliseconds(Int(wholeMilliseconds)) }
 }

@@ -20,6 +20,8 @@ package actor RefreshEngine {
     var wakeLoop: @Sendable () -> Void = {}
     /// Reports that the loop is alive, after each call of the store that it waited for.
     var reportProgress: @Sendable () -> Void = {}
+    /// The result so far of a pass.
+    var passSummary = PassSummary()
     /// The passes that wait until a refresh ends.
     var slotWaiters: [CheckedContinuation<Void, Never>] = []
     /// The tasks that wait until nothing is in flight.
@@ -40,7 +42,6 @@ package actor RefreshEngine {
         time: time,
         random: random,
         spill: spill,
-        read: { [vault = dispatcher.vault] (pending) throws(SealError) in try pending.read(sealingWith: vault) },
         onFailure: { [weak self] error, waiting in self?.reportStoreFailure(error, waiting: waiting) },
         deliver: { [weak self] batch in await self?.finish(batch) }
     )
@@ -189,7 +190,7 @@ extension RefreshEngine {
     private static let timeToSpill: Duration = .seconds(2)
 
     /// The longest time that ``stop(within:)`` takes beyond its deadline.
-    package static let longestOverrun = timeToStoreCancelled + timeToSpill
+    package static let maximumOverrun = timeToStoreCancelled + timeToSpill
 
     /// Takes no more work, lets refreshes finish until the deadline, and releases the other leases.
     ///

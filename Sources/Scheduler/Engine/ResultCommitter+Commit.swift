@@ -53,7 +53,7 @@ extension ResultCommitter {
         in transaction: any StoreTransaction,
         _ cache: inout ClientHealthCache
     ) throws -> FinishedRefresh {
-        let client = result.attempt.clientID
+        let client = refresh.grant.clientID
         let health = try cache.health(of: client)
         let instant = transaction.leaseTime.instant
         let decide = { grant in
@@ -65,8 +65,16 @@ extension ResultCommitter {
         var decision = decide(claimed)
         if try !transaction.store(decision, replacing: claimed, at: now) {
             guard let grant = try transaction.grant(for: result) else {
-                let alarm = result.answer.containsTokens ? missingGrantAlarm(result.attempt) : nil
-                let decision = RefreshDecision(.void, grant: nil, health: health, alarm: alarm)
+                var decision = RefreshDecision(.void, grant: nil, health: health)
+                if result.answer.containsTokens {
+                    decision.alarm = (
+                        .rotatedTokensDropped,
+                        """
+                        grant \(claimed.id) is not in the database any more, as after the restore of a backup: its new tokens \
+                        are kept in a spill file (docs/operate.md#spill-files)
+                        """
+                    )
+                }
                 return FinishedRefresh(refresh, result, decision: decision)
             }
             decision = decide(grant)
@@ -77,19 +85,8 @@ extension ResultCommitter {
         let recalled =
             decision.recalls.isEmpty
             ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
-        if let effect = cache.takeEffect(of: client) { decision.add(effect) }
+        if let effect = cache.takeEffect(of: client) { decision.effect.add(effect) }
         return FinishedRefresh(refresh, result, decision: consume decision, recalled: recalled)
-    }
-
-    private static func missingGrantAlarm(_ attempt: RefreshAttempt) -> Alarm {
-        Alarm(
-            kind: .rotatedTokensDropped,
-            clientID: attempt.clientID,
-            text: """
-                grant \(attempt.grant) is not in the database any more, as after the restore of a backup: its new tokens \
-                are kept in a spill file (docs/operate.md#spill-files)
-                """
-        )
     }
 
     /// Recalls the grants that the answers of a wave ended before the wave was recognised.
@@ -114,18 +111,13 @@ extension ResultCommitter {
 
 /// The health of the clients that one transaction touches, each read and written once.
 struct ClientHealthCache {
-    private struct Entry {
-        let client: String
-        let stored: ClientHealth
-        var current: ClientHealth
-        /// The consequences of plain refreshes that were added, until they are taken.
-        var effect: ClientEffect?
-    }
-
     private let transaction: any StoreTransaction
     private let now: Timestamp
+    /// The health of each client, as stored and as it is now, and the effect of plain refreshes that were added, until
+    /// it is taken.
+    ///
     /// A batch has few clients, and most often one: a list is searched faster than a dictionary.
-    private var entries: [Entry] = []
+    private var entries: [(client: String, stored: ClientHealth, current: ClientHealth, effect: ClientEffect?)] = []
 
     init(transaction: any StoreTransaction, at now: Timestamp) {
         self.transaction = transaction
@@ -140,7 +132,7 @@ struct ClientHealthCache {
         let stored = health
         let successes = try transaction.takeUncountedSuccesses(of: client)
         let effect = successes.isEmpty ? nil : health.add(successes, at: now, time.instant)
-        entries.append(Entry(client: client, stored: stored, current: health, effect: effect))
+        entries.append((client, stored, health, effect))
         return health
     }
 

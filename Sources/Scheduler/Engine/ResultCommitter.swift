@@ -38,15 +38,14 @@ actor ResultCommitter {
     /// The size of a batch that is worth a commit.
     private static let worthwhileBatch = 50
     /// The longest time that a smaller batch waits for answers that are still in flight.
-    private static let longestGathering: Duration = .milliseconds(15)
+    private static let maximumGathering: Duration = .milliseconds(15)
 
     let store: any Store
     let time: any TimeSource
     let random: any RandomSource
     private(set) var rules: RefreshRules
     var plainBatches = PlainBatches()
-    private let readResponse: @Sendable (PendingResult) throws(SealError) -> RefreshResult
-    private let backOff = BackOff(first: .milliseconds(500), longest: .seconds(5))
+    private let backOff = BackOff(first: .milliseconds(500), maximum: .seconds(5))
     private let spill: (any ResultSpill)?
     private let onFailure: @Sendable (_ error: any Error, _ waiting: Int) -> Void
     private let deliver: @Sendable ([FinishedRefresh]) async -> Void
@@ -65,16 +64,14 @@ actor ResultCommitter {
 
     /// Creates a committer.
     ///
-    /// `read` reads a response and seals its tokens. `onFailure` is called with the number of waiting results when the
-    /// store, sealing or the spill file fails. `deliver` is called once for each result when it is committed or given
-    /// up, in batches and in order.
+    /// `onFailure` is called with the number of waiting results when the store, sealing or the spill file fails.
+    /// `deliver` is called once for each result when it is committed or given up, in batches and in order.
     init(
         store: any Store,
         rules: RefreshRules,
         time: any TimeSource,
         random: any RandomSource,
         spill: (any ResultSpill)? = nil,
-        read: @escaping @Sendable (PendingResult) throws(SealError) -> RefreshResult,
         onFailure: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
         deliver: @escaping @Sendable ([FinishedRefresh]) async -> Void
     ) {
@@ -83,7 +80,6 @@ actor ResultCommitter {
         self.time = time
         self.random = random
         self.spill = spill
-        readResponse = read
         self.onFailure = onFailure
         self.deliver = deliver
     }
@@ -109,6 +105,15 @@ actor ResultCommitter {
     nonisolated func add(_ result: PendingResult) {
         guard shared.withLock({ $0.add(result) }) else { return }
         Task { await drain() }
+    }
+
+    /// Takes a result that needs no reading, from any thread.
+    nonisolated func add(_ result: RefreshResult, of refresh: InFlightRefresh) {
+        add(Self.pending((refresh, result)))
+    }
+
+    private static func pending(_ read: ReadResult) -> PendingResult {
+        PendingResult(refresh: read.refresh) { () throws(SealError) in read.result }
     }
 
     /// `true` while results wait because the store fails: until it works again, no requests should be sent.
@@ -180,7 +185,7 @@ actor ResultCommitter {
                         continue
                     }
                     currentBatch.removeFirst()
-                    setAside(.read(part[0].refresh, part[0].result))
+                    setAside(Self.pending(part[0]))
                 }
             }
         }
@@ -192,7 +197,7 @@ actor ResultCommitter {
     /// much as storing several results.
     static func gatheringTime(waiting: Int, inFlight: Int) -> Duration? {
         guard waiting < min(worthwhileBatch, inFlight) else { return nil }
-        return min(.milliseconds(5 + inFlight / 20), longestGathering)
+        return min(.milliseconds(5 + inFlight / 20), maximumGathering)
     }
 
     /// Returns the next results; `nil` if there are none, which ends the storing.
@@ -220,7 +225,7 @@ actor ResultCommitter {
         var ended: [FinishedRefresh] = []
         for pending in results {
             do {
-                let result = try readResponse(pending)
+                let result = try pending.read()
                 if result.answer.isNotSent {
                     ended.append(FinishedRefresh(pending.refresh, result))
                 } else {
@@ -243,7 +248,7 @@ actor ResultCommitter {
     /// Reads the results that wait while the store fails: tokens wait in sealed form, and requests that were not sent
     /// do not wait.
     private func readWaitingResults() {
-        let results = read(takeWaiting()).map { PendingResult.read($0.refresh, $0.result) }
+        let results = read(takeWaiting()).map(Self.pending)
         shared.withLock { $0.waiting.insert(contentsOf: results, at: 0) }
     }
 
@@ -284,7 +289,7 @@ actor ResultCommitter {
     private func setAside(_ result: PendingResult) {
         resultsSetAside.append(result)
         Task {
-            await pause(backOff.longest)
+            await pause(backOff.maximum)
             retryResultsSetAside()
         }
     }

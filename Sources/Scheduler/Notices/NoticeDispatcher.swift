@@ -108,7 +108,7 @@ package struct NoticeDispatcher: Sendable {
     }
 
     private func post(_ notice: Notice) async -> (status: Int?, retryAfter: Duration?) {
-        let request = NoticeMessage.request(for: notice, to: endpoint, key: key, at: time.now)
+        let request = notice.request(to: endpoint, key: key, at: time.now)
         do throws(HTTPFailure) {
             let response = try await http.send(request, deadline: Self.deadline)
             return (response.status, response.retryAfter)
@@ -119,22 +119,22 @@ package struct NoticeDispatcher: Sendable {
     }
 }
 
-/// One notice as it is posted: a signed message about a user.
+/// A notice as it is posted: a signed message about a user.
 ///
 /// The headers and the signed content follow Standard Webhooks
 /// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers
 /// find libraries: HMAC-SHA256 over the id, the time of sending and the body. The id stays the same for every delivery
 /// of a notice, so that a receiver recognises repetitions.
-enum NoticeMessage {
-    /// Returns the notice's body: ids, states and times, without secrets.
-    static func body(of notice: Notice) -> [UInt8] {
+extension Notice {
+    /// The body: ids, states and times, without secrets.
+    var body: [UInt8] {
         var line = JSONLine()
-        line.field("id", notice.id)
-        line.field("type", notice.content.type)
-        line.field("timestamp", notice.at.iso8601)
+        line.field("id", id)
+        line.field("type", content.type)
+        line.field("timestamp", at.iso8601)
         line.object("data") { data in
-            data.field("user_id", notice.userID)
-            write(notice.content, to: &data)
+            data.field("user_id", userID)
+            Self.write(content, to: &data)
         }
         return line.bytes
     }
@@ -160,18 +160,16 @@ enum NoticeMessage {
     }
 
     /// Returns the request that delivers the notice at this instant.
-    static func request(for notice: Notice, to endpoint: Endpoint, key: MessageKey, at now: Timestamp)
-        -> HTTPRequest
-    {
-        let body = body(of: notice)
+    func request(to endpoint: Endpoint, key: MessageKey, at now: Timestamp) -> HTTPRequest {
+        let body = body
         let seconds = "\(now.milliseconds / 1000)"
-        let signed = Array("\(notice.id).\(seconds).".utf8) + body
+        let signed = Array("\(id).\(seconds).".utf8) + body
         return HTTPRequest(
             method: .post,
             endpoint: endpoint,
             headers: [
-                ("Content-Type", "application/json"), ("webhook-id", notice.id), ("webhook-timestamp", seconds),
-                ("webhook-signature", "v1,\(base64(key.authenticate(signed)))"),
+                ("Content-Type", "application/json"), ("webhook-id", id), ("webhook-timestamp", seconds),
+                ("webhook-signature", "v1,\(Self.base64(key.authenticate(signed)))"),
             ],
             body: HTTPBody(body)
         )
@@ -202,7 +200,7 @@ enum NoticeOutcome: Hashable, Sendable {
     /// The time after which a notice that was not accepted is given up.
     static let givenUpAfter: Duration = .seconds(24 * 60 * 60)
 
-    private static let backOff = BackOff(first: .seconds(5), longest: .seconds(15 * 60))
+    private static let backOff = BackOff(first: .seconds(5), maximum: .seconds(15 * 60))
 
     /// Returns the outcome for the answer's status; `nil` means that an answer did not arrive.
     static func make(

@@ -32,7 +32,7 @@ struct BackOff: Hashable, Sendable {
     let first: Duration
 
     /// The cap at which the doubling ends.
-    let longest: Duration
+    let maximum: Duration
 
     /// Returns the wait after a failure that may pass.
     ///
@@ -83,7 +83,7 @@ struct BackOff: Hashable, Sendable {
     func cap(failures: Int) -> Duration {
         // Thirty doublings of a second are 34 years, beyond any cap, and cannot overflow.
         let doublings = min(max(failures, 1) - 1, 30)
-        return min(first * (1 << doublings), longest)
+        return min(first * (1 << doublings), maximum)
     }
 
     private static func limit(_ cap: Duration, within remainingLife: Duration?) -> Duration {

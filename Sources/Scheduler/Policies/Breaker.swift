@@ -1,4 +1,5 @@
 package import Base
+import Storage
 
 /// Stops the requests of a client while the client or the endpoint, and not a single grant, fails.
 ///
@@ -75,10 +76,10 @@ package struct Breaker: Hashable, Sendable {
     ///
     /// It is short because a probe may fail by chance just when the endpoint works again: three of them fit into the
     /// half minute within which all grants should then be fresh. A probe is one request, however many grants there are.
-    static let longestProbeDelay: Duration = .seconds(8)
+    static let maximumProbeDelay: Duration = .seconds(8)
 
     /// The longest time that a probe's answer is waited for.
-    static let longestProbe: Duration = .seconds(60)
+    static let maximumProbe: Duration = .seconds(60)
 
     package internal(set) var state = State.closed(consecutiveFailures: 0, grants: [])
 
@@ -118,9 +119,9 @@ package struct Breaker: Hashable, Sendable {
         switch state {
         case .closed: .all
         case .open(_, _, let nextProbe, _):
-            permits(at: now, after: nextProbe, within: Self.longestProbeDelay)
+            permits(at: now, after: nextProbe, within: Self.maximumProbeDelay)
         case .probing(_, _, let nextProbe, _):
-            permits(at: now, after: nextProbe, within: Self.longestProbe)
+            permits(at: now, after: nextProbe, within: Self.maximumProbe)
         }
     }
 
@@ -136,7 +137,7 @@ extension Breaker {
     ///
     /// - Parameters:
     ///   - now: the instant of asking.
-    ///   - deadline: the time within which the request is answered or given up; ``longestProbe`` at most.
+    ///   - deadline: the time within which the request is answered or given up; ``maximumProbe`` at most.
     /// - Returns: `true` if the caller may send; also `true`, without a probe, if the breaker is closed.
     mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
         switch state {
@@ -144,7 +145,7 @@ extension Breaker {
             return true
         case .open(let reason, let since, _, let probes), .probing(let reason, let since, _, let probes):
             guard permits(at: now) == .probeDue else { return false }
-            let nextProbe = now + min(deadline, Self.longestProbe)
+            let nextProbe = now + min(deadline, Self.maximumProbe)
             state = .probing(reason: reason, since: since, nextProbe: nextProbe, probes: probes)
             return true
         }
@@ -238,7 +239,47 @@ extension Breaker {
     /// Returns the wait for the next probe after a number of failed ones, plus or minus a fifth.
     private static func probeDelay(probes: Int, unit: Double) -> Duration {
         // Thirty doublings of the first wait are far beyond the longest and cannot overflow.
-        let base = min(firstProbeDelay * (1 << min(probes, 30)), longestProbeDelay)
-        return min(base * (0.8 + 0.4 * unit), longestProbeDelay)
+        let base = min(firstProbeDelay * (1 << min(probes, 30)), maximumProbeDelay)
+        return min(base * (0.8 + 0.4 * unit), maximumProbeDelay)
     }
+}
+
+/// The stored form; see ``ClientHealth/stored``.
+extension Breaker {
+    init(_ body: JSONValue?) {
+        self.init()
+        guard let body, let word = body["state"]?.string else { return }
+        let reason = body["code"]?.string.map { Reason.clientFault($0) } ?? .endpointFailing
+        let since = body["since"]?.instant ?? BootInstant(milliseconds: 0)
+        let nextProbe = body["next_probe"]?.instant ?? BootInstant(milliseconds: 0)
+        let probes = body["probes"]?.boundedCount ?? 0
+        state =
+            switch word {
+            case "open": .open(reason: reason, since: since, nextProbe: nextProbe, probes: probes)
+            case "probing": .probing(reason: reason, since: since, nextProbe: nextProbe, probes: probes)
+            default:
+                .closed(
+                    consecutiveFailures: body["failures"]?.boundedCount ?? 0,
+                    grants: body["grants"]?.grants ?? []
+                )
+            }
+    }
+
+    func write(into line: inout JSONLine) {
+        switch state {
+        case .closed(let failures, let grants):
+            line.field("state", "closed")
+            line.field("failures", failures)
+            line.field("grants", grants)
+        case .open(let reason, let since, let nextProbe, let probes),
+            .probing(let reason, let since, let nextProbe, let probes):
+            line.field("state", isProbing ? "probing" : "open")
+            if case .clientFault(let code) = reason { line.field("code", code) }
+            line.field("since", since.milliseconds)
+            line.field("next_probe", nextProbe.milliseconds)
+            line.field("probes", probes)
+        }
+    }
+
+    private var isProbing: Bool { if case .probing = state { true } else { false } }
 }

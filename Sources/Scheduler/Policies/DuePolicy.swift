@@ -18,7 +18,7 @@ package enum DuePolicy {
 
     /// The longest interval between refreshes, however long the token lives: only a refresh shows that a token was
     /// revoked.
-    static let longestInterval: Duration = .seconds(90 * 60)
+    static let maximumInterval: Duration = .seconds(90 * 60)
 
     /// A period uses at most 95 % of the longest wait.
     ///
@@ -33,7 +33,7 @@ package enum DuePolicy {
     static let quickRefreshesAllowed = 4
 
     /// The least wait after each quick refresh beyond them.
-    private static let slowedWait = BackOff(first: .seconds(10), longest: .seconds(600))
+    private static let slowedWait = BackOff(first: .seconds(10), maximum: .seconds(600))
 
     /// A refresh is quick if it follows the previous one within a period divided by this.
     private static let quickRefreshesPerPeriod = 8
@@ -55,7 +55,7 @@ package enum DuePolicy {
     /// - Returns: the due time; never before `obtainedAt`, and equal to it if the token has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
-        let wait = longestWait(lifetime: expiresAt - obtainedAt)
+        let wait = maximumWait(lifetime: expiresAt - obtainedAt)
         let latest = (obtainedAt + wait).milliseconds
         let period = period(ofWait: wait.wholeMilliseconds)
         let offset = Int64(phase * Double(period))
@@ -77,7 +77,7 @@ package enum DuePolicy {
         let excess = quickRefreshes - quickRefreshesAllowed
         guard excess > 0 else { return due }
         let slowed = now + slowedWait.cap(failures: excess)
-        let latest = obtainedAt + longestWait(lifetime: expiresAt - obtainedAt)
+        let latest = obtainedAt + maximumWait(lifetime: expiresAt - obtainedAt)
         // Even a slowed grant is refreshed before its live token expires: one refresh per period cannot become a loop.
         return max(due, latest >= due ? min(slowed, latest) : slowed)
     }
@@ -86,13 +86,13 @@ package enum DuePolicy {
     /// an expired token.
     static func isQuick(after interval: Duration, lifetime: Duration) -> Bool {
         guard lifetime > .zero else { return true }
-        let period = period(ofWait: longestWait(lifetime: lifetime).wholeMilliseconds)
+        let period = period(ofWait: maximumWait(lifetime: lifetime).wholeMilliseconds)
         return interval < .milliseconds(period / Int64(quickRefreshesPerPeriod))
     }
 
     /// Returns the longest wait that leaves the margin.
-    private static func longestWait(lifetime: Duration) -> Duration {
-        min(lifetime - min(margin, lifetime / lifetimesPerMargin), longestInterval)
+    private static func maximumWait(lifetime: Duration) -> Duration {
+        min(lifetime - min(margin, lifetime / lifetimesPerMargin), maximumInterval)
     }
 
     /// Returns the time between two home instants of a grant for the longest time it can wait, in milliseconds.
@@ -104,7 +104,7 @@ package enum DuePolicy {
 }
 
 /// The due times of grants whose last refresh, or the app's own token, is good.
-package enum DueTimes {
+extension DuePolicy {
     /// Returns the due time for the stored access token; `now` if there is none or it has expired.
     ///
     /// Without a refresh token it is the token's expiry, at which the grant ends.
@@ -119,8 +119,8 @@ package enum DueTimes {
 
     /// Returns the due time after a refresh that succeeded at `now`: always in the future.
     static func dueAfterRefresh(_ grant: Grant, at now: Timestamp) -> Timestamp {
-        guard let token = grant.accessToken else { return now + DuePolicy.shortestWait }
-        return DuePolicy.due(
+        guard let token = grant.accessToken else { return now + shortestWait }
+        return due(
             obtainedAt: token.obtainedAt,
             expiresAt: token.expiresAt,
             phase: grant.id.phase,
@@ -134,7 +134,7 @@ package enum DueTimes {
         guard token.expiresAt > now else { return true }
         // A success in the future was stored before the clock was set back.
         guard let last, last <= now else { return false }
-        return DuePolicy.isQuick(after: now - last, lifetime: token.expiresAt - token.obtainedAt)
+        return isQuick(after: now - last, lifetime: token.expiresAt - token.obtainedAt)
     }
 
     package static func due(
@@ -145,7 +145,7 @@ package enum DueTimes {
     ) -> Timestamp {
         guard let accessToken, accessToken.expiresAt > now else { return now }
         guard hasRefreshToken else { return accessToken.expiresAt }
-        return DuePolicy.due(obtainedAt: accessToken.obtainedAt, expiresAt: accessToken.expiresAt, phase: phase)
+        return due(obtainedAt: accessToken.obtainedAt, expiresAt: accessToken.expiresAt, phase: phase)
     }
 }
 

@@ -9,10 +9,10 @@ extension RefreshRules {
     /// The times of the confirmations while the rate is unusual, counted from the first `invalid_grant`: most waves
     /// last for minutes.
     static let confirmationTimes: [Duration] = [
-        firstConfirmationAfter, .seconds(900), .seconds(1_800), longestDoubt,
+        firstConfirmationAfter, .seconds(900), .seconds(1_800), maximumDoubt,
     ]
     /// The longest doubt about `invalid_grant` in a wave: a user who left shows as connected no longer than that.
-    static let longestDoubt: Duration = .seconds(3_000)
+    static let maximumDoubt: Duration = .seconds(3_000)
 
     /// Ends the grant, unless the client gets more `invalid_grant` than usual and this one is not confirmed yet.
     func decideInvalidGrant(_ context: DecisionContext) -> RefreshDecision {
@@ -31,7 +31,7 @@ extension RefreshRules {
         let isEarly = isInDoubt && !(grant.dueAt.map { $0 <= now } ?? true)
         let isBelieved: Bool
         if isInDoubt {
-            isBelieved = !isEarly && (level == .usual || now - first >= Self.longestDoubt)
+            isBelieved = !isEarly && (level == .usual || now - first >= Self.maximumDoubt)
         } else {
             // Another worker can hold the answer that spent the token, and not reach the database for a while.
             let isAnswerElsewhere = grant.answerLostAt.map { now - $0 < Self.firstConfirmationAfter } ?? false
@@ -44,21 +44,18 @@ extension RefreshRules {
             decision = end(grant, health, at: now)
         } else {
             decision = doubt(grant, health, since: first, isEarly: isEarly, at: now)
-            if level == .wave { decision.alarm = waveAlarm(of: grant.clientID) }
+            if level == .wave {
+                decision.alarm = (
+                    .grantsInDoubt,
+                    """
+                    Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
+                    it ends; see docs/runbook.md#google-refuses-many-grants
+                    """
+                )
+            }
         }
         decision.recalls = recalls
         return decision
-    }
-
-    private func waveAlarm(of clientID: String) -> Alarm {
-        Alarm(
-            kind: .grantsInDoubt,
-            clientID: clientID,
-            text: """
-                Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
-                it ends; see docs/runbook.md#google-refuses-many-grants
-                """
-        )
     }
 
     /// Ends the grant: the only place where `invalid_grant` does so.
@@ -92,5 +89,113 @@ extension RefreshRules {
         }
         grant.suspect(since: first)
         return RefreshDecision(.held, grant: grant, events: events, health: health)
+    }
+}
+
+/// The rule about `unauthorized_client` and `invalid_request`: a fault of the client, or a foreign token.
+extension RefreshRules {
+    /// The time during which a proven grant may answer as if its token were foreign before its user is asked to sign in
+    /// again.
+    static let maximumDoubtAboutProvenGrant: Duration = .seconds(86_400)
+
+    /// Ends a grant with a foreign token, once other grants of the client have succeeded since the suspicion.
+    ///
+    /// While other grants of the client are refreshed, the fault is with this grant. The suspicion is stored with the
+    /// grant, so any number of foreign tokens can be distinguished from a client fault.
+    func decideClientOrForeignToken(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
+        // The only suspicion of a suspended grant is a doubt about an invalid_grant.
+        let isOtherDoubt = stored.grant.reason == .invalidGrantUnconfirmed || stored.grant.state == .suspended
+        let since = isOtherDoubt ? nil : stored.grant.suspectedSince
+        // A worker with a wrong secret would otherwise end grants that the other workers refresh.
+        if let alarm = clientSecretsAlarm(code, stored) {
+            var decision = decideFirstRefusal(code, stored)
+            decision.alarm = alarm
+            return decision
+        }
+        guard let since, stored.othersSucceeded(after: since) else {
+            // The suspicion starts again and needs later successes of other grants: until then the client itself may be
+            // at fault.
+            var decision = decideFirstRefusal(code, stored)
+            decision.needsWitness = since != nil && stored.health.provenSuccessAt != nil
+            return decision
+        }
+        var context = stored
+        context.health.breaker.probeWasInconclusive(at: context.instant)
+        // Other grants must have succeeded since this grant's last attempt too: the client may have failed since the
+        // suspicion.
+        let isCurrent = context.grant.lastAttemptAt.map { context.othersSucceeded(after: $0) } ?? true
+        let isOver = context.now - since >= Self.maximumDoubtAboutProvenGrant
+        if !context.grant.isProven || isCurrent && isOver {
+            let events = context.grant.requireSignIn(reason: .clientMismatch, at: context.now)
+            return RefreshDecision(.reauthRequired, grant: context.grant, events: events, health: context.health)
+        }
+        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
+        decision.alarm = (
+            .grantRefused,
+            "a grant that used to work answers \(code) while others work; its user may have to sign in again"
+        )
+        return decision
+    }
+
+    /// Returns the alarm about a refused client secret, unless it is the one of the client's last success.
+    func clientSecretsAlarm(_ code: String, _ context: DecisionContext) -> (kind: AlarmKind, text: String)? {
+        let (sent, health) = (context.result.clientSecret, context.health)
+        guard health.provenSuccessAt != nil, sent != health.provenClientSecret else { return nil }
+        return (
+            .clientSecretsDiffer,
+            """
+            Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
+            compare the client secret files of all workers, and reload them
+            """
+        )
+    }
+
+    /// Suspects the grant, or the client if many proven grants in a row were refused.
+    private func decideFirstRefusal(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
+        var context = stored
+        guard context.grant.isProven else {
+            var decision = suspect(context, isUnderstood: true)
+            guard context.health.provenSuccessAt == nil else { return decision }
+            decision.alarm = (
+                .clientUnproven,
+                """
+                Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
+                move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
+                """
+            )
+            return decision
+        }
+        let isClientAtFault = context.health.refusals.add(context.grant.id, at: context.instant)
+        if isClientAtFault || context.health.breaker.isOpenForClientFault { return decideClientFault(code, context) }
+        return suspect(context, isUnderstood: false)
+    }
+
+    /// Tries the grant again, and records the time of this refusal.
+    ///
+    /// A suspended grant stays suspended, whatever other grants do: it shows as disconnected already.
+    private func suspect(_ stored: DecisionContext, isUnderstood: Bool) -> RefreshDecision {
+        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: isUnderstood, stored)
+        if stored.grant.state != .suspended { decision.grant?.suspect(since: stored.now) }
+        return decision
+    }
+}
+
+extension DecisionContext {
+    /// `true` if a proven grant of the client was refreshed after that time.
+    fileprivate func othersSucceeded(after time: Timestamp) -> Bool {
+        health.provenSuccessAt.map { $0 > time } ?? false
+    }
+}
+
+/// The rules about the client and the endpoint.
+extension RefreshRules {
+    /// Decides about a fault of the client: the grant stays as it is, and other grants are tried before it.
+    func decideClientFault(_ code: String, _ context: DecisionContext) -> RefreshDecision {
+        var (grant, health) = (context.grant, context.health)
+        let change = health.breaker.clientFault(code, at: context.instant, unit: context.unit)
+        grant.postpone(until: context.now + BackOff.shortest * (1 + 4 * context.unit), at: context.now)
+        var decision = RefreshDecision(.unchanged, grant: grant, health: health)
+        decision.effect.breakerChange = change
+        return decision
     }
 }

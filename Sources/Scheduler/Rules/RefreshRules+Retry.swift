@@ -65,22 +65,18 @@ extension RefreshRules {
     /// Waits for the key of a token that cannot be opened; a revocation waits for a day at most.
     func waitForKey(_ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
-        let isTooLate = grant.revocationAskedAt.map { context.now - $0 >= Self.longestRevocation } ?? false
+        let isTooLate = grant.revocationAskedAt.map { context.now - $0 >= Self.maximumRevocation } ?? false
         if isTooLate {
             grant.finishRevocation()
         } else {
             grant.postpone(until: context.now + Self.retryUnreadableAfter, at: context.now)
         }
-        let alarm = Alarm(
-            kind: .unreadableToken,
-            clientID: grant.clientID,
-            text: "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
-        )
+        let text = "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
         return RefreshDecision(
             isTooLate ? .disconnected : .unchanged,
             grant: grant,
             health: context.health,
-            alarm: alarm
+            alarm: (.unreadableToken, text)
         )
     }
 
@@ -90,7 +86,7 @@ extension RefreshRules {
         guard let askedAt = grant.revocationAskedAt else {
             return RefreshDecision(.void, grant: grant, health: context.health)
         }
-        if failure == nil || context.now - askedAt >= Self.longestRevocation {
+        if failure == nil || context.now - askedAt >= Self.maximumRevocation {
             grant.finishRevocation()
         } else {
             let delay = backOff.delay(failures: grant.attempts + 1, remainingLife: nil, unit: context.unit)

@@ -20,14 +20,14 @@ package struct RefreshRules: Sendable {
     ///
     /// After it the tokens are deleted anyway. Otherwise those of deleted users would stay for as long as a key is
     /// missing or Google cannot be reached.
-    static let longestRevocation: Duration = .seconds(86_400)
+    static let maximumRevocation: Duration = .seconds(86_400)
 
     /// The time for which a server might go on working on a request that the worker does not wait for any more.
     ///
     /// It begins at the request's deadline of 15 seconds. A server that rotates must not see the token again before.
     static let maximumUnansweredWork: Duration = .seconds(30)
 
-    let backOff = BackOff(first: .seconds(10), longest: .seconds(600))
+    let backOff = BackOff(first: .seconds(10), maximum: .seconds(600))
     /// The highest number of requests per second of one client.
     let maxRate: Double
 
@@ -40,7 +40,7 @@ package struct RefreshRules: Sendable {
             return RefreshDecision(outcome, grant: context.grant, health: context.health)
         }
         let formerScope = context.grant.scope
-        let effect = applyToClient(&context)
+        var effect = applyToClient(&context)
         let holdsLease = context.holdsLease
         let lease = context.grant.lease
         if holdsLease { context.grant.setLease(nil) }
@@ -49,9 +49,8 @@ package struct RefreshRules: Sendable {
         if isCurrent, context.result.attempt.followsUnfinishedClaim { context.grant.recordLostAnswer(at: context.now) }
 
         var decision = isCurrent ? decideAboutGrant(&context, holdsLease: holdsLease) : decideLate(&context)
-        decision.breakerChange = decision.breakerChange ?? effect.breakerChange
-        decision.limitsChanged = effect.limitsChanged
-        decision.endsOutage = effect.endsOutage
+        effect.breakerChange = decision.effect.breakerChange ?? effect.breakerChange
+        decision.effect = effect
         if case .revocation = context.result.answer { decision.endsAccount = true }
         if isCurrent, holdsLease, let lease, context.result.answer.isOutcomeUnknown {
             decision.grant?.leaveAlone(under: lease, for: Self.maximumUnansweredWork, at: context.now, context.instant)
@@ -131,7 +130,7 @@ package struct RefreshRules: Sendable {
         context.health.provenSuccessAt = now
         context.health.provenClientSecret = context.result.clientSecret
         context.health.refusals = ConsecutiveRefusals()
-        let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
+        let isQuick = DuePolicy.isQuick(tokens.accessToken, afterSuccessAt: context.grant.lastSuccessAt, at: now)
         // The account was disabled while the request was in flight: an answer from before that does not lift it.
         if context.grant.reason == .accountDisabled,
             context.grant.lastAttemptAt != context.result.attempt.lastAttemptAt
@@ -140,7 +139,7 @@ package struct RefreshRules: Sendable {
             return RefreshDecision(.suspended, grant: context.grant, events: events, health: context.health)
         }
         let events = context.grant.refreshed(tokens, isQuick: isQuick, at: now) {
-            DueTimes.dueAfterRefresh($0, at: now)
+            DuePolicy.dueAfterRefresh($0, at: now)
         }
         let isLoop = context.grant.quickRefreshes > DuePolicy.quickRefreshesAllowed
         return RefreshDecision(
@@ -148,19 +147,15 @@ package struct RefreshRules: Sendable {
             grant: context.grant,
             events: events,
             health: context.health,
-            alarm: isLoop ? refreshLoopAlarm(context.grant) : nil
+            alarm: isLoop ? (.refreshLoop, refreshLoopText(context.grant)) : nil
         )
     }
 
-    private func refreshLoopAlarm(_ grant: Grant) -> Alarm {
-        Alarm(
-            kind: .refreshLoop,
-            clientID: grant.clientID,
-            text: """
-                grant \(grant.id) was refreshed \(grant.quickRefreshes) times in a row long before its token ends, and is slowed \
-                down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
-                """
-        )
+    private func refreshLoopText(_ grant: Grant) -> String {
+        """
+        grant \(grant.id) was refreshed \(grant.quickRefreshes) times in a row long before its token ends, and is slowed \
+        down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
+        """
     }
 
     /// Stores the refresh token of a faulty answer, and tries the grant again.
@@ -201,10 +196,8 @@ package struct RefreshRules: Sendable {
             return decideClientOrForeignToken(code, context)
         case .unknown(let code):
             var decision = retry(GrantReason(rawValue: code), isUnderstood: false, context)
-            decision.alarm = Alarm(
-                kind: .unknownAnswer,
-                clientID: context.grant.clientID,
-                text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
+            decision.alarm = (
+                .unknownAnswer, "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
             return decision
         case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code),
@@ -231,5 +224,109 @@ package struct RefreshRules: Sendable {
         let events = grant.suspend(reason: reason, probeAt: probeAt, at: context.now)
         let health = context.healthRecordingAnswer(isInvalidGrant: false)
         return RefreshDecision(.suspended, grant: grant, events: events, health: health)
+    }
+}
+
+extension StoreTransaction {
+    /// Returns the grant that a result is about, as the rules decide about it.
+    ///
+    /// A stored version below the one that was sent shows that the database is a restored backup. Its refresh token was
+    /// replaced by the one that was sent, so the result continues from there. Example: the backup has version 3. The
+    /// worker has sent version 6 and got version 7, which is now the only token that works.
+    ///
+    /// An event after the answer is newer than it, in spite of the lower version: the user signed in again or
+    /// disconnected, or the stored token has worked.
+    func grant(for result: RefreshResult) throws -> Grant? {
+        let attempt = result.attempt
+        guard var grant = try grant(attempt.grant) else { return nil }
+        guard result.answer.containsTokens, let sent = attempt.refreshToken ?? result.rotated,
+            grant.generation < attempt.generation
+                || grant.generation == attempt.generation && attempt.refreshToken != nil && !grant.holds(sent),
+            grant.reason != .userDeleted, let answeredAt = result.answeredAt,
+            try [lastConnection(of: grant.id), grant.lastSuccessAt, grant.endedByUserAt]
+                .allSatisfy({ $0.map { $0 <= answeredAt } ?? true })
+        else { return grant }
+        grant.advance(to: attempt.generation, refreshToken: sent, clientID: attempt.clientID)
+        return grant
+    }
+}
+
+extension RefreshResult {
+    /// The time of an answer with tokens, or the last known time before it.
+    fileprivate var answeredAt: Timestamp? {
+        guard case .granted(let tokens) = answer else { return attempt.lastAttemptAt }
+        return tokens.accessToken.obtainedAt
+    }
+}
+
+extension Grant {
+    fileprivate var endedByUserAt: Timestamp? {
+        wasEndedByUser || revocationAskedAt != nil ? lastAttemptAt ?? since : nil
+    }
+}
+
+/// The rules about answers that arrive after their grant has changed.
+extension RefreshRules {
+    /// Returns the outcome of a result that is stored already; `nil` if it is not stored, or if that is unknown.
+    ///
+    /// The sealed bytes are unique, so a stored token with the same bytes came with this result. A rotated token that
+    /// has been replaced since is recognised by its claim.
+    func outcomeIfStored(_ context: DecisionContext) -> RefreshOutcome? {
+        guard !context.holdsLease else { return nil }
+        let (grant, attempt) = (context.grant, context.result.attempt)
+        let holdsRotated =
+            context.result.rotated.map { rotated in
+                grant.refreshToken?.sealed == rotated.sealed
+                    || grant.hasStoredRotation(by: attempt.claim, ofGeneration: attempt.generation)
+            } ?? false
+        switch context.result.answer {
+        case .granted(let tokens):
+            return holdsRotated || grant.accessToken?.sealed == tokens.accessToken.sealed ? .refreshed : nil
+        case .flawed:
+            return holdsRotated ? .retrying : nil
+        case .failed, .nothingToSend, .unreadable, .revocation:
+            return nil
+        }
+    }
+
+    /// Decides about an answer to a version of the refresh token that is not current any more.
+    ///
+    /// Example: worker A sends a refresh, pauses beyond its lease, and then comes with a good answer. Before that, B
+    /// sent the same token, got the answer that it is spent, and ended the grant; the grant may have been recalled
+    /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
+    /// stored as long as the stored token is the one that A sent.
+    ///
+    /// If the user has disconnected since A sent it, the successor is the token to revoke.
+    func decideLate(_ context: inout DecisionContext) -> RefreshDecision {
+        guard let rotated = context.result.rotated else {
+            return RefreshDecision(.void, grant: context.grant, health: context.health)
+        }
+        let attempt = context.result.attempt
+        var (grant, health) = (context.grant, context.health)
+        let isWanted =
+            grant.revocationAskedAt == nil && !grant.wasEndedByUser
+            && (grant.holds(attempt.refreshToken) || grant.wasEndedByAnswer(to: attempt.generation))
+        switch context.result.answer {
+        case .granted(let tokens) where isWanted:
+            return accept(tokens, &context)
+        case .flawed where isWanted:
+            let events = grant.rotate(to: rotated, at: context.now)
+            return RefreshDecision(.lostLease, grant: grant, events: events, health: health)
+        case _ where grant.wasEndedByRequest(during: attempt.generation):
+            let events = grant.revoke(rotated: rotated, at: context.now)
+            return RefreshDecision(.void, grant: grant, events: events, health: health)
+        default:
+            let dropped = health.rate.recordDroppedToken(at: context.now)
+            var decision = RefreshDecision(.void, grant: grant, health: health)
+            guard dropped >= Self.droppedTokensToAlarm else { return decision }
+            decision.alarm = (
+                .rotatedTokensDropped,
+                """
+                several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
+                for a second database in use, or for workers that stand still
+                """
+            )
+            return decision
+        }
     }
 }

@@ -3,13 +3,6 @@ import Crypto
 import Storage
 import Telemetry
 
-/// The demand of a caller on its token.
-private enum TokenRequirement {
-    case life(Duration)
-    /// A token other than this one, which Google refused.
-    case otherThan(Secret)
-}
-
 /// Vending of tokens: a stored one at once, or a fresh one from a refresh that all callers share.
 extension RefreshEngine {
     /// The time that a caller waits for a refresh, by this worker or another.
@@ -19,25 +12,37 @@ extension RefreshEngine {
 
     /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary.
     package func freshToken(of userID: String, minimumLife: Duration) async throws -> VendedToken {
-        try await vend(to: userID, .life(minimumLife))
+        try await vend(to: userID, minimumLife: minimumLife)
     }
 
     /// Returns another access token than the one that Google refused: the stored one if it differs, else a fresh one.
     func renewedToken(of userID: String, insteadOf rejected: Secret) async throws -> VendedToken {
-        try await vend(to: userID, .otherThan(rejected))
+        try await vend(to: userID, insteadOf: rejected)
     }
 
-    private func vend(to userID: String, _ requirement: TokenRequirement) async throws -> VendedToken {
+    private func vend(
+        to userID: String,
+        minimumLife: Duration = .zero,
+        insteadOf rejected: Secret? = nil
+    ) async throws -> VendedToken {
         let end = time.sinceBoot + Self.callerTimeout
         var isAfterRefresh = false
         var reason = VendReason.timeout.rawValue
         while time.sinceBoot < end {
             let grant = try await storedGrant(of: userID)
-            // After a refresh any live token is the best available, even if more life was asked for than Google gives.
-            switch try decide(isAfterRefresh ? .life(.zero) : requirement, grant) {
+            let decision =
+                if isAfterRefresh {
+                    // Any live token is the best available, even if more life was asked for than Google gives.
+                    VendDecision.make(for: grant, minimumLife: .zero, at: time.now)
+                } else if let rejected {
+                    VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, grant), at: time.now)
+                } else {
+                    VendDecision.make(for: grant, minimumLife: minimumLife, at: time.now)
+                }
+            switch decision {
             case .serve:
                 // The token endpoint can return the rejected token again.
-                try refuseRejected(grant, requirement, reason: VendReason.tokenNotReplaced.rawValue)
+                try refuse(rejected, grant, reason: VendReason.tokenNotReplaced.rawValue)
                 return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
             case .refuse:
                 throw VendingFailure.refused(grant)
@@ -47,7 +52,7 @@ extension RefreshEngine {
                 break
             }
             if let reason = reasonNotToRefresh(grant) {
-                return try serveOldToken(of: grant, requirement, reason: reason)
+                return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
             }
             switch await refreshForCaller(grant, until: end).value {
             case .committed(let finished):
@@ -58,21 +63,21 @@ extension RefreshEngine {
                 guard decision.outcome != .refreshed, decision.outcome != .void,
                     let grant = decision.grant, grant.state.isConnected
                 else { continue }
-                return try serveOldToken(of: grant, requirement, reason: result.code)
+                return try serveOldToken(of: grant, insteadOf: rejected, reason: result.code)
             case .handledElsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOtherWorker(grant, until: end) else { continue }
                 isAfterRefresh = isAfterRefresh || current.accessToken != grant.accessToken
                 guard current.attempts <= grant.attempts else {
-                    return try serveOldToken(of: current, requirement, reason: current.reason.rawValue)
+                    return try serveOldToken(of: current, insteadOf: rejected, reason: current.reason.rawValue)
                 }
             case .refused(let reason):
-                return try serveOldToken(of: grant, requirement, reason: reason.rawValue)
+                return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)
             case .abandoned:
-                return try serveOldToken(of: grant, requirement, reason: VendReason.notSent.rawValue)
+                return try serveOldToken(of: grant, insteadOf: rejected, reason: VendReason.notSent.rawValue)
             }
         }
-        return try serveOldToken(of: try await storedGrant(of: userID), requirement, reason: reason)
+        return try serveOldToken(of: try await storedGrant(of: userID), insteadOf: rejected, reason: reason)
     }
 
     private func storedGrant(of userID: String) async throws -> Grant {
@@ -89,15 +94,6 @@ extension RefreshEngine {
         return nil
     }
 
-    private func decide(_ requirement: TokenRequirement, _ grant: Grant) throws(VendingFailure) -> VendDecision {
-        switch requirement {
-        case .life(let minimum):
-            return VendDecision.make(for: grant, minimumLife: minimum, at: time.now)
-        case .otherThan(let rejected):
-            return VendDecision.make(for: grant, storesRejectedToken: try stores(rejected, grant), at: time.now)
-        }
-    }
-
     /// `true` if a token is the stored one.
     ///
     /// The comparison takes constant time.
@@ -110,17 +106,21 @@ extension RefreshEngine {
     }
 
     /// Throws if the stored token is the one that the caller rejected.
-    private func refuseRejected(_ grant: Grant, _ requirement: TokenRequirement, reason: String) throws {
-        guard case .otherThan(let rejected) = requirement, try stores(rejected, grant) else { return }
+    private func refuse(_ rejected: Secret?, _ grant: Grant, reason: String) throws {
+        guard let rejected, try stores(rejected, grant) else { return }
         throw VendingFailure.unavailable(reason: reason)
     }
 
     /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
-    private func serveOldToken(of grant: Grant, _ requirement: TokenRequirement, reason: String) throws -> VendedToken {
+    private func serveOldToken(
+        of grant: Grant,
+        insteadOf rejected: Secret?,
+        reason: String
+    ) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
             throw VendingFailure.unavailable(reason: reason)
         }
-        try refuseRejected(grant, requirement, reason: reason)
+        try refuse(rejected, grant, reason: reason)
         return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)
     }
 
@@ -159,7 +159,7 @@ extension RefreshEngine {
         if state.isHeld(grant, at: time.sinceBoot) { return .breakerOpen }
         while true {
             switch state.permitCaller(of: client, until: end, under: conditions) {
-            case .send: return nil
+            case .send, .waitForSlot: return nil
             case .askForProbe: return await beginProbe(client) ? nil : .breakerOpen
             // In short waits, so that a stop is noticed soon.
             case .wait(let span): try await time.sleep(for: min(span, .seconds(1)))
@@ -184,39 +184,9 @@ extension RefreshEngine {
     /// Revokes a grant at Google after a disconnect, and returns `true` if that is done, or was done before.
     package func finishRevocation(of userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
-        _ = await claimAndSend([grant.id], dueBy: nil).completions.first?.value
+        let (request, completions) = state.reserve([grant.id], dueBy: nil)
+        await claim(request)
+        _ = await completions.first?.value
         return try await store.grant(grant.id)?.revocationAskedAt == nil
-    }
-}
-
-/// The permission for the refresh of a caller, which waits for the pace in a task of its own.
-extension RefreshEngineState {
-    /// The answer to a caller whose refresh is due now.
-    enum CallerPermission: Equatable {
-        case send
-        /// The caller may send if the store grants it the client's probe.
-        case askForProbe
-        /// The caller asks again after this time.
-        case wait(Duration)
-        case refuse(VendReason)
-    }
-
-    /// Decides on one refresh for a caller that waits until `end`.
-    mutating func permitCaller(of client: String, until end: BootInstant, under conditions: Conditions)
-        -> CallerPermission
-    {
-        guard !isStopping else { return .refuse(.stopping) }
-        // The new token could not be stored either.
-        guard !conditions.isCommitFailing else { return .refuse(.storeFailing) }
-        addGate(of: client)
-        let instant = sharedInstant(at: conditions.instant)
-        switch gates[client]?.health.breaker.permits(at: instant) {
-        case .wait: return .refuse(.breakerOpen)
-        case .probeDue: return .askForProbe
-        case .all, nil: break
-        }
-        if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return .send }
-        let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
-        return conditions.instant + wait < end ? .wait(wait) : .refuse(.throttled)
     }
 }

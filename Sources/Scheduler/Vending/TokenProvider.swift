@@ -7,7 +7,7 @@ package import Storage
 /// A token with enough life left costs one read of the store and one unsealing, and does not wait for the engine.
 package struct TokenProvider: Sendable {
     /// The largest part of a token's life that a caller may demand: a higher demand would refresh on each call.
-    private static let largestPartOfLife = 0.8
+    private static let maximumPartOfLife = 0.8
 
     /// Reads a user's grant on the caller's thread, without waiting; `nil` if the store has to be asked.
     package typealias ImmediateRead = @Sendable (_ userID: String) throws -> Grant?
@@ -84,7 +84,7 @@ package struct TokenProvider: Sendable {
 
     private static func reasonable(_ minimumLife: Duration, of grant: Grant) -> Duration {
         guard let token = grant.accessToken else { return minimumLife }
-        return min(minimumLife, (token.expiresAt - token.obtainedAt) * largestPartOfLife)
+        return min(minimumLife, (token.expiresAt - token.obtainedAt) * maximumPartOfLife)
     }
 }
 

@@ -18,7 +18,7 @@ extension CommandContext {
         let started = time.sinceBoot
         let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
         let closing = started + (Self.longestPass - Self.timeToClose - .seconds(1))
-        let stopping = closing + (.zero - stopDeadline - RefreshEngine.longestOverrun)
+        let stopping = closing + (.zero - stopDeadline - RefreshEngine.maximumOverrun)
         let vault = try openVault()
         let store = try await openStore()
         let worker = try RunningWorker(self, store: store, vault: vault)

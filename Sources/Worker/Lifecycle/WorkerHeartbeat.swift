@@ -101,7 +101,7 @@ package struct WorkerHeartbeat: Sendable {
 
     private func raise(_ kind: AlarmKind, _ text: String) {
         guard let log else { return diagnostics.error("the key file cannot be used", ["reason": text]) }
-        log.reportKeyRingProblem(kind, text)
+        log.raise(kind, text)
     }
 
     /// Reports until cancelled, and calls `onReport` after each attempt.

@@ -34,7 +34,7 @@ final class CertificateMonitor: Sendable {
 
     func check() {
         guard let problem = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
-        log.reportCertificateProblem(problem.kind, problem.sentence(about: path))
+        log.raise(problem.kind, problem.sentence(about: path))
     }
 }
 

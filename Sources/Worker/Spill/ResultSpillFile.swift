@@ -50,7 +50,7 @@ package final class ResultSpillFile: ResultSpill {
     var path: String? { current.withLock { ($0?.isNamed ?? false) ? $0?.file.path : nil } }
 
     func save(_ results: [RefreshResult]) async throws {
-        let sealed = try results.compactMap { result in try SpilledResult.seal(result, with: vault) }
+        let sealed = try results.compactMap { result in try result.sealed(with: vault) }
         try await queue.run { [self] in
             do {
                 try write(sealed)

@@ -96,7 +96,7 @@ package struct SpillRecovery: Sendable {
         var reason = content.isDamaged ? "it is damaged or incomplete, or not a spill file" : nil
         for sealed in content.results {
             do {
-                results.append(try SpilledResult.open(sealed, with: vault))
+                results.append(try RefreshResult.open(sealed, with: vault))
             } catch {
                 reason = "\(error)"
             }

@@ -20,7 +20,6 @@ struct PlainBatchTests {
         grant.setLease(Lease(owner: "worker", claim: 7, epoch: "boot", until: instant + .seconds(30)))
         return InFlightRefresh(
             grant: grant,
-            claim: 7,
             isForced: false,
             needsHealth: needsHealth,
             leaseEnd: instant + .seconds(30)
@@ -83,7 +82,7 @@ struct PlainBatchTests {
         let answer = try Sample.granted(at: now)
         #expect(decide([(try refresh(1, needsHealth: true), answer)]) == nil)
         #expect(decide([(try refresh(1), answer)], readAgo: nil) == nil)
-        #expect(decide([(try refresh(1), answer)], readAgo: PlainBatches.longestWithoutHealth) == nil)
+        #expect(decide([(try refresh(1), answer)], readAgo: PlainBatches.maximumTimeWithoutHealth) == nil)
         #expect(decide([(try refresh(1), answer)], readAgo: .milliseconds(1_999)) != nil)
     }
 

@@ -11,7 +11,7 @@ import Testing
 struct NoticeMessageTests {
     @Test("contains the change, and no tokens or e-mail addresses")
     func body() throws {
-        let body = try JSONValue.parse(NoticeMessage.body(of: NoticeSample.notice()))
+        let body = try JSONValue.parse(NoticeSample.notice().body)
         #expect(
             body
                 == .object([
@@ -29,11 +29,9 @@ struct NoticeMessageTests {
     @Test("names the scopes that were lost and those that are left")
     func lostScopes() throws {
         let body = try JSONValue.parse(
-            NoticeMessage.body(
-                of: NoticeSample.notice(
-                    .lostScopes(of: GrantID(rawValue: 3), lost: "gmail calendar", granted: "openid")
-                )
-            )
+            NoticeSample.notice(
+                .lostScopes(of: GrantID(rawValue: 3), lost: "gmail calendar", granted: "openid")
+            ).body
         )
         #expect(body["type"] == .string("grant.scopes_lost"))
         let data: [String: JSONValue] = [
@@ -47,7 +45,7 @@ struct NoticeMessageTests {
     @Test("names the session that ended because of a reused token")
     func sessionReused() throws {
         let session = try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))
-        let body = try JSONValue.parse(NoticeMessage.body(of: NoticeSample.notice(.sessionReused(session))))
+        let body = try JSONValue.parse(NoticeSample.notice(.sessionReused(session)).body)
         #expect(body["type"] == .string("session.reuse_detected"))
         let data: [String: JSONValue] = [
             "user_id": .string("u-1"), "session_id": .string("000102030405060708090a0b0c0d0e0f"),
@@ -57,7 +55,7 @@ struct NoticeMessageTests {
 
     @Test("contains only the user for a deletion")
     func userDeleted() throws {
-        let body = try JSONValue.parse(NoticeMessage.body(of: NoticeSample.notice(.userDeleted)))
+        let body = try JSONValue.parse(NoticeSample.notice(.userDeleted).body)
         #expect(body["type"] == .string("user.deleted"))
         #expect(body["data"]?.object == ["user_id": .string("u-1")])
     }
@@ -65,11 +63,9 @@ struct NoticeMessageTests {
     @Test("reports a new connection without a reason")
     func connected() throws {
         let body = try JSONValue.parse(
-            NoticeMessage.body(
-                of: NoticeSample.notice(
-                    .connection(of: GrantID(rawValue: 3), from: .disconnected, to: .active, reason: .none)
-                )
-            )
+            NoticeSample.notice(
+                .connection(of: GrantID(rawValue: 3), from: .disconnected, to: .active, reason: .none)
+            ).body
         )
         #expect(body["type"] == .string("grant.connected"))
         #expect(body["data"]?["connected"] == .bool(true))
@@ -80,8 +76,7 @@ struct NoticeMessageTests {
     @Test("is signed according to Standard Webhooks")
     func signature() throws {
         let key = MessageKey(Secret("0123456789abcdef0123456789abcdef"))
-        let request = NoticeMessage.request(
-            for: NoticeSample.notice(),
+        let request = NoticeSample.notice().request(
             to: try Endpoint("https://backend.example/notices"),
             key: key,
             at: NoticeSample.start
@@ -90,7 +85,7 @@ struct NoticeMessageTests {
         #expect(headers["webhook-id"] == "ntc_0000002a_7")
         #expect(headers["webhook-timestamp"] == "1800000000")
         #expect(headers["webhook-signature"] == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")
-        #expect(request.body?.reveal() == NoticeMessage.body(of: NoticeSample.notice()))
+        #expect(request.body?.reveal() == NoticeSample.notice().body)
     }
 }
 

@@ -21,10 +21,10 @@ struct BackOffTests {
 
     @Test("Other caps are respected, even if the first is beyond the longest")
     func otherCaps() {
-        let quick = BackOff(first: .seconds(2), longest: .seconds(5))
+        let quick = BackOff(first: .seconds(2), maximum: .seconds(5))
         let waits = (1...4).map { quick.delay(failures: $0, remainingLife: nil, unit: 0) }
         #expect(waits == [.seconds(2), .seconds(4), .seconds(5), .seconds(5)])
-        let odd = BackOff(first: .seconds(50), longest: .seconds(5))
+        let odd = BackOff(first: .seconds(50), maximum: .seconds(5))
         #expect(odd.delay(failures: 1, remainingLife: nil, unit: 0) == .seconds(5))
     }
 

@@ -89,3 +89,21 @@ struct DeadlineHeapTests {
         #expect(drained == sorted, "seed \(seed)")
     }
 }
+
+extension DeadlineHeap {
+    /// A description of the heap's first fault, or `nil` if it is sound.
+    fileprivate var violation: String? {
+        guard offsets.count == entries.count else {
+            return "\(entries.count) entries but \(offsets.count) tracked positions"
+        }
+        for (offset, entry) in entries.enumerated() {
+            guard offsets[entry.key] == offset else {
+                return "key \(entry.key) is at \(offset) and tracked elsewhere"
+            }
+            if let parent = Self.parent(of: offset), entry < entries[parent] {
+                return "the entry at \(offset) is due before its parent at \(parent)"
+            }
+        }
+        return nil
+    }
+}

@@ -65,7 +65,7 @@ struct DuePolicyTests {
             let latest = lifetime - min(DuePolicy.margin, lifetime / 5) + .milliseconds(1)
             #expect(due >= Self.obtained, comment)
             #expect(due <= Self.obtained + latest, comment)
-            #expect(due <= Self.obtained + DuePolicy.longestInterval, comment)
+            #expect(due <= Self.obtained + DuePolicy.maximumInterval, comment)
         }
     }
 
@@ -141,7 +141,7 @@ struct DueAfterRefreshTests {
             let age = random.nextBits() % 4 == 0 ? Duration.milliseconds(Int64(random.nextBits() % 7_200_000)) : .zero
             let due = model.refresh(lifetime: lifetime, age: age, phase: phase)
             #expect(due >= model.now + DuePolicy.shortestWait, "seed \(seed), step \(step)")
-            #expect(due <= model.now + DuePolicy.longestInterval, "seed \(seed), step \(step)")
+            #expect(due <= model.now + DuePolicy.maximumInterval, "seed \(seed), step \(step)")
             // On time, late, or early because a caller asked.
             let wait = due - model.now
             model.now = model.now + [wait, wait * 3, wait / 50][Int(random.nextBits() % 3)]

@@ -48,7 +48,7 @@ struct WakeTimerTests {
     func pastDeadline() async {
         let (stream, onWake) = Self.wakes()
         let time = ManualTime()
-        let timer = WakeTimer(timeSource: time, longestSleep: .seconds(3600), onWake: onWake)
+        let timer = WakeTimer(timeSource: time, maximumSleep: .seconds(3600), onWake: onWake)
         timer.arm(for: time.now - .seconds(5))
         await Self.await(1, of: stream)
         timer.cancel()
@@ -58,7 +58,7 @@ struct WakeTimerTests {
     func deadlineAhead() async {
         let (stream, onWake) = Self.wakes()
         let time = SystemTime()
-        let timer = WakeTimer(timeSource: time, longestSleep: .seconds(3600), onWake: onWake)
+        let timer = WakeTimer(timeSource: time, maximumSleep: .seconds(3600), onWake: onWake)
         let started = SystemTime().sinceBoot
         timer.arm(for: time.now + .milliseconds(50))
         await Self.await(1, of: stream)
@@ -70,7 +70,7 @@ struct WakeTimerTests {
     func rearming() async {
         let (stream, onWake) = Self.wakes()
         let time = ManualTime()
-        let timer = WakeTimer(timeSource: time, longestSleep: .seconds(3600), onWake: onWake)
+        let timer = WakeTimer(timeSource: time, maximumSleep: .seconds(3600), onWake: onWake)
         timer.arm(for: time.now + .seconds(1800))
         timer.arm(for: time.now)
         await Self.await(1, of: stream)
@@ -80,7 +80,7 @@ struct WakeTimerTests {
     @Test("Without a deadline, and after a wake, it continues to wake")
     func keepsWaking() async {
         let (stream, onWake) = Self.wakes()
-        let timer = WakeTimer(timeSource: ManualTime(), longestSleep: .milliseconds(5), onWake: onWake)
+        let timer = WakeTimer(timeSource: ManualTime(), maximumSleep: .milliseconds(5), onWake: onWake)
         await Self.await(4, of: stream)
         timer.cancel()
     }
@@ -89,14 +89,14 @@ struct WakeTimerTests {
     func cancelled() async {
         let (silent, neverWoken) = AsyncStream.makeStream(of: Void.self)
         let time = ManualTime()
-        let cancelled = WakeTimer(timeSource: time, longestSleep: .seconds(3600)) { neverWoken.yield() }
+        let cancelled = WakeTimer(timeSource: time, maximumSleep: .seconds(3600)) { neverWoken.yield() }
         cancelled.cancel()
         cancelled.cancel()
         cancelled.arm(for: time.now)
 
         // Another timer's wakes give the first one time to fire, if it were to.
         let (stream, onWake) = Self.wakes()
-        let timer = WakeTimer(timeSource: time, longestSleep: .milliseconds(5), onWake: onWake)
+        let timer = WakeTimer(timeSource: time, maximumSleep: .milliseconds(5), onWake: onWake)
         await Self.await(4, of: stream)
         timer.cancel()
 
@@ -120,7 +120,7 @@ struct WakeTimerTests {
         var timer: WakeTimer?
         do {
             let observer = ReleaseObserver(continuation)
-            timer = WakeTimer(timeSource: ManualTime(), longestSleep: .seconds(3600)) { observer.use() }
+            timer = WakeTimer(timeSource: ManualTime(), maximumSleep: .seconds(3600)) { observer.use() }
         }
         #expect(timer != nil)
         timer = nil

@@ -22,14 +22,14 @@ struct ClientRuleTests {
             let before = grant
             var fixture = RulesFixture()
             let decision = fixture.refuse(.clientFault(code: code), on: &grant)
-            #expect(decision.breakerChange == .opened(.clientFault(code)))
+            #expect(decision.effect.breakerChange == .opened(.clientFault(code)))
             #expect(fixture.health.breaker.isOpen)
             #expect(grant.state == before.state && grant.reason == before.reason && grant.attempts == 2)
             #expect((.seconds(1) ... .seconds(5)).contains(try #require(grant.dueAt) - start))
             #expect(decision.events.isEmpty)
 
             var other = try Sample.grant(2)
-            #expect(fixture.refuse(.clientFault(code: code), on: &other).breakerChange == nil, "reported once")
+            #expect(fixture.refuse(.clientFault(code: code), on: &other).effect.breakerChange == nil, "reported once")
         }
     }
 
@@ -61,7 +61,7 @@ struct ClientRuleTests {
             var grant = try Sample.grant(Int64(number % grants))
             let decision = fixture.refuse(verdicts[number % 3], on: &grant)
             #expect(decision.outcome == .retrying)
-            if let change = decision.breakerChange {
+            if let change = decision.effect.breakerChange {
                 #expect(number == 19)
                 changes.append(change)
             }
@@ -80,7 +80,7 @@ struct ClientRuleTests {
         for number in 4..<100 {
             var grant = try Sample.grant(Int64(number))
             let decision = fixture.refuse(.notSent(code: "expired"), on: &grant)
-            #expect(decision.breakerChange == nil && decision.outcome == .unchanged)
+            #expect(decision.effect.breakerChange == nil && decision.outcome == .unchanged)
         }
         #expect(fixture.health == before)
     }
@@ -94,7 +94,7 @@ struct ClientRuleTests {
         var fixture = RulesFixture()
         for number in 0..<failures {
             var grant = try Sample.grant(Int64(number))
-            #expect(!fixture.refuse(.endpointFault(code: "http_503"), on: &grant).endsOutage)
+            #expect(!fixture.refuse(.endpointFault(code: "http_503"), on: &grant).effect.endsOutage)
         }
         fixture.advance(by: .seconds(seconds))
         if fixture.health.breaker.isOpen {
@@ -102,7 +102,7 @@ struct ClientRuleTests {
         }
         var grant = try Sample.grant(100)
         let ends = failures >= 5 && seconds >= 10
-        #expect(fixture.decide(try Sample.granted(at: fixture.now), on: &grant).endsOutage == ends)
+        #expect(fixture.decide(try Sample.granted(at: fixture.now), on: &grant).effect.endsOutage == ends)
     }
 
     @Test("A grant that failed in an outage, and by chance after it, waits as after a first failure")
@@ -120,7 +120,7 @@ struct ClientRuleTests {
         _ = fixture.refuse(fault, on: &grant)
         #expect(try #require(grant.dueAt) - fixture.now == .seconds(40), "the outage goes on: its time counts")
         var other = try Sample.grant(9)
-        #expect(fixture.decide(try Sample.granted(at: fixture.now), on: &other).endsOutage)
+        #expect(fixture.decide(try Sample.granted(at: fixture.now), on: &other).effect.endsOutage)
 
         fixture.advance(by: .seconds(1))
         _ = fixture.refuse(fault, on: &grant)
@@ -165,7 +165,7 @@ struct ClientRuleTests {
         let mayProbe = fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
         #expect(mayProbe)
         let decision = fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
-        #expect(decision.breakerChange == .closed)
+        #expect(decision.effect.breakerChange == .closed)
         #expect(!fixture.health.breaker.isOpen)
     }
 
@@ -174,13 +174,13 @@ struct ClientRuleTests {
         var fixture = RulesFixture()
         var grant = try Sample.grant()
         let decision = fixture.refuse(.throttled(code: "http_429"), on: &grant, retryAfter: .seconds(40))
-        #expect(decision.limitsChanged)
+        #expect(decision.effect.limitsChanged)
         #expect(fixture.health.limits.cut?.ceiling == 100)
         #expect(fixture.health.limits.pausedUntil == fixture.instant + .seconds(40))
         #expect(!fixture.health.breaker.isOpen)
-        #expect(!fixture.refuse(.throttled(code: "http_429"), on: &grant).limitsChanged, "one sign, not two")
+        #expect(!fixture.refuse(.throttled(code: "http_429"), on: &grant).effect.limitsChanged, "one sign, not two")
         fixture.advance(by: .seconds(41))
-        #expect(fixture.refuse(.throttled(code: "http_429"), on: &grant).limitsChanged)
+        #expect(fixture.refuse(.throttled(code: "http_429"), on: &grant).effect.limitsChanged)
         #expect(try #require(fixture.health.limits.cut).ceiling < 100)
     }
 }
@@ -277,12 +277,12 @@ struct ForeignTokenTests {
             var fixture = RulesFixture()
             for number in 0..<19 {
                 var grant = try Sample.grant(Int64(number % grants))
-                #expect(fixture.refuse(verdict, on: &grant).breakerChange == nil)
+                #expect(fixture.refuse(verdict, on: &grant).effect.breakerChange == nil)
                 #expect(grant.state == .retrying && grant.suspectedSince == fixture.now)
             }
             fixture.advance(by: .seconds(span))
             var grant = try Sample.grant(7)
-            let change = fixture.refuse(verdict, on: &grant).breakerChange
+            let change = fixture.refuse(verdict, on: &grant).effect.breakerChange
             #expect(change == (grants == 10 && span == 60 ? .opened(.clientFault("unauthorized_client")) : nil))
             guard change != nil else { continue }
             #expect(grant.state == .active, "the client's fault changes no grant")

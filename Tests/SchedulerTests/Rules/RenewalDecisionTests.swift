@@ -68,7 +68,7 @@ struct RenewalDecisionTests {
         for second in 0..<3600 {
             let now = start + .seconds(Int64(second))
             let token = try Sample.accessToken(obtainedAt: now)
-            let isQuick = DueTimes.isQuick(token, afterSuccessAt: last, at: now)
+            let isQuick = DuePolicy.isQuick(token, afterSuccessAt: last, at: now)
             // The caller waits if one more rejection would slow the grant down.
             guard !isQuick || grant.quickRefreshes < DuePolicy.quickRefreshesAllowed,
                 VendDecision.make(for: grant, storesRejectedToken: true, at: now) == .refresh

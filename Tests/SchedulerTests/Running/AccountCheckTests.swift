@@ -56,8 +56,8 @@ struct AccountCheckTests {
             rotated: Secret("1//rotated"),
             idToken: example.idToken.map { Secret($0) }
         )
-        let checked = await AccountCheck(endpoint: endpoint).checked(
-            ParsedRefreshResponse(verdict: .granted(tokens), status: 200),
+        let checked = await endpoint.checkAccount(
+            of: ParsedRefreshResponse(verdict: .granted(tokens), status: 200),
             for: try Self.grant(account: "g-1"),
             mayLookUp: example.mayLookUp
         )
@@ -68,9 +68,9 @@ struct AccountCheckTests {
 
     @Test("is checked until the refresh token is proven, and only if the account is known")
     func needed() throws {
-        #expect(AccountCheck.isNeeded(for: try Self.grant(account: "g-1")))
-        #expect(!AccountCheck.isNeeded(for: try Self.grant(account: nil)))
-        #expect(!AccountCheck.isNeeded(for: try Self.grant(account: "g-1", isProven: true)))
+        #expect(try Self.grant(account: "g-1").needsAccountCheck)
+        #expect(try !Self.grant(account: nil).needsAccountCheck)
+        #expect(try !Self.grant(account: "g-1", isProven: true).needsAccountCheck)
     }
 
     @Test(
@@ -85,7 +85,7 @@ struct AccountCheckTests {
     func scopes(scope: String, isNeeded: Bool) throws {
         var grant = try Self.grant(account: "g-1")
         grant.scope = scope
-        #expect(AccountCheck.isNeeded(for: grant) == isNeeded)
+        #expect(grant.needsAccountCheck == isNeeded)
     }
 
     private static func grant(account: String?, isProven: Bool = false) throws -> Grant {

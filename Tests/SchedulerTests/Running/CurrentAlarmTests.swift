@@ -25,9 +25,9 @@ struct CurrentAlarmTests {
     @Test("An alarm is current for an hour after its cause was last seen")
     func hour() {
         let begin = time.now
-        log.reportKeyRingProblem(.keyRingRefused, "text")
+        log.raise(.keyRingRefused, "text")
         time.advance(by: .seconds(600))
-        log.reportKeyRingProblem(.keyRingRefused, "again")
+        log.raise(.keyRingRefused, "again")
         let expected = CurrentAlarm(
             kind: .keyRingRefused,
             client: "",
@@ -41,7 +41,7 @@ struct CurrentAlarmTests {
         #expect(log.currentAlarms == [expected])
         time.advance(by: .milliseconds(1))
         #expect(log.currentAlarms == [])
-        log.reportKeyRingProblem(.keyRingRefused, "later")
+        log.raise(.keyRingRefused, "later")
         #expect(log.currentAlarms.map(\.count) == [1])
         #expect(log.currentAlarms.map(\.since) == [begin + .seconds(4200)])
     }
@@ -57,30 +57,30 @@ struct CurrentAlarmTests {
 
     @Test("An alarm that ended and begins again is logged again, at most every five minutes")
     func renewed() {
-        log.reportKeyRingProblem(.keyRingRefused, "first")
+        log.raise(.keyRingRefused, "first")
         time.advance(by: .seconds(300))
-        log.reportKeyRingProblem(.keyRingRefused, "still")
+        log.raise(.keyRingRefused, "still")
         #expect(lines.of("alarm").count == 1, "it is current, so it is logged once an hour")
         log.end([.keyRingRefused])
         #expect(log.currentAlarms == [])
-        log.reportKeyRingProblem(.keyRingRefused, "again")
+        log.raise(.keyRingRefused, "again")
         #expect(lines.of("alarm").count == 2)
         for _ in 0..<60 {
             log.end([.keyRingRefused])
             time.advance(by: .seconds(5))
-            log.reportKeyRingProblem(.keyRingRefused, "comes and goes")
+            log.raise(.keyRingRefused, "comes and goes")
         }
         #expect(lines.of("alarm").count == 3, "five minutes have passed")
     }
 
     @Test("A trouble that begins again within five minutes, and stays, is logged after them")
     func renewedAndStaying() {
-        log.reportKeyRingProblem(.keyRingRefused, "first")
+        log.raise(.keyRingRefused, "first")
         time.advance(by: .seconds(100))
         log.end([.keyRingRefused])
         for seconds in [100, 110, 90] {
             time.advance(by: .seconds(seconds))
-            log.reportKeyRingProblem(.keyRingRefused, "after \(seconds)")
+            log.raise(.keyRingRefused, "after \(seconds)")
         }
         #expect(lines.of("alarm").count == 2, "once, at the first report after five minutes")
     }

@@ -18,16 +18,15 @@ struct ResultCommitterTests {
         _ number: Int64,
         isForced: Bool = true,
         verdict: RefreshVerdict = .noAnswer(code: "timeout"),
-        answer: RefreshResult.Answer? = nil
+        answer: RefreshResult.Answer? = nil,
+        beforeReading: @escaping @Sendable () throws(SealError) -> Void = {}
     ) throws -> PendingResult {
-        let refresh = InFlightRefresh(
-            grant: try Sample.grant(number),
-            claim: 7,
-            isForced: isForced,
-            leaseEnd: time.sinceBoot
-        )
+        let refresh = InFlightRefresh(grant: try Sample.grant(number), isForced: isForced, leaseEnd: time.sinceBoot)
         let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .failed(verdict, retryAfter: nil))
-        return .read(refresh, result)
+        return PendingResult(refresh: refresh) { () throws(SealError) in
+            try beforeReading()
+            return result
+        }
     }
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")
@@ -74,12 +73,10 @@ struct ResultCommitterTests {
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
     func readsWhatWaits() async throws {
         let read = Stream<Void>()
-        let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time) { pending in
-            if pending.refresh.grant.id == GrantID(rawValue: 2) { read.add(()) }
-        }
+        let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time)
         fixture.committer.add(try pending(1))
         await time.sleepers(atLeast: 1)
-        fixture.committer.add(try pending(2))
+        fixture.committer.add(try pending(2, beforeReading: { read.add(()) }))
         time.advance(by: .seconds(5))
         await read.next()
         await fixture.committer.giveUp()
@@ -127,14 +124,15 @@ struct ResultCommitterTests {
     @Test("An answer that cannot be sealed is kept and stored when it can")
     func unsealed() async throws {
         let failures = Mutex(1)
-        let fixture = ResultCommitterFixture(try TestStore(time: time), time: time) { _ throws(SealError) in
+        let fixture = ResultCommitterFixture(try TestStore(time: time), time: time)
+        let unsealed = try pending(1, answer: try Sample.granted()) { () throws(SealError) in
             let fails = failures.withLock { left in
                 defer { left -= 1 }
                 return left > 0
             }
             if fails { throw SealError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
         }
-        fixture.committer.add(try pending(1, answer: try Sample.granted()))
+        fixture.committer.add(unsealed)
         await fixture.waitForFailure()
         // Others do not wait for it.
         fixture.committer.add(try pending(2))
@@ -283,13 +281,7 @@ private struct ResultCommitterFixture {
     private let finished: Stream<FinishedRefresh>
     private let failures: Stream<Void>
 
-    /// Makes a committer; `beforeReading` is called with each result before it is read.
-    init(
-        _ store: any Store,
-        time: ManualTime,
-        spill: (any ResultSpill)? = nil,
-        beforeReading: @escaping @Sendable (PendingResult) throws(SealError) -> Void = { _ in }
-    ) {
+    init(_ store: any Store, time: ManualTime, spill: (any ResultSpill)? = nil) {
         let finished = Stream<FinishedRefresh>()
         let failures = Stream<Void>()
         self.finished = finished
@@ -300,11 +292,6 @@ private struct ResultCommitterFixture {
             time: time,
             random: SeededRandom(seed: 1),
             spill: spill,
-            read: { (pending) throws(SealError) in
-                try beforeReading(pending)
-                guard case .read(_, let result) = pending else { preconditionFailure("a response that was not read") }
-                return result
-            },
             onFailure: { _, _ in failures.add(()) },
             deliver: { batch in
                 for one in batch {

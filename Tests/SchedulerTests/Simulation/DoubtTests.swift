@@ -15,7 +15,7 @@ private struct Fleet {
     var ended: [Int: Timestamp] = [:]
     var breakerOpenings = 0
     /// The longest time that a grant waited beyond its due time because the breaker was open.
-    var longestWait: Duration = .zero
+    var maximumWait: Duration = .zero
 
     init(_ count: Int, seed: UInt64) throws {
         random = SeededRandom(seed: seed)
@@ -45,7 +45,7 @@ private struct Fleet {
                     // The next period.
                     grants[place].reschedule(to: fixture.now + .seconds(3000))
                 }
-                if case .opened = decision.breakerChange { breakerOpenings += 1 }
+                if case .opened = decision.effect.breakerChange { breakerOpenings += 1 }
                 if decision.outcome == .disconnected || decision.outcome == .reauthRequired {
                     ended[place] = fixture.now
                 }
@@ -61,7 +61,7 @@ private struct Fleet {
 
     private mutating func mayAsk(_ place: Int) -> Bool {
         guard fixture.health.breaker.isOpen else { return true }
-        if let dueAt = grants[place].dueAt { longestWait = max(longestWait, fixture.now - dueAt) }
+        if let dueAt = grants[place].dueAt { maximumWait = max(maximumWait, fixture.now - dueAt) }
         guard fixture.health.breaker.permits(at: fixture.instant) == .probeDue else { return false }
         return fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
     }
@@ -77,7 +77,7 @@ struct DoubtTests {
         try fleet.run(for: .seconds(30 * 3600)) { place, _, _ in
             foreign.contains(place) ? .clientOrForeignToken(code: "unauthorized_client") : nil
         }
-        #expect(fleet.breakerOpenings == 0 && fleet.longestWait == .zero)
+        #expect(fleet.breakerOpenings == 0 && fleet.maximumWait == .zero)
         #expect(Set(fleet.ended.keys) == foreign)
         for at in fleet.ended.values {
             #expect(at - start >= .seconds(24 * 3600) && at - start <= .seconds(29 * 3600))
@@ -183,7 +183,7 @@ struct DoubtTests {
                 random.nextUnit() < 0.5
                 ? fixture.refuse(.endpointFault(code: "http_503"), on: &grant)
                 : fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
-            if decision.endsOutage { ends += 1 }
+            if decision.effect.endsOutage { ends += 1 }
             fixture.advance(by: .milliseconds(20))
         }
         #expect(ends == 0, "seed \(seed)")
@@ -200,7 +200,9 @@ struct DoubtTests {
                 fixture.advance(by: .seconds(2))
             }
             var grant = try Sample.grant(9_999)
-            if fixture.decide(try Sample.granted(at: fixture.now), on: &grant).endsOutage { ends.append(fixture.now) }
+            if fixture.decide(try Sample.granted(at: fixture.now), on: &grant).effect.endsOutage {
+                ends.append(fixture.now)
+            }
         }
         #expect(ends.count > 10)
         #expect(zip(ends.dropFirst(), ends).allSatisfy { $0 - $1 >= .seconds(30) })

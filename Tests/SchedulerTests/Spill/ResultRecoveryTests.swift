@@ -70,8 +70,8 @@ struct ResultRecoveryTests {
     @Test("count although the user has reconnected since without a refresh token")
     func reconnectedWithoutToken() async throws {
         try await fixture.add(0..<1)
-        let sealed = try SpilledResult.seal(try await result(0), with: fixture.vault)
-        let late = try SpilledResult.open(try #require(sealed), with: fixture.vault)
+        let sealed = try await result(0).sealed(with: fixture.vault)
+        let late = try RefreshResult.open(try #require(sealed), with: fixture.vault)
         try await fixture.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
         try await fixture.change(0) { grant in
             grant.reconnect(

@@ -34,15 +34,15 @@ struct SpilledResultTests {
         let unmarked = RefreshedTokens(accessToken: try Sample.accessToken(), rotated: try Sample.refreshToken())
         for tokens in [whole, bare, unmarked] {
             let sealed = try #require(
-                try SpilledResult.seal(RefreshResult(attempt: attempt, answer: .granted(tokens)), with: vault)
+                try RefreshResult(attempt: attempt, answer: .granted(tokens)).sealed(with: vault)
             )
-            let back = try SpilledResult.open(sealed, with: vault)
+            let back = try RefreshResult.open(sealed, with: vault)
             #expect(back.attempt == attempt)
             guard case .granted(let read) = back.answer else { throw Missing() }
             #expect(read == tokens)
         }
         let flawed = RefreshResult(attempt: attempt, answer: .flawed(code: "flawed_answer", rotated: rotated))
-        let back = try SpilledResult.open(try #require(try SpilledResult.seal(flawed, with: vault)), with: vault)
+        let back = try RefreshResult.open(try #require(try flawed.sealed(with: vault)), with: vault)
         guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
     }
 
@@ -55,8 +55,8 @@ struct SpilledResultTests {
         let digest = [UInt8](repeating: 7, count: length)
         let tokens = RefreshedTokens(accessToken: try Sample.accessToken(), digest: digest)
         let result = RefreshResult(attempt: attempt, answer: .granted(tokens))
-        let sealed = try #require(try SpilledResult.seal(result, with: vault))
-        guard case .granted(let read) = try SpilledResult.open(sealed, with: vault).answer else { throw Missing() }
+        let sealed = try #require(try result.sealed(with: vault))
+        guard case .granted(let read) = try RefreshResult.open(sealed, with: vault).answer else { throw Missing() }
         #expect(read.digest == (length == 16 ? digest : nil))
     }
 
@@ -72,8 +72,8 @@ struct SpilledResultTests {
             refreshToken: try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
         )
         let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
-        let sealed = try #require(try SpilledResult.seal(result, with: vault))
-        let back = try SpilledResult.open(sealed, with: vault)
+        let sealed = try #require(try result.sealed(with: vault))
+        let back = try RefreshResult.open(sealed, with: vault)
         #expect(back.attempt == attempt)
     }
 
@@ -85,8 +85,8 @@ struct SpilledResultTests {
         for answer in [try Sample.granted(), .flawed(code: "flawed_answer", rotated: rotated)] {
             for fingerprint in [secret, .none] {
                 let result = RefreshResult(attempt: attempt, answer: answer, clientSecret: fingerprint)
-                let sealed = try #require(try SpilledResult.seal(result, with: vault))
-                #expect(try SpilledResult.open(sealed, with: vault).clientSecret == fingerprint)
+                let sealed = try #require(try result.sealed(with: vault))
+                #expect(try RefreshResult.open(sealed, with: vault).clientSecret == fingerprint)
             }
         }
     }
@@ -99,7 +99,7 @@ struct SpilledResultTests {
             .unreadable(.malformed), .revocation(failure: nil),
         ]
         for answer in answers {
-            #expect(try SpilledResult.seal(RefreshResult(attempt: attempt, answer: answer), with: vault) == nil)
+            #expect(try RefreshResult(attempt: attempt, answer: answer).sealed(with: vault) == nil)
         }
     }
 
@@ -107,21 +107,21 @@ struct SpilledResultTests {
     func altered() throws {
         let vault = try vault()
         let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
-        let sealed = try #require(try SpilledResult.seal(result, with: vault))
+        let sealed = try #require(try result.sealed(with: vault))
         for place in stride(from: 10, to: sealed.bytes.count, by: 7) {
             var bytes = sealed.bytes
             bytes[place] ^= 1
-            #expect(throws: SealError.self) { try SpilledResult.open(SealedSecret(bytes: bytes), with: vault) }
+            #expect(throws: SealError.self) { try RefreshResult.open(SealedSecret(bytes: bytes), with: vault) }
         }
         let other = try self.vault()
-        #expect(throws: SealError.self) { try SpilledResult.open(sealed, with: other) }
+        #expect(throws: SealError.self) { try RefreshResult.open(sealed, with: other) }
     }
 
     @Test("is refused when it is a token of the database")
     func foreign() throws {
         let vault = try vault()
         let token = try vault.seal(refreshToken: Secret("{}"), for: attempt.grant).sealed
-        #expect(throws: SealError.self) { try SpilledResult.open(token, with: vault) }
+        #expect(throws: SealError.self) { try RefreshResult.open(token, with: vault) }
     }
 
     private struct Missing: Error {}

@@ -128,17 +128,9 @@ struct ClaimStateTests {
         for _ in 0..<2 {
             fixture.queue(1...3)
             let request = try fixture.beginClaim()
-            let failure = fixture.state.claimFailed(
-                request,
-                concernsOneRow: false,
-                at: fixture.conditions.instant,
-                unit: 0
-            )
-            guard case .abandon(let outcome, let actions) = failure else {
-                Issue.record("the claim is repeated")
-                return
-            }
-            #expect(outcome == RefreshEngineState.ClaimOutcome(lost: 3, hasFailed: true))
+            let each = fixture.state.claimFailed(request, false, at: fixture.conditions.instant, unit: 0)
+            #expect(each.isEmpty, "the claim is not repeated")
+            let actions = fixture.state.ended(request.ids, as: .abandoned)
             #expect(actions.completions.count == 3 && actions.completions.allSatisfy(\.isAbandoned))
             fixture.queue(1...3)
             let pause = try #require(fixture.firstStep().wait)
@@ -160,18 +152,11 @@ struct ClaimStateTests {
         var fixture = StateFixture()
         let request = fixture.state.reserve([1, 2].map { GrantID(rawValue: $0) }, dueBy: nil).claim
         let instant = fixture.conditions.instant
-        let failure = fixture.state.claimFailed(request, concernsOneRow: true, at: instant, unit: 0)
-        guard case .claimEach(let requests) = failure else {
-            Issue.record("the batch is given up")
-            return
-        }
+        let requests = fixture.state.claimFailed(request, true, at: instant, unit: 0)
         #expect(requests.map { $0.ids.map(\.rawValue) } == [[1], [2]])
-        let alone = fixture.state.claimFailed(requests[0], concernsOneRow: true, at: instant, unit: 0)
-        guard case .abandon(let outcome, _) = alone else {
-            Issue.record("the claim of one grant is repeated")
-            return
-        }
-        #expect(!outcome.hasFailed && fixture.state.claimPause(under: fixture.conditions) == nil)
+        let alone = fixture.state.claimFailed(requests[0], true, at: instant, unit: 0)
+        #expect(alone.isEmpty, "the claim of one grant is not repeated")
+        #expect(fixture.state.claimPause(under: fixture.conditions) == nil)
         let sent = try fixture.claimed(requests[1]).sent
         #expect(sent.count == 1)
     }

@@ -95,7 +95,7 @@ struct DispatchStateTests {
         let step = fixture.state.nextStep(of: &round, under: fixture.conditions)
         #expect(step.client == "well" && step.claimed == [11, 12])
         let wait = fixture.state.nextStep(of: &round, under: fixture.conditions).wait
-        #expect(wait.map { $0 > .zero && $0 <= Breaker.longestProbeDelay } ?? false)
+        #expect(wait.map { $0 > .zero && $0 <= Breaker.maximumProbeDelay } ?? false)
     }
 
     @Test("An open breaker asks for one probe in a round, and a grant without a request does not count as one")

@@ -7,12 +7,12 @@ import Testing
 
 @Suite("Permissions for callers and for one pass")
 struct PermissionStateTests {
-    private func caller(_ fixture: inout StateFixture) -> RefreshEngineState.CallerPermission {
+    private func caller(_ fixture: inout StateFixture) -> SendPermission {
         let end = fixture.conditions.instant + .seconds(25)
         return fixture.state.permitCaller(of: "client", until: end, under: fixture.conditions)
     }
 
-    private func pass(_ count: Int, _ fixture: inout StateFixture) -> RefreshEngineState.PassPermission {
+    private func pass(_ count: Int, _ fixture: inout StateFixture) -> SendPermission {
         let end = fixture.conditions.instant + .seconds(25)
         return fixture.state.permitPass(count, of: "client", until: end, under: fixture.conditions)
     }
@@ -20,7 +20,7 @@ struct PermissionStateTests {
     @Test("A caller waits for the pace, unless that takes longer than it waits")
     func callerPace() {
         var fixture = StateFixture(maxRate: 5)
-        #expect(caller(&fixture) == .send)
+        #expect(caller(&fixture) == .send(1))
         #expect(caller(&fixture) == .wait(.milliseconds(200)))
         let end = fixture.conditions.instant + .milliseconds(200)
         #expect(fixture.state.permitCaller(of: "client", until: end, under: fixture.conditions) == .refuse(.throttled))
@@ -56,13 +56,15 @@ struct PermissionStateTests {
     func passEnd() {
         var fixture = StateFixture()
         let instant = fixture.conditions.instant
-        #expect(fixture.state.permitPass(1, of: "client", until: instant, under: fixture.conditions) == .stop)
+        #expect(
+            fixture.state.permitPass(1, of: "client", until: instant, under: fixture.conditions) == .refuse(.timeout)
+        )
         fixture.state.updateHealth(fixture.openBreaker(), of: "client")
-        #expect(pass(1, &fixture) == .stop)
+        #expect(pass(1, &fixture) == .refuse(.breakerOpen))
         fixture.pass(.seconds(60))
         #expect(pass(1, &fixture) == .askForProbe)
         _ = fixture.state.beginStop()
-        #expect(pass(1, &fixture) == .stop)
+        #expect(pass(1, &fixture) == .refuse(.stopping))
     }
 
     @Test("A pass waits while the store fails or a key is missing")

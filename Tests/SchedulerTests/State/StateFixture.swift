@@ -50,7 +50,7 @@ struct StateFixture {
     }
 
     /// Begins the claim that is the next step of a new round.
-    mutating func beginClaim() throws -> RefreshEngineState.ClaimRequest {
+    mutating func beginClaim() throws -> ClaimRequest {
         let step = firstStep()
         let ids = try #require(step.claimed)
         return state.reserve(ids.map { GrantID(rawValue: $0) }, dueBy: conditions.now).claim
@@ -67,7 +67,7 @@ struct StateFixture {
     }
 
     /// Answers a claim as a store that leases all its grants.
-    mutating func claimed(_ request: RefreshEngineState.ClaimRequest) throws -> [EngineAction] {
+    mutating func claimed(_ request: ClaimRequest) throws -> [EngineAction] {
         let grants = try request.ids.map { try leased($0) }
         return state.claimed(grants, for: request, leasesEnd: conditions.instant + .seconds(30)).actions
     }
@@ -104,8 +104,8 @@ struct StateFixture {
             )
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
             var decision = RefreshDecision(.refreshed, grant: grant, health: health)
-            decision.endsOutage = endsOutage
-            decision.breakerChange = endsOutage ? .closed : nil
+            decision.effect.endsOutage = endsOutage
+            decision.effect.breakerChange = endsOutage ? .closed : nil
             return FinishedRefresh(refresh, result, decision: decision, isPlain: index < plain)
         }
         return state.finished(batch, at: conditions)

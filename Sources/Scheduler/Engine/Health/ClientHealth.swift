@@ -16,61 +16,21 @@ package struct ClientHealth: Hashable, Sendable {
 
     /// The epoch of the boot instants below; instants of another epoch are not comparable.
     var epoch: String
-    package var breaker: Breaker
-    package var limits: Pacer.Limits
-    var recentAnswers: RecentAnswers
-    var rate: InvalidGrantRate
-    var unconfirmedEnds: [UnconfirmedEnd]
+    package var breaker = Breaker()
+    package var limits = Pacer.Limits()
+    var recentAnswers = RecentAnswers()
+    var rate = InvalidGrantRate()
+    var unconfirmedEnds: [UnconfirmedEnd] = []
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
     /// The client secret that this refresh was made with.
-    var provenClientSecret: ClientSecretFingerprint
+    var provenClientSecret = ClientSecretFingerprint.none
     /// The time at which the endpoint last worked again after it had failed for every grant.
     var outageEndedAt: Timestamp?
     /// The instant of the first of the endpoint's failures in a row.
     var failingSince: BootInstant?
     /// The refusals since the last success of a proven grant that may be the client's fault.
-    var refusals: ConsecutiveRefusals
-
-    init(
-        epoch: String,
-        breaker: Breaker = Breaker(),
-        limits: Pacer.Limits = Pacer.Limits(),
-        recentAnswers: RecentAnswers = RecentAnswers(),
-        rate: InvalidGrantRate = InvalidGrantRate(),
-        unconfirmedEnds: [UnconfirmedEnd] = [],
-        provenSuccessAt: Timestamp? = nil,
-        provenClientSecret: ClientSecretFingerprint = .none,
-        outageEndedAt: Timestamp? = nil,
-        failingSince: BootInstant? = nil,
-        refusals: ConsecutiveRefusals = ConsecutiveRefusals()
-    ) {
-        self.epoch = epoch
-        self.breaker = breaker
-        self.limits = limits
-        self.recentAnswers = recentAnswers
-        self.rate = rate
-        self.unconfirmedEnds = Array(unconfirmedEnds.suffix(Self.unconfirmedEndsKept))
-        self.provenSuccessAt = provenSuccessAt
-        self.provenClientSecret = provenClientSecret
-        self.outageEndedAt = outageEndedAt
-        self.failingSince = failingSince
-        self.refusals = refusals
-    }
-
-    /// The same health in another epoch, without the instants of the old epoch's clock.
-    func inEpoch(_ epoch: String) -> ClientHealth {
-        guard epoch != self.epoch else { return self }
-        return ClientHealth(
-            epoch: epoch,
-            recentAnswers: recentAnswers,
-            rate: rate,
-            unconfirmedEnds: unconfirmedEnds,
-            provenSuccessAt: provenSuccessAt,
-            provenClientSecret: provenClientSecret,
-            outageEndedAt: outageEndedAt
-        )
-    }
+    var refusals = ConsecutiveRefusals()
 
     /// Evaluates one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> InvalidGrantRate.Level {
@@ -160,6 +120,83 @@ extension ClientHealth {
     }
 }
 
+/// The stored form: JSON, so that an operator can read it with the database's own shell.
+///
+/// A field that is missing or cannot be read counts as unknown: the next answers fill it again.
+extension ClientHealth {
+    package init(stored: [UInt8]?, epoch: String) {
+        self.init(epoch: epoch)
+        guard let stored, let body = JSONValue.object(in: stored), let storedEpoch = body["epoch"]?.string else {
+            return
+        }
+        recentAnswers = RecentAnswers(body["window"])
+        rate = InvalidGrantRate(body["rate"])
+        let ends = (body["believed"]?.array ?? []).compactMap { entry -> UnconfirmedEnd? in
+            guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let at = entry["at"]?.timestamp else {
+                return nil
+            }
+            return UnconfirmedEnd(grant: id, at: at)
+        }
+        unconfirmedEnds = ends.suffix(Self.unconfirmedEndsKept)
+        provenSuccessAt = body["proven_success_at"]?.timestamp
+        provenClientSecret = ClientSecretFingerprint(stored: body["proven_client_secret"])
+        outageEndedAt = body["outage_ended_at"]?.timestamp
+        // The rest counts by the clock of its epoch.
+        guard storedEpoch == epoch else { return }
+        breaker = Breaker(body["breaker"])
+        limits = Pacer.Limits(body["limits"])
+        failingSince = body["failing_since"]?.instant
+        refusals = ConsecutiveRefusals(body["refusals"])
+    }
+
+    var stored: [UInt8] {
+        var line = JSONLine()
+        line.field("version", 2)
+        line.field("epoch", epoch)
+        line.object("breaker") { breaker.write(into: &$0) }
+        line.object("limits") { limits.write(into: &$0) }
+        line.field("window", recentAnswers.text)
+        line.object("rate") { rate.write(into: &$0) }
+        if !unconfirmedEnds.isEmpty {
+            line.array("believed") { array in
+                for entry in unconfirmedEnds {
+                    array.object {
+                        $0.field("grant", entry.grant.description)
+                        $0.field("at", entry.at.milliseconds)
+                    }
+                }
+            }
+        }
+        if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
+        if provenClientSecret != .none { line.field("proven_client_secret", Int64(provenClientSecret.rawValue)) }
+        if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
+        if let failingSince { line.field("failing_since", failingSince.milliseconds) }
+        if refusals != ConsecutiveRefusals() { line.object("refusals") { refusals.write(into: &$0) } }
+        return line.bytes
+    }
+}
+
+/// Values within bounds that keep all arithmetic on them from overflowing: a damaged text must not end the process.
+extension JSONValue {
+    var timestamp: Timestamp? { integer(within: 0...1 << 53).map { Timestamp(milliseconds: $0) } }
+    var instant: BootInstant? { integer(within: 0...1 << 53).map { BootInstant(milliseconds: $0) } }
+    var boundedCount: Int? { integer(within: 0...1_000_000).map { Int($0) } }
+    var grants: [Int64] { (array ?? []).compactMap { $0.string.flatMap { GrantID($0)?.rawValue } } }
+
+    private func integer(within bounds: ClosedRange<Int64>) -> Int64? {
+        integer.flatMap { bounds.contains($0) ? $0 : nil }
+    }
+}
+
+extension JSONLine {
+    /// Writes the ids of grants as operators see them.
+    mutating func field(_ name: String, _ grants: [Int64]) {
+        array(name) { array in
+            for grant in grants { array.element(GrantID(rawValue: grant).description) }
+        }
+    }
+}
+
 /// The last answers about one client's proven grants, which distinguish a wave of `invalid_grant` from users who left.
 ///
 /// If something breaks at Google, or in a configuration, many grants answer `invalid_grant` at once although their
@@ -173,11 +210,7 @@ struct RecentAnswers: Hashable, Sendable {
     static let answersPerInvalid = 5
 
     /// `true` for each answer of `invalid_grant`, the oldest first.
-    private(set) var answers: [Bool]
-
-    init(answers: [Bool] = []) {
-        self.answers = Array(answers.suffix(Self.kept))
-    }
+    private(set) var answers: [Bool] = []
 
     mutating func append(isInvalidGrant: Bool) {
         if answers.count >= Self.kept { answers.removeFirst(answers.count - Self.kept + 1) }
@@ -196,20 +229,26 @@ struct RecentAnswers: Hashable, Sendable {
     }
 }
 
+/// The stored form: one character per answer, `-` for `invalid_grant` and `+` for anything else.
+extension RecentAnswers {
+    fileprivate init(_ stored: JSONValue?) {
+        let signs = (stored?.string ?? "").utf8.filter { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
+        answers = signs.suffix(Self.kept).map { $0 == UInt8(ascii: "-") }
+    }
+
+    fileprivate var text: String {
+        String(decoding: answers.map { $0 ? UInt8(ascii: "-") : UInt8(ascii: "+") }, as: UTF8.self)
+    }
+}
+
 /// The refusals since the last success of a proven grant whose cause may be the client or the grant.
 struct ConsecutiveRefusals: Hashable, Sendable {
     /// The shortest time that a row must last; while other grants succeed now and then, a row does not last as long.
     static let shortestSpan: Duration = .seconds(60)
 
     var since: BootInstant?
-    var count: Int
-    var grants: [Int64]
-
-    init(since: BootInstant? = nil, count: Int = 0, grants: [Int64] = []) {
-        self.since = since
-        self.count = count
-        self.grants = Array(grants.prefix(Breaker.grantsToOpen))
-    }
+    var count = 0
+    var grants: [Int64] = []
 
     /// Adds a refusal; returns `true` if the row is long enough to be the client's fault.
     mutating func add(_ grant: GrantID, at now: BootInstant) -> Bool {
@@ -219,5 +258,19 @@ struct ConsecutiveRefusals: Hashable, Sendable {
         if grants.count < Breaker.grantsToOpen, !grants.contains(grant.rawValue) { grants.append(grant.rawValue) }
         return count >= Breaker.failuresToOpen && grants.count >= Breaker.grantsToOpen
             && now - first >= Self.shortestSpan
+    }
+}
+
+extension ConsecutiveRefusals {
+    fileprivate init(_ body: JSONValue?) {
+        since = body?["since"]?.instant
+        count = body?["count"]?.boundedCount ?? 0
+        grants = Array((body?["grants"]?.grants ?? []).prefix(Breaker.grantsToOpen))
+    }
+
+    fileprivate func write(into line: inout JSONLine) {
+        if let since { line.field("since", since.milliseconds) }
+        line.field("count", count)
+        line.field("grants", grants)
     }
 }

@@ -12,36 +12,21 @@ package struct InvalidGrantRate: Hashable, Sendable {
         /// As many as usual: the answer is believed at once.
         case usual
         /// More than usual: no `invalid_grant` is believed until the rate is usual again, or for
-        /// ``RefreshRules/longestDoubt``.
+        /// ``RefreshRules/maximumDoubt``.
         case unusual
         /// More than usual, for several grants: those that were ended without confirmation just before are recalled.
         case wave
     }
 
-    /// The counts of one minute of the wall clock.
-    struct Minute: Hashable, Sendable {
-        var number: Int64
+    /// The counts of answers since a minute of the wall clock, or since a day.
+    struct Counts: Hashable, Sendable {
+        var since: Int64 = 0
         var answers = 0
         var invalid = 0
-        /// Grants that were ended in this minute because `invalid_grant` was believed.
+        /// Grants that were ended because `invalid_grant` was believed.
         var ended = 0
         /// Rotated tokens that arrived too late to be stored.
         var dropped = 0
-    }
-
-    /// The counts of up to a thousand answers, for clients that get as many within seconds.
-    struct Block: Hashable, Sendable {
-        /// The minute of the first answer.
-        var since: Int64
-        var answers = 0
-        var invalid = 0
-    }
-
-    /// The counts that define the usual rate, halved once a day so that they follow the last days.
-    struct Baseline: Hashable, Sendable {
-        var day: Int64 = 0
-        var answers = 0
-        var ended = 0
     }
 
     static let minutesKept: Int64 = 10
@@ -53,17 +38,14 @@ package struct InvalidGrantRate: Hashable, Sendable {
     private static let prior = (answers: 1_000, ended: 5)
     /// Rates below this multiple of the usual rate are never unusual; an allowance for chance is added.
     private static let tolerated = 1.5
-    private static let largestCount = 1 << 40
+    private static let maximumCount = 1 << 40
 
-    private(set) var minutes: [Minute]
-    private(set) var blocks: [Block]
-    private(set) var baseline: Baseline
-
-    init(minutes: [Minute] = [], blocks: [Block] = [], baseline: Baseline = Baseline()) {
-        self.minutes = Array(minutes.suffix(Int(Self.minutesKept)))
-        self.blocks = Array(blocks.suffix(2))
-        self.baseline = baseline
-    }
+    /// The counts of each of the last minutes.
+    private(set) var minutes: [Counts] = []
+    /// The counts of up to a thousand answers each, for clients that get as many within seconds.
+    private(set) var blocks: [Counts] = []
+    /// The counts that define the usual rate, halved once a day so that they follow the last days.
+    private(set) var baseline = Counts()
 
     // MARK: Counting
 
@@ -81,7 +63,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     ///
     /// They count in the current minute if theirs is over: an earlier minute would remove the later ones.
     mutating func record(successes count: Int, at time: Timestamp) {
-        let minute = max(Self.minute(of: time), minutes.last?.number ?? 0)
+        let minute = max(Self.minute(of: time), minutes.last?.since ?? 0)
         beginMinute(minute)
         minutes[minutes.count - 1].answers += count
         var rest = count
@@ -95,7 +77,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     private mutating func beginBlockIfFull(_ minute: Int64) {
         guard blocks.last.map({ $0.answers >= Self.answersPerBlock }) ?? true else { return }
-        blocks = blocks.suffix(1) + [Block(since: minute)]
+        blocks = blocks.suffix(1) + [Counts(since: minute)]
     }
 
     /// Counts a grant that was ended.
@@ -114,7 +96,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
         return minutes.reduce(0) { $0 + $1.dropped }
     }
 
-    private mutating func count(at now: Timestamp, _ change: (inout Minute) -> Void) {
+    private mutating func count(at now: Timestamp, _ change: (inout Counts) -> Void) {
         beginMinute(Self.minute(of: now))
         change(&minutes[minutes.count - 1])
     }
@@ -122,25 +104,25 @@ package struct InvalidGrantRate: Hashable, Sendable {
     /// Begins a minute unless it is the current one; minutes that are older than the kept ones are added to the
     /// baseline.
     private mutating func beginMinute(_ minute: Int64) {
-        guard minutes.last?.number != minute else { return }
+        guard minutes.last?.since != minute else { return }
         // Minutes from the future were counted before the clock was set back.
-        minutes.removeAll { $0.number > minute }
+        minutes.removeAll { $0.since > minute }
         blocks.removeAll { $0.since > minute }
-        let old = minutes.prefix { $0.number <= minute - Self.minutesKept }
+        let old = minutes.prefix { $0.since <= minute - Self.minutesKept }
         minutes.removeFirst(old.count)
         for minute in old {
-            baseline.answers = min(baseline.answers + minute.answers, Self.largestCount)
-            baseline.ended = min(baseline.ended + minute.ended, Self.largestCount)
+            baseline.answers = min(baseline.answers + minute.answers, Self.maximumCount)
+            baseline.ended = min(baseline.ended + minute.ended, Self.maximumCount)
         }
         let day = minute / (24 * 60)
-        if baseline.day > 0, day > baseline.day {
-            let halvings = min(day - baseline.day, 62)
+        if baseline.since > 0, day > baseline.since {
+            let halvings = min(day - baseline.since, 62)
             // Rounded up, so that a client with a single grant keeps a baseline.
             baseline.answers = (baseline.answers + (1 << halvings) - 1) >> halvings
             baseline.ended >>= halvings
         }
-        baseline.day = day
-        minutes.append(Minute(number: minute))
+        baseline.since = day
+        minutes.append(Counts(since: minute))
     }
 
     private static func minute(of now: Timestamp) -> Int64 { now.milliseconds / 60_000 }
@@ -180,5 +162,40 @@ package struct InvalidGrantRate: Hashable, Sendable {
         let allowance = hasBaseline ? 0.0 : 1.0
         guard Double(invalid) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }
         return invalid >= Self.fewestInWave ? .wave : .unusual
+    }
+}
+
+/// The stored form: rows of numbers, with slashes between numbers and spaces between rows.
+extension InvalidGrantRate {
+    init(_ body: JSONValue?) {
+        minutes = Self.rows(body?["minutes"]).sorted { $0.since < $1.since }.suffix(Int(Self.minutesKept))
+        blocks = Self.rows(body?["blocks"]).sorted { $0.since < $1.since }.suffix(2)
+        baseline = Self.rows(body?["baseline"]).first ?? Counts()
+    }
+
+    func write(into line: inout JSONLine) {
+        line.field("minutes", Self.text(minutes))
+        line.field("blocks", Self.text(blocks))
+        line.field("baseline", Self.text([baseline]))
+    }
+
+    private static func text(_ rows: [Counts]) -> String {
+        rows.map { "\($0.since)/\($0.answers)/\($0.invalid)/\($0.ended)/\($0.dropped)" }.joined(separator: " ")
+    }
+
+    /// Parses rows; a number that a row lacks is zero, and damaged rows are left out.
+    private static func rows(_ stored: JSONValue?) -> [Counts] {
+        (stored?.string ?? "").split(separator: " ").prefix(16).compactMap { (row: Substring) -> Counts? in
+            let found: [Int64] = row.split(separator: "/").prefix(5).compactMap { (text: Substring) in Int64(text) }
+            guard !found.isEmpty, found.allSatisfy({ (0...1 << 40).contains($0) }) else { return nil }
+            let numbers = (found + [0, 0, 0, 0]).map { Int($0) }
+            return Counts(
+                since: found[0],
+                answers: numbers[1],
+                invalid: numbers[2],
+                ended: numbers[3],
+                dropped: numbers[4]
+            )
+        }
     }
 }

@@ -13,7 +13,7 @@ struct PlainBatches: Sendable {
     /// The longest time between two readings of a client's health while the worker has answers for it.
     ///
     /// With each reading the worker adds what is uncounted, and learns what others have found out about the client.
-    static let longestWithoutHealth: Duration = .seconds(2)
+    static let maximumTimeWithoutHealth: Duration = .seconds(2)
 
     /// One refresh of a plain batch as it is to be stored, and as it has ended once it is.
     typealias Entry = (toStore: PlainRefresh, finished: FinishedRefresh)
@@ -46,7 +46,7 @@ struct PlainBatches: Sendable {
     private func isOrdinary(_ refresh: InFlightRefresh, _ result: RefreshResult, at instant: BootInstant) -> Bool {
         guard case .granted = result.answer, !refresh.needsHealth else { return false }
         guard let readAt = healthReadAt[refresh.grant.clientID] else { return false }
-        return instant - readAt < Self.longestWithoutHealth
+        return instant - readAt < Self.maximumTimeWithoutHealth
     }
 
     /// Decides by the claimed grant: the store takes the decision only if the grant is still the same.

@@ -2,17 +2,17 @@ import Base
 package import Crypto
 package import Storage
 
-/// A result that the store did not take, as one sealed value.
+/// The form of a result that the store did not take: one sealed value.
 ///
 /// The tokens in it are sealed already. The whole value is sealed again, so that only a process with the key ring can
 /// change its grant, its generation or its answer.
-package enum SpilledResult {
+extension RefreshResult {
     private static let version = 1
 
     /// Seals a result that brings tokens, and returns `nil` for any other.
-    package static func seal(_ result: RefreshResult, with vault: TokenVault) throws(SealError) -> SealedSecret? {
-        guard let text = text(of: result) else { return nil }
-        return try vault.seal(spilledResult: Secret(utf8: text))
+    package func sealed(with vault: TokenVault) throws(SealError) -> SealedSecret? {
+        guard let spilledText else { return nil }
+        return try vault.seal(spilledResult: Secret(utf8: spilledText))
     }
 
     /// Opens a sealed result.
@@ -28,28 +28,27 @@ package enum SpilledResult {
 
     // MARK: Writing
 
-    private static func text(of result: RefreshResult) -> [UInt8]? {
-        guard result.answer.containsTokens else { return nil }
-        let attempt = result.attempt
+    private var spilledText: [UInt8]? {
+        guard answer.containsTokens else { return nil }
         var line = JSONLine()
-        line.field("version", version)
+        line.field("version", Self.version)
         line.field("grant", attempt.grant.rawValue)
         line.field("client", attempt.clientID)
         line.field("claim", attempt.claim)
         line.field("generation", attempt.generation)
         if let lastAttemptAt = attempt.lastAttemptAt { line.field("last_attempt_at", lastAttemptAt.milliseconds) }
-        if let sent = attempt.refreshToken { line.object("sent") { write(sent, into: &$0) } }
-        if result.clientSecret != .none { line.field("client_secret", Int64(result.clientSecret.rawValue)) }
-        switch result.answer {
+        if let sent = attempt.refreshToken { line.object("sent") { Self.write(sent, into: &$0) } }
+        if clientSecret != .none { line.field("client_secret", Int64(clientSecret.rawValue)) }
+        switch answer {
         case .granted(let tokens):
-            line.object("access") { write(tokens.accessToken, into: &$0) }
-            if let rotated = tokens.rotated { line.object("rotated") { write(rotated, into: &$0) } }
+            line.object("access") { Self.write(tokens.accessToken, into: &$0) }
+            if let rotated = tokens.rotated { line.object("rotated") { Self.write(rotated, into: &$0) } }
             if let scope = tokens.scope { line.field("scope", scope) }
             if let end = tokens.refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
             if let digest = tokens.digest { line.field("access_digest", Base64URL.encode(digest)) }
         case .flawed(let code, let rotated?):
             line.field("flaw", code)
-            line.object("rotated") { write(rotated, into: &$0) }
+            line.object("rotated") { Self.write(rotated, into: &$0) }
         case .flawed, .failed, .nothingToSend, .unreadable, .revocation:
             return nil
         }
