@@ -44,7 +44,9 @@ package struct Secret: Sendable {
         }
     }
 
-    /// Makes a secret in place, so that its bytes are never stored elsewhere; see ``ErasedBytes``.
+    /// Makes a secret in place, so that its bytes are never stored elsewhere.
+    ///
+    /// See ``ErasedBytes``.
     init<Failure: Error>(
         capacity: Int,
         fill: (inout MutableRawSpan) throws(Failure) -> Int
@@ -156,7 +158,9 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
         unsafe Self.release(buffer)
     }
 
-    /// Sets the whole capacity to zeroes; the closure then writes the bytes and returns their number.
+    /// Sets the whole capacity to zeroes.
+    ///
+    /// The closure then writes the bytes and returns their number.
     fileprivate mutating func fill<Failure: Error>(
         _ fill: (inout MutableRawSpan) throws(Failure) -> Int
     ) throws(Failure) {

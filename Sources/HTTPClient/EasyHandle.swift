@@ -62,7 +62,7 @@ extension EasyHandle {
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_TCP_NODELAY, 1)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
-        // A proxy from the environment cannot reach this machine's loopback; an empty name means no proxy.
+        // A proxy from the environment cannot reach this machine's loopback. An empty name means no proxy.
         if endpoint.isLoopback { try set(CURLOPT_PROXY, "") }
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // Without this option, ending a transfer that is still resolving its host would wait for the resolver and block
@@ -119,7 +119,9 @@ final class TLSConnection: EasyHandle {
         case failed(UInt32)
     }
 
-    /// `true` if the handshake agreed on HTTP/2; `false` ends the connection.
+    /// `true` if the handshake agreed on HTTP/2.
+    ///
+    /// `false` ends the connection.
     private(set) var isHTTP2: Bool?
     /// The socket of the established connection.
     private(set) var socket: Int32 = -1

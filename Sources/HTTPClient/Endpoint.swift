@@ -10,7 +10,7 @@ package struct Endpoint: Hashable, Sendable {
     package let url: String
     /// `true` for https.
     let isSecure: Bool
-    /// In lower case; an IPv6 address without its brackets.
+    /// In lower case, and an IPv6 address without its brackets.
     package let host: String
     let port: Int?
     let path: String
@@ -37,7 +37,9 @@ package struct Endpoint: Hashable, Sendable {
         self.path = path.isEmpty ? "/" : String(path)
     }
 
-    /// Returns the endpoint at a path below this one; this one must not have a query.
+    /// Returns the endpoint at a path below this one.
+    ///
+    /// This one must not have a query.
     package func below(_ path: String) throws(EndpointError) -> Endpoint {
         try Endpoint(url.hasSuffix("/") ? "\(url)\(path)" : "\(url)/\(path)")
     }

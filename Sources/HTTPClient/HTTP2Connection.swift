@@ -5,7 +5,9 @@ final class HTTP2Connection {
     enum State {
         case connecting
         case open
-        /// No request may begin on the connection; those that did may still end.
+        /// No request may begin on the connection.
+        ///
+        /// Those that did may still end.
         case draining
     }
 
@@ -76,7 +78,7 @@ extension HTTP2Connection {
     /// `true` if the connection can be closed without loss: the session has ended, or nothing is left to wait for.
     var isOver: Bool { state != .connecting && (session.isOver || state == .draining && session.unfinished.isEmpty) }
 
-    /// Begins a request, which ``flush(at:)`` sends; returns `false` if the connection cannot take it.
+    /// Begins a request, which ``flush(at:)`` sends, and returns `false` if the connection cannot take it.
     func begin(_ transfer: HTTPTransfer, at now: BootInstant) -> Bool {
         if isIdle { lastSign = now }
         attempt { () throws(HTTPFailure) in try session.submit(transfer) }
@@ -89,7 +91,9 @@ extension HTTP2Connection {
         return true
     }
 
-    /// Ends a request before its response is complete; ``flush(at:)`` notifies the server.
+    /// Ends a request before its response is complete.
+    ///
+    /// ``flush(at:)`` notifies the server.
     func cancel(_ transfer: HTTPTransfer) {
         attempt { () throws(HTTPFailure) in try session.cancel(transfer) }
     }
@@ -129,7 +133,9 @@ extension HTTP2Connection {
         lose(.sendFailed, code: failure, "the connection was lost: \(tls.message(code: failure))")
     }
 
-    /// Reads what has arrived; `isLast` if a response that is not read now would be lost.
+    /// Reads what has arrived.
+    ///
+    /// `isLast` is `true` if a response that is not read now would be lost.
     ///
     /// It must read until nothing is left before the loop waits for the socket: one `recv` brings more than one record.
     func receive(at now: BootInstant, isLast: Bool = false) {

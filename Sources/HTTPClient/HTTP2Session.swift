@@ -124,7 +124,9 @@ extension HTTP2Session {
 // MARK: - Bytes
 
 extension HTTP2Session {
-    /// The maximum number of bytes of output that are prepared at a time; one frame more is possible.
+    /// The maximum number of bytes of output that are prepared at a time.
+    ///
+    /// One frame more is possible.
     private static let maximumOutput = 65_536
 
     /// Reads bytes from the server.

@@ -28,7 +28,9 @@ final class HTTP2Transport {
         self.multi = multi
     }
 
-    /// Closes all connections; every request must have ended.
+    /// Closes all connections.
+    ///
+    /// Every request must have ended.
     func close() {
         for pool in pools.values { for connection in pool.connections { multi.remove(connection.tls) } }
         pools = [:]
@@ -39,7 +41,7 @@ final class HTTP2Transport {
 // MARK: - Requests
 
 extension HTTP2Transport {
-    /// Takes a request over; returns `false` if ``HTTP1Connection`` must carry it.
+    /// Takes a request over, and returns `false` if ``HTTP1Connection`` must carry it.
     ///
     /// That is the case for http URLs, servers without HTTP/2, and for what might go through a proxy that speaks TLS.
     func accept(_ transfer: HTTPTransfer) -> Bool {
@@ -113,7 +115,7 @@ extension HTTP2Transport {
 
     private func beginWaiting(of pool: HTTP2Pool, on connection: HTTP2Connection, at now: BootInstant) {
         guard pool.waitingCount > 0, connection.freeStreams > 0 else { return }
-        // The server may have closed an idle connection; a request that is sent then may be lost.
+        // The server may have closed an idle connection. A request that is sent then may be lost.
         if connection.isIdle { connection.receive(at: now) }
         var free = connection.freeStreams
         while free > 0, let transfer = pool.nextWaiting() {
@@ -271,7 +273,9 @@ extension HTTP2Transport {
     }
 }
 
-/// Memory into which connections read, one after the other; it is wiped after each use.
+/// Memory into which connections read, one after the other.
+///
+/// It is wiped after each use.
 @safe
 final class InputBuffer {
     let bytes: UnsafeMutableRawBufferPointer

@@ -118,7 +118,9 @@ extension HTTPTransfer {
         return true
     }
 
-    /// Keeps the result; the caller gets it at the end of the client's round.
+    /// Keeps the result.
+    ///
+    /// The caller gets it at the end of the client's round.
     func end(_ result: Result<HTTPResponse, HTTPFailure>) {
         guard self.result == nil else { return }
         self.result = result
@@ -147,7 +149,9 @@ extension HTTPTransfer {
         return fits
     }
 
-    /// Begins a block of fields; those of an interim response are dropped.
+    /// Begins a block of fields.
+    ///
+    /// Those of an interim response are dropped.
     func beginFields() {
         stream.hasResponse = true
         guard takesFields else { return }
@@ -177,7 +181,9 @@ extension HTTPTransfer {
         if takesFields { endHead(status: status) }
     }
 
-    /// `true` while the fields belong to a response; trailers are left out.
+    /// `true` while the fields belong to a response.
+    ///
+    /// Trailers are left out.
     private var takesFields: Bool { stream.end == nil && !isHeadComplete }
 
     /// Ends the headers of a response, which is final unless its status is below 200.
@@ -240,7 +246,7 @@ extension HTTPTransfer {
         return failure(.timeout, "no connection within the deadline")
     }
 
-    /// Returns the final response with the received part of its body; `nil` before its headers are complete.
+    /// Returns the final response with the received part of its body, or `nil` before its headers are complete.
     func takeResponse() -> HTTPResponse? {
         guard isHeadComplete else { return nil }
         return HTTPResponse(

@@ -41,7 +41,9 @@ final class TransferLoop {
         http2 = HTTP2Transport(configuration: configuration, time: time, multi: multi)
     }
 
-    /// Runs until the queue of commands is closed; by then every request has its response or failure.
+    /// Runs until the queue of commands is closed.
+    ///
+    /// By then every request has its response or failure.
     func run() {
         while executeCommands() {
             startQueued()
@@ -56,7 +58,7 @@ final class TransferLoop {
         commands.releaseHandle()
     }
 
-    /// Executes the queued commands; returns `false` once the queue is closed.
+    /// Executes the queued commands, and returns `false` once the queue is closed.
     private func executeCommands() -> Bool {
         let taken = commands.take()
         counters.requests += taken.submitted.count
@@ -151,7 +153,7 @@ final class TransferLoop {
         for transfer in http2.takeEnded() { end(transfer) }
     }
 
-    /// Ends a waiting or in-flight request with a failure; does nothing if it has not begun or has already ended.
+    /// Ends a waiting or in-flight request with a failure, and does nothing if it has not begun or has already ended.
     private func fail(_ transfer: HTTPTransfer, _ kind: HTTPFailure.Kind, _ message: String) {
         guard transfer.stage == .waiting || transfer.stage == .inFlight else { return }
         end(transfer, .failure(transfer.failure(kind, message)))
@@ -162,7 +164,9 @@ final class TransferLoop {
         end(transfer)
     }
 
-    /// Counts a request that has its result; its caller gets it at the end of the round.
+    /// Counts a request that has its result.
+    ///
+    /// Its caller gets it at the end of the round.
     private func end(_ transfer: HTTPTransfer) {
         guard let result = transfer.result, transfer.stage != .ended else { return }
         queue.remove(transfer)
@@ -252,7 +256,9 @@ struct TransferQueue {
     /// `true` if ``expired(at:)`` might return a request.
     func hasExpired(at now: BootInstant) -> Bool { earliestDeadline.map { $0 <= now } ?? false }
 
-    /// Returns the requests whose deadline has come, the earliest first; they stay in the queue.
+    /// Returns the requests whose deadline has come, the earliest first.
+    ///
+    /// They stay in the queue.
     ///
     /// It scans the requests only if one might have expired, so that the cost of a loop round does not grow with the
     /// number of requests.
@@ -304,7 +310,7 @@ final class TransferCommands: Sendable {
         state.withLock { $0.counters = counters }
     }
 
-    /// Queues requests; returns `false` if the client is shut down.
+    /// Queues requests, and returns `false` if the client is shut down.
     func submit(_ transfers: [HTTPTransfer]) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
@@ -332,7 +338,9 @@ final class TransferCommands: Sendable {
         }
     }
 
-    /// Removes and returns all commands; called by the client's thread.
+    /// Removes and returns all commands.
+    ///
+    /// Only the client's thread calls it.
     func take() -> State {
         state.withLock { state in
             let taken = state

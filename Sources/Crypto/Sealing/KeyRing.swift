@@ -15,7 +15,9 @@ package struct KeyRing: Sendable {
 
     private let sealingKey: SealingKey
 
-    /// Takes the keys of a ring; errors name the path of its file.
+    /// Takes the keys of a ring.
+    ///
+    /// Errors name the path of its file.
     init(keys: [SealingKey], path: String = "") throws(KeyRingFileError) {
         var seen: Set<KeyID> = []
         for key in keys where !seen.insert(key.id).inserted {

@@ -149,7 +149,7 @@ struct CipherContext: ~Copyable {
         try cipher.writeTag(into: &buffer, at: start + message.byteCount)
     }
 
-    /// Opens a sealed message; returns `false` if it is not intact, or was sealed by another key.
+    /// Opens a sealed message, and returns `false` if it is not intact, or was sealed by another key.
     static func open(_ sealed: RawSpan, key: RawSpan, into message: inout MutableRawSpan) throws(SealError) -> Bool {
         let end = sealed.byteCount - tagLength
         let cipher = try CipherContext(isSealing: false, key: key, nonce: sealed.extracting(0..<nonceLength))

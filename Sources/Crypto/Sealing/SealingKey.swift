@@ -46,7 +46,9 @@ extension SealingKey {
     /// Seconds since 1970 have ten digits until the year 2286.
     private static let dateLength = 10
 
-    /// Reads a key from the words of a line, given as ranges; `malformed` makes the error, which never quotes the line.
+    /// Reads a key from the words of a line, given as ranges.
+    ///
+    /// `malformed` makes the error, which never quotes the line.
     init(
         words: [Range<Int>],
         of line: RawSpan,
