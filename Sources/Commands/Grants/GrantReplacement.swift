@@ -43,7 +43,9 @@ struct GrantReplacement: Sendable {
 }
 
 extension ImportedGrant.RecordedState {
-    /// `true` if the user asked to end the grant; its tokens are not kept then.
+    /// `true` if the user asked to end the grant.
+    ///
+    /// Its tokens are not kept then.
     var deletesTokens: Bool { state == .disconnected && reason == .userRequest }
 }
 

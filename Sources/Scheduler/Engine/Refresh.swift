@@ -13,8 +13,9 @@ final class InFlightRefresh: Sendable {
     /// `true` if its answer must be stored with the client's health, because the breaker is not closed or the endpoint
     /// fails.
     let needsHealth: Bool
-    /// The end of the lease by this machine's boot clock; it is never later than the stored one, because the clock is
-    /// read before the lease is requested.
+    /// The end of the lease by this machine's boot clock.
+    ///
+    /// It is never later than the stored one, because the clock is read before the lease is requested.
     private let leaseEnd: Mutex<BootInstant>
 
     /// Creates the refresh of a grant as a claim returned it, with its lease.
@@ -41,9 +42,9 @@ final class InFlightRefresh: Sendable {
 /// A result on its way to the committer.
 struct PendingResult: Sendable {
     let refresh: InFlightRefresh
-    /// Reads the response and seals its tokens. After a failure it can be tried again.
+    /// Reads the response and seals its tokens.
     ///
-    /// A rotated token in a response that was not read has no other copy.
+    /// After a failure it can be tried again. A rotated token in a response that was not read has no other copy.
     let read: @Sendable () throws(SealError) -> RefreshResult
 }
 
@@ -105,9 +106,9 @@ extension RefreshResult {
 /// It is shared by the log and the callers that wait, because copies of decisions are costly.
 final class FinishedRefresh: Sendable {
     let refresh: InFlightRefresh
-    /// The result; `nil` if the response could not be sealed and so was not read.
+    /// The result, or `nil` if the response could not be sealed and so was not read.
     let result: RefreshResult?
-    /// The decision that is stored; `nil` if no request was sent, or if the worker stops while the store fails.
+    /// The decision that is stored, or `nil` if no request was sent, or if the worker stops while the store fails.
     let decision: RefreshDecision?
     /// The events of other grants that were recalled because of this result.
     let recalled: [GrantEvent]
@@ -150,7 +151,7 @@ final class CompletionSignal: Sendable {
 
     private let state = Mutex<(completion: RefreshCompletion?, waiters: Waiters)>((nil, []))
 
-    /// The end of the refresh; `nil` while it is in flight.
+    /// The end of the refresh, or `nil` while it is in flight.
     var completion: RefreshCompletion? { state.withLock { $0.completion } }
 
     /// Waits for the end of the refresh.
@@ -166,7 +167,9 @@ final class CompletionSignal: Sendable {
         }
     }
 
-    /// Wakes all waiting callers; only the first call counts.
+    /// Wakes all waiting callers.
+    ///
+    /// Only the first call counts.
     func complete(_ completion: RefreshCompletion) {
         let waiters: Waiters = state.withLock { state in
             guard state.completion == nil else { return [] }

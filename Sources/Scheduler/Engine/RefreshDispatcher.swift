@@ -12,7 +12,7 @@ struct RefreshDispatcher: Sendable {
     let leaseNeededToSend: Duration
     let clientSecrets: ClientSecrets
 
-    /// Sends the token requests of refreshes; returns a closure for each request that cancels it.
+    /// Sends the token requests of refreshes, and returns a closure for each request that cancels it.
     ///
     /// The committer gets a result for each refresh, from any thread, possibly before this returns.
     func send(
@@ -203,7 +203,9 @@ final class AccountLookup: Sendable {
     }
 }
 
-/// The secrets of confidential clients, by client id; a reload of the configuration replaces them.
+/// The secrets of confidential clients, by client id.
+///
+/// A reload of the configuration replaces them.
 final class ClientSecrets: Sendable {
     typealias Entry = (secret: Secret, fingerprint: ClientSecretFingerprint)
 
@@ -248,7 +250,9 @@ extension ClientSecretFingerprint {
         self.init(rawValue: digest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
     }
 
-    /// Reads a stored fingerprint; a missing one stands for a public client.
+    /// Reads a stored fingerprint.
+    ///
+    /// A missing one stands for a public client.
     init(stored value: JSONValue?) {
         self = value?.integer.flatMap { UInt32(exactly: $0) }.map(ClientSecretFingerprint.init(rawValue:)) ?? .none
     }

@@ -1,10 +1,12 @@
 import Base
 import Storage
 
-/// A claim on its way to the store; each of its grants has a slot.
+/// A claim on its way to the store.
+///
+/// Each of its grants has a slot.
 struct ClaimRequest: Sendable {
     var ids: [GrantID]
-    /// The time by which the grants must be due; `nil` for a caller's refresh before that.
+    /// The time by which the grants must be due, or `nil` for a caller's refresh before that.
     var dueBy: Timestamp?
     /// The grant as a caller had read it: a change by another worker since then counts as done.
     var seen: Grant?
@@ -59,7 +61,7 @@ extension RefreshEngine {
 
 /// Claims: grants get a slot before the store is asked for their leases, and are sent if it returns them.
 extension RefreshEngineState {
-    /// Gives grants a slot; returns their claim, and the completion of each.
+    /// Gives grants a slot, and returns their claim, and the completion of each.
     ///
     /// A grant that has a slot already is joined: it never has a second refresh in flight.
     mutating func reserve(
@@ -126,7 +128,9 @@ extension RefreshEngineState {
         return (lost.count, actions)
     }
 
-    /// The store has failed to claim; `unit` is a random number between 0 and 1.
+    /// The store has failed to claim.
+    ///
+    /// `unit` is a random number between 0 and 1.
     ///
     /// Returns a claim for each grant if the failure can concern one row: a row that the store cannot read must not keep
     /// the others of its batch from being refreshed. Returns none if the grants are given up.
@@ -170,21 +174,23 @@ struct ClaimBackOff: Sendable {
         failingSince = nil
     }
 
-    /// Records a failure; `unit` is a random number between 0 and 1.
+    /// Records a failure.
+    ///
+    /// `unit` is a random number between 0 and 1.
     mutating func fail(at instant: BootInstant, unit: Double) {
         failures += 1
         failingSince = failingSince ?? instant
         resumesAt = instant + Self.backOff.delay(failures: failures, remainingLife: nil, unit: unit)
     }
 
-    /// Returns the time for which claims have failed; `nil` if the last one succeeded, or was long ago: without another
-    /// grant to claim, nothing is known.
+    /// Returns the time for which claims have failed, or `nil` if the last one succeeded, or was long ago: without
+    /// another grant to claim, nothing is known.
     func failingFor(at instant: BootInstant) -> Duration? {
         guard let failingSince, instant - resumesAt < Self.memory else { return nil }
         return instant - failingSince
     }
 
-    /// Returns the time until the next claim; `nil` if one may go now.
+    /// Returns the time until the next claim, or `nil` if one may go now.
     func pause(at instant: BootInstant) -> Duration? {
         guard failures > 0, resumesAt > instant else { return nil }
         return resumesAt - instant

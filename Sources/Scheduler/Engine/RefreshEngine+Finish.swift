@@ -4,7 +4,9 @@ import Storage
 
 /// The execution of actions.
 extension RefreshEngine {
-    /// Executes actions in order; calls of the store run in tasks of their own, so that the caller does not wait.
+    /// Executes actions in order.
+    ///
+    /// Calls of the store run in tasks of their own, so that the caller does not wait.
     func execute(_ actions: [EngineAction]) {
         for action in actions { execute(action) }
     }
@@ -183,7 +185,9 @@ extension RefreshEngineState {
         }
     }
 
-    /// Refreshes have ended without a result; their leases were released, will expire, or were never taken.
+    /// Refreshes have ended without a result.
+    ///
+    /// Their leases were released, will expire, or were never taken.
     mutating func ended(_ ids: some Sequence<GrantID>, as completion: RefreshCompletion) -> [EngineAction] {
         var actions: [EngineAction] = []
         end(ids, as: completion, &actions)
@@ -226,7 +230,7 @@ extension RefreshEngineState {
 struct InFlightSlot: Sendable {
     /// Signals the end of the refresh to all callers that wait for it.
     let completion = CompletionSignal()
-    /// The refresh; `nil` until the grant is claimed.
+    /// The refresh, or `nil` until the grant is claimed.
     var refresh: InFlightRefresh?
     /// Cancels the request.
     var cancel: (@Sendable () -> Void)?

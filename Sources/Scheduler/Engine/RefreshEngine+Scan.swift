@@ -23,7 +23,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Does all that is due now; returns the time of the next iteration.
+    /// Does all that is due now, and returns the time of the next iteration.
     func runLoopIteration() async -> Timestamp {
         await checkClock()
         reportProgress()
@@ -71,7 +71,7 @@ extension RefreshEngine {
         state.pageArrived(page, for: request, at: conditions)
     }
 
-    /// Runs calls of the store and reports their failure; returns `false` if one failed.
+    /// Runs calls of the store and reports their failure, and returns `false` if one failed.
     @discardableResult
     private func reportingFailure(_ body: () async throws -> Void) async -> Bool {
         do {
@@ -89,8 +89,9 @@ extension RefreshEngine {
 extension RefreshEngineState {
     /// The number of entries in one page of the due index.
     static let pageSize = 2_000
-    /// The largest number of due grants of one client in memory, and of coming grants of all clients; the others stay
-    /// in the store.
+    /// The largest number of due grants of one client in memory, and of coming grants of all clients.
+    ///
+    /// The others stay in the store.
     static let maximumQueue = 4_000
     static let maximumWindow = 100_000
     /// The time for which another worker's grant must be overdue before this worker tries to claim it.
@@ -110,7 +111,7 @@ extension RefreshEngineState {
         nextScan = instant + configuration.scanInterval
     }
 
-    /// Returns the page at the beginning of a client's part of the index; `nil` while stopping.
+    /// Returns the page at the beginning of a client's part of the index, or `nil` while stopping.
     ///
     /// It is read in each scan, even if a long index is being read on from its last page: grants that another worker
     /// had claimed and left are there.
@@ -120,7 +121,7 @@ extension RefreshEngineState {
         return PageRequest(client: client, cursor: nil, horizon: now + configuration.scanAhead)
     }
 
-    /// Returns the page to read on with; `nil` if the index is read to its end, or has filled the queue.
+    /// Returns the page to read on with, or `nil` if the index is read to its end, or has filled the queue.
     func nextPage(of client: String, at now: Timestamp) -> PageRequest? {
         guard !isStopping, let gate = gates[client], let cursor = gate.cursor,
             gate.queue.count < Self.maximumQueue, window.count < Self.maximumWindow
@@ -147,7 +148,7 @@ extension RefreshEngineState {
         gates[request.client]?.cursor = isLast ? nil : taken.last ?? request.cursor
     }
 
-    /// Takes a page into the window as far as the queue can take due grants; returns the entries that were
+    /// Takes a page into the window as far as the queue can take due grants, and returns the entries that were
     /// considered.
     ///
     /// Only a worker that is not behind with its own share takes overdue grants of other workers: otherwise all workers
@@ -250,7 +251,7 @@ final class WakeTimer: Sendable {
     /// - Parameters:
     ///   - timeSource: the wall clock of the deadlines.
     ///   - maximumSleep: the longest time that the timer sleeps, at least a millisecond.
-    ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer; it must not
+    ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer. It must not
     ///     block, and it is released when the timer is cancelled.
     init(
         timeSource: any TimeSource,
@@ -272,14 +273,16 @@ final class WakeTimer: Sendable {
 
     /// Arms the timer for a deadline, replacing the one armed before.
     ///
-    /// It wakes at once if the deadline is past, and after the longest sleep if it is further away or `nil`; from then
-    /// on after each longest sleep until it is armed again.
+    /// It wakes at once if the deadline is past, and after the longest sleep if it is further away or `nil`. From then
+    /// on it wakes after each longest sleep until it is armed again.
     func arm(for deadline: Timestamp?) {
         let sleep = Self.sleep(until: deadline, from: timeSource.now, atMost: maximumSleep)
         timer.schedule(deadline: .now() + sleep.dispatchInterval, repeating: maximumSleep.dispatchInterval)
     }
 
-    /// Stops the timer for good; calling it again, or arming the timer afterwards, does nothing.
+    /// Stops the timer for good.
+    ///
+    /// Calling it again, or arming the timer afterwards, does nothing.
     ///
     /// A wake that has already begun on the timer's queue runs to its end.
     func cancel() {

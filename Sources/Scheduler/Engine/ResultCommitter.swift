@@ -3,13 +3,16 @@ import Crypto
 import Storage
 import Synchronization
 
-/// Commits results, many in one transaction; keeps each that contains tokens until it is stored or in the spill file.
+/// Commits results, many in one transaction, and keeps each that contains tokens until it is stored or in the spill
+/// file.
 ///
 /// While one transaction runs the next results gather, so the batch grows with the load. A batch that cannot be stored
-/// is tried again until it is stored, or until the worker gives up at the end of its stop deadline; its grants are not
+/// is tried again until it is stored, or until the worker gives up at the end of its stop deadline. Its grants are not
 /// sent again before. Answers with tokens that are still not stored then go to the spill file.
 actor ResultCommitter {
-    /// The results that wait, and the condition of the store; any thread may add results.
+    /// The results that wait, and the condition of the store.
+    ///
+    /// Any thread may add results.
     private struct SharedState {
         var waiting: [PendingResult] = []
         /// `true` if a caller waits for one of them.
@@ -21,7 +24,7 @@ actor ResultCommitter {
         var failingSince: BootInstant?
         var hasGivenUp = false
 
-        /// Adds a result; returns `true` if the caller must start the writing.
+        /// Adds a result, and returns `true` if the caller must start the writing.
         mutating func add(_ result: PendingResult) -> Bool {
             waiting.append(result)
             if result.refresh.isForced { isAwaited = true }
@@ -53,8 +56,9 @@ actor ResultCommitter {
     private nonisolated let shared = Mutex(SharedState())
     /// The rest of the batch that is being stored: the results whose outcome is not reported yet.
     private var currentBatch: [ReadResult] = []
-    /// The results that the store refused for a lasting reason, and answers that could not be sealed; they are retried
-    /// after all others.
+    /// The results that the store refused for a lasting reason, and answers that could not be sealed.
+    ///
+    /// They are retried after all others.
     private var resultsSetAside: [PendingResult] = []
     /// Answers with tokens that the store did not take.
     ///
@@ -93,7 +97,7 @@ actor ResultCommitter {
         shared.withLock { $0.inFlight = count }
     }
 
-    /// The time for which results could not be stored; `nil` while they can.
+    /// The time for which results could not be stored, or `nil` while they can.
     nonisolated var failingFor: Duration? {
         let now = time.sinceBoot
         return shared.withLock(\.failingSince).map { now - $0 }
@@ -191,7 +195,7 @@ actor ResultCommitter {
         }
     }
 
-    /// Returns the time that results wait for those in flight; `nil` if they are stored at once.
+    /// Returns the time that results wait for those in flight, or `nil` if they are stored at once.
     ///
     /// It grows with the number in flight, because the results of one claim come together, and each commit costs as
     /// much as storing several results.
@@ -200,7 +204,7 @@ actor ResultCommitter {
         return min(.milliseconds(5 + inFlight / 20), maximumGathering)
     }
 
-    /// Returns the next results; `nil` if there are none, which ends the storing.
+    /// Returns the next results, or `nil` if there are none, which ends the storing.
     private func nextResults() async -> [PendingResult]? {
         let gatheringTime = shared.withLock { shared in
             shared.waiting.isEmpty || shared.isAwaited
@@ -218,7 +222,7 @@ actor ResultCommitter {
         }
     }
 
-    /// Reads results; delivers those of requests that were not sent, and keeps those that cannot be sealed now.
+    /// Reads results, delivers those of requests that were not sent, and keeps those that cannot be sealed now.
     private func read(_ results: [PendingResult]) -> [ReadResult] {
         var batch: [ReadResult] = []
         batch.reserveCapacity(results.count)

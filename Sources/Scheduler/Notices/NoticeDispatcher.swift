@@ -10,7 +10,9 @@ package import Telemetry
 /// could not be stored, the notice is posted again under the same id. Only the oldest pending notice of a user is ever
 /// due, which keeps them in order. A batch takes much less time than the lease, which is renewed for each.
 package struct NoticeDispatcher: Sendable {
-    /// The limit of one request; the lease lasts longer.
+    /// The limit of one request.
+    ///
+    /// The lease lasts longer.
     private static let deadline: Duration = .seconds(10)
     private static let leaseSpan: Duration = .seconds(30)
     /// The number of notices that are posted at once.
@@ -51,7 +53,7 @@ package struct NoticeDispatcher: Sendable {
         self.random = random
     }
 
-    /// Delivers until no notice is due, unless another process is delivering; returns the number of posted notices.
+    /// Delivers until no notice is due, unless another process is delivering, and returns the number of posted notices.
     @discardableResult
     package func deliverDue() async throws -> Int {
         var posted = 0
@@ -202,7 +204,9 @@ enum NoticeOutcome: Hashable, Sendable {
 
     private static let backOff = BackOff(first: .seconds(5), maximum: .seconds(15 * 60))
 
-    /// Returns the outcome for the answer's status; `nil` means that an answer did not arrive.
+    /// Returns the outcome for the answer's status.
+    ///
+    /// `nil` means that an answer did not arrive.
     static func make(
         of notice: Notice,
         status: Int?,

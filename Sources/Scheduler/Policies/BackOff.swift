@@ -37,8 +37,8 @@ struct BackOff: Hashable, Sendable {
     /// Returns the wait after a failure that may pass.
     ///
     /// - Parameters:
-    ///   - failures: failures in a row, including the latest; fewer than one counts as one.
-    ///   - remainingLife: the remaining life of the access token; `nil` or not positive if it has expired.
+    ///   - failures: failures in a row, including the latest. Fewer than one counts as one.
+    ///   - remainingLife: the remaining life of the access token, or `nil` or not positive if it has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
     func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
@@ -51,9 +51,9 @@ struct BackOff: Hashable, Sendable {
     /// of its last sixth.
     ///
     /// - Parameters:
-    ///   - failures: failures in a row, including the latest; fewer than one counts as one.
+    ///   - failures: failures in a row, including the latest. Fewer than one counts as one.
     ///   - failingFor: the time since the first of them.
-    ///   - remainingLife: the remaining life of the access token; `nil` or not positive if it has expired.
+    ///   - remainingLife: the remaining life of the access token, or `nil` or not positive if it has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
     func delayForUnknown(

@@ -7,7 +7,9 @@ package import Base
 /// removed in O(log n) without a search. It is a concrete type because a generic one is not specialised across modules and ran ten times
 /// slower.
 package struct DeadlineHeap: Sendable {
-    /// A key and its deadline; entries with equal deadlines are ordered by key.
+    /// A key and its deadline.
+    ///
+    /// Entries with equal deadlines are ordered by key.
     package struct Entry: Hashable, Comparable, Sendable {
         package let deadline: Timestamp
         let key: Int64
@@ -29,15 +31,15 @@ package struct DeadlineHeap: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    /// The entry with the earliest deadline; O(1).
+    /// The entry with the earliest deadline, in O(1).
     var first: Entry? { entries.first }
 
-    /// Returns the deadline of a key, if it has one; O(1).
+    /// Returns the deadline of a key, if it has one, in O(1).
     func deadline(of key: Int64) -> Timestamp? {
         offsets[key].map { entries[$0].deadline }
     }
 
-    /// Sets the deadline of a key, replacing a former one; O(log n).
+    /// Sets the deadline of a key, replacing a former one, in O(log n).
     package mutating func set(_ key: Int64, deadline: Timestamp) {
         let entry = Entry(deadline: deadline, key: key)
         if let offset = offsets[key] {
@@ -48,7 +50,7 @@ package struct DeadlineHeap: Sendable {
         }
     }
 
-    /// Removes a key; returns `true` if it was present; O(log n).
+    /// Removes a key, and returns `true` if it was present, in O(log n).
     @discardableResult
     mutating func remove(_ key: Int64) -> Bool {
         guard let offset = offsets.removeValue(forKey: key) else { return false }
@@ -57,7 +59,7 @@ package struct DeadlineHeap: Sendable {
         return true
     }
 
-    /// Removes and returns the first entry if it is due by `now`; O(log n).
+    /// Removes and returns the first entry if it is due by `now`, in O(log n).
     package mutating func popDue(at now: Timestamp) -> Entry? {
         guard let first, first.deadline <= now else { return nil }
         remove(first.key)

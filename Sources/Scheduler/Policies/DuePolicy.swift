@@ -52,7 +52,7 @@ package enum DuePolicy {
     ///   - obtainedAt: the time at which the access token was obtained.
     ///   - expiresAt: the time at which it expires.
     ///   - phase: the grant's position in the period, from 0 up to but not including 1, which never changes.
-    /// - Returns: the due time; never before `obtainedAt`, and equal to it if the token has no lifetime.
+    /// - Returns: the due time, or never before `obtainedAt`, and equal to it if the token has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
         let wait = maximumWait(lifetime: expiresAt - obtainedAt)
@@ -105,7 +105,7 @@ package enum DuePolicy {
 
 /// The due times of grants whose last refresh, or the app's own token, is good.
 extension DuePolicy {
-    /// Returns the due time for the stored access token; `now` if there is none or it has expired.
+    /// Returns the due time for the stored access token, or `now` if there is none or it has expired.
     ///
     /// Without a refresh token it is the token's expiry, at which the grant ends.
     package static func due(_ grant: Grant, at now: Timestamp) -> Timestamp {

@@ -3,7 +3,7 @@ package import Base
 /// Limits the requests of one client id to this worker's pace: its equal part of the ceiling, which falls when the
 /// endpoint throttles.
 ///
-/// It is a token bucket. The bucket belongs to one process; ``Limits``, which the endpoint sets for the client, are
+/// It is a token bucket. The bucket belongs to one process. ``Limits``, which the endpoint sets for the client, are
 /// shared through a store by all processes that use the client id.
 package struct Pacer: Sendable {
     /// The bucket's capacity, in seconds of the pace: enough that a sender that wakes late loses no request, and so
@@ -13,7 +13,9 @@ package struct Pacer: Sendable {
     /// The highest ceiling, in requests per second: that of an endpoint that does not throttle.
     private(set) var maxRate: Double
 
-    /// The number of workers that send requests of this client id; each has an equal part of the ceiling.
+    /// The number of workers that send requests of this client id.
+    ///
+    /// Each has an equal part of the ceiling.
     var workerCount = 1
 
     /// The limits that the endpoint set: see ``Limits``.
@@ -38,7 +40,7 @@ package struct Pacer: Sendable {
     /// Returns the number of requests that may be sent now.
     func available(at now: BootInstant) -> Int { isPaused(at: now) ? 0 : Int(tokens(at: now)) }
 
-    /// Takes up to `wanted` requests out of the bucket; returns the number taken.
+    /// Takes up to `wanted` requests out of the bucket, and returns the number taken.
     mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
         guard wanted > 0, !isPaused(at: now) else { return 0 }
         let available = tokens(at: now)
@@ -76,7 +78,7 @@ package struct Pacer: Sendable {
         refilledAt = max(lastRefill(at: now) ?? now, now)
     }
 
-    /// Returns the instant of the last refill; `now` if it is in the future, because the clock was set back since.
+    /// Returns the instant of the last refill, or `now` if it is in the future, because the clock was set back since.
     private func lastRefill(at now: BootInstant) -> BootInstant? {
         refilledAt.map { $0.isBeyond(.zero, after: now) ? now : $0 }
     }
@@ -102,10 +104,10 @@ package struct Pacer: Sendable {
 extension Pacer {
     /// The limits that the endpoint set for the client, shared by all processes.
     ///
-    /// Its instants belong to this boot; after a restart of the machine the caller drops the stored value and begins
+    /// Its instants belong to this boot. After a restart of the machine the caller drops the stored value and begins
     /// with `Limits()`. They do not depend on the pacer's own highest rate, so processes may run at different ones.
     package struct Limits: Hashable, Sendable {
-        /// The last halving of the ceiling; `nil` if the endpoint never throttled.
+        /// The last halving of the ceiling, or `nil` if the endpoint never throttled.
         var cut: Cut?
         /// The end of the pause that the endpoint asked for (`Retry-After`).
         package var pausedUntil: BootInstant?
@@ -183,7 +185,9 @@ extension Pacer {
     private var floor: Double { min(Self.lowestCeiling, maxRate) }
 }
 
-/// The stored form; see ``ClientHealth/stored``.
+/// The stored form.
+///
+/// See ``ClientHealth/stored``.
 extension Pacer.Limits {
     init(_ body: JSONValue?) {
         self.init()
@@ -206,13 +210,13 @@ extension Pacer.Limits {
 ///
 /// More would not be answered sooner, but would cost memory and connections, each of which begins with a handshake. The
 /// latency is the first quartile of recent ones. The mean would not do, because it grows with the number of requests in
-/// flight; nor the minimum, because a single answer from a cache would stand for all others.
+/// flight. Nor would the minimum, because a single answer from a cache would stand for all others.
 struct InFlightLimit: Sendable {
     /// The number that is always allowed: with fewer, a burst of a few grants would be sent in several rounds.
     static let minimum = 64
     /// The allowance for latencies above the first quartile.
     private static let allowance = 2.0
-    /// The time for which an answer counts; at most twice as long.
+    /// The time for which an answer counts, at most twice as long.
     private static let interval: Duration = .seconds(10)
 
     private let maximum: Int
@@ -248,7 +252,9 @@ struct InFlightLimit: Sendable {
 /// grow.
 private struct LatencyCounts: Sendable {
     private static let classesPerDoubling = 8
-    /// Below eight milliseconds each is a class; the last class holds everything from four minutes up.
+    /// Below eight milliseconds each is a class.
+    ///
+    /// The last class holds everything from four minutes up.
     private static let classCount = 16 * classesPerDoubling
 
     private var counts = [Int](repeating: 0, count: classCount)
@@ -259,8 +265,8 @@ private struct LatencyCounts: Sendable {
         total += 1
     }
 
-    /// Returns the latency that a quarter of all latencies did not exceed, rounded up to the end of its class; zero if
-    /// there are none.
+    /// Returns the latency that a quarter of all latencies did not exceed, rounded up to the end of its class, or zero
+    /// if there are none.
     static func firstQuartile(of first: LatencyCounts, _ second: LatencyCounts) -> Duration {
         let total = first.total + second.total
         guard total > 0 else { return .zero }

@@ -13,7 +13,9 @@ enum VendDecision: Hashable, Sendable {
     /// A refresh is not possible: the user, or an administrator, must act.
     case refuse
 
-    /// The tolerated lead of a token's issue time over the clock; beyond it the token's expiry is not trusted.
+    /// The tolerated lead of a token's issue time over the clock.
+    ///
+    /// Beyond it the token's expiry is not trusted.
     private static let tolerance: Duration = .seconds(5)
 
     static func make(for grant: Grant, minimumLife: Duration, at now: Timestamp) -> VendDecision {
@@ -26,7 +28,7 @@ enum VendDecision: Hashable, Sendable {
         return .refresh
     }
 
-    /// Returns the remaining life of the stored access token; `nil` if it has expired, or if a clock that was ahead
+    /// Returns the remaining life of the stored access token, or `nil` if it has expired, or if a clock that was ahead
     /// stored it.
     static func remainingLife(of grant: Grant, at now: Timestamp) -> Duration? {
         guard let token = grant.accessToken, token.obtainedAt <= now + tolerance, token.expiresAt > now else {
@@ -43,7 +45,9 @@ enum VendDecision: Hashable, Sendable {
     /// cause six calls a minute.
     private static let slowedPause = BackOff(first: .seconds(20), maximum: .seconds(600))
 
-    /// Decides for a caller whose token Google refused; `storesRejectedToken` is `true` if it is the stored one.
+    /// Decides for a caller whose token Google refused.
+    ///
+    /// `storesRejectedToken` is `true` if it is the stored one.
     static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> VendDecision {
         guard grant.state.isConnected else { return .refuse }
         guard storesRejectedToken else { return make(for: grant, minimumLife: .zero, at: now) }

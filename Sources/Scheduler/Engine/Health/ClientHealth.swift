@@ -3,18 +3,24 @@ import Storage
 
 /// The health of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {
-    /// A grant that an `invalid_grant` ended without confirmation; it is recalled if a wave shows soon after.
+    /// A grant that an `invalid_grant` ended without confirmation.
+    ///
+    /// It is recalled if a wave shows soon after.
     struct UnconfirmedEnd: Hashable, Sendable {
         var grant: GrantID
         var at: Timestamp
     }
 
-    /// The largest number of grants that can be recalled; a client that ends more in ten minutes usually does so.
+    /// The largest number of grants that can be recalled.
+    ///
+    /// A client that ends more in ten minutes usually does so.
     static let unconfirmedEndsKept = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
     static let recallSpan: Duration = .seconds(600)
 
-    /// The epoch of the boot instants below; instants of another epoch are not comparable.
+    /// The epoch of the boot instants below.
+    ///
+    /// Instants of another epoch are not comparable.
     var epoch: String
     package var breaker = Breaker()
     package var limits = Pacer.Limits()
@@ -32,7 +38,9 @@ package struct ClientHealth: Hashable, Sendable {
     /// The refusals since the last success of a proven grant that may be the client's fault.
     var refusals = ConsecutiveRefusals()
 
-    /// Evaluates one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates one more `invalid_grant`.
+    ///
+    /// `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> InvalidGrantRate.Level {
         recentAnswers.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
     }
@@ -43,7 +51,9 @@ package struct ClientHealth: Hashable, Sendable {
         rate.record(isInvalidGrant: isInvalidGrant, at: now)
     }
 
-    /// Records that a grant was ended; without confirmation it can be recalled.
+    /// Records that a grant was ended.
+    ///
+    /// Without confirmation it can be recalled.
     mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
         rate.recordEnd(at: now)
         guard !isConfirmed else { return }
@@ -69,7 +79,7 @@ package struct ClientHealth: Hashable, Sendable {
 }
 
 extension ClientHealth {
-    /// Records if the endpoint fails now; returns `true` if this ends an outage.
+    /// Records if the endpoint fails now, and returns `true` if this ends an outage.
     ///
     /// The breaker has the answer already.
     mutating func recordOutage(wasFailing: Bool, at now: Timestamp, _ instant: BootInstant) -> Bool {
@@ -96,7 +106,7 @@ extension ClientHealth {
 }
 
 extension ClientHealth {
-    /// Adds plain refreshes, which were stored without this health; returns the changes that have a consequence.
+    /// Adds plain refreshes, which were stored without this health, and returns the changes that have a consequence.
     ///
     /// The result is the same as if each of their batches had been stored with the health at the instant of its commit.
     mutating func add(_ successes: [UncountedSuccesses], at now: Timestamp, _ instant: BootInstant) -> ClientEffect {
@@ -243,14 +253,16 @@ extension RecentAnswers {
 
 /// The refusals since the last success of a proven grant whose cause may be the client or the grant.
 struct ConsecutiveRefusals: Hashable, Sendable {
-    /// The shortest time that a row must last; while other grants succeed now and then, a row does not last as long.
+    /// The shortest time that a row must last.
+    ///
+    /// While other grants succeed now and then, a row does not last as long.
     static let shortestSpan: Duration = .seconds(60)
 
     var since: BootInstant?
     var count = 0
     var grants: [Int64] = []
 
-    /// Adds a refusal; returns `true` if the row is long enough to be the client's fault.
+    /// Adds a refusal, and returns `true` if the row is long enough to be the client's fault.
     mutating func add(_ grant: GrantID, at now: BootInstant) -> Bool {
         let first = since ?? now
         since = first

@@ -3,7 +3,7 @@ import Base
 /// The rate at which one client's proven grants answer `invalid_grant`: in the last ten minutes, in the last one to two
 /// thousand answers, and in recent days (the baseline).
 ///
-/// The last answers alone do not distinguish a wave of a few per cent from users who left; the comparison with the
+/// The last answers alone do not distinguish a wave of a few per cent from users who left. The comparison with the
 /// usual rate does. The usual rate is computed from grants that ended for good, so a wave whose grants come back does
 /// not raise it.
 package struct InvalidGrantRate: Hashable, Sendable {
@@ -36,7 +36,9 @@ package struct InvalidGrantRate: Hashable, Sendable {
     static let fewestInWave = 3
     /// The prior: one answer in two hundred is assumed to be usual while a client has few recorded answers.
     private static let prior = (answers: 1_000, ended: 5)
-    /// Rates below this multiple of the usual rate are never unusual; an allowance for chance is added.
+    /// Rates below this multiple of the usual rate are never unusual.
+    ///
+    /// An allowance for chance is added.
     private static let tolerated = 1.5
     private static let maximumCount = 1 << 40
 
@@ -90,7 +92,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
         for index in minutes.indices { minutes[index].ended = 0 }
     }
 
-    /// Counts a rotated token that can no longer be stored; returns the number of them in the last minutes.
+    /// Counts a rotated token that can no longer be stored, and returns the number of them in the last minutes.
     mutating func recordDroppedToken(at now: Timestamp) -> Int {
         count(at: now) { $0.dropped += 1 }
         return minutes.reduce(0) { $0 + $1.dropped }
@@ -101,8 +103,9 @@ package struct InvalidGrantRate: Hashable, Sendable {
         change(&minutes[minutes.count - 1])
     }
 
-    /// Begins a minute unless it is the current one; minutes that are older than the kept ones are added to the
-    /// baseline.
+    /// Begins a minute unless it is the current one.
+    ///
+    /// Minutes that are older than the kept ones are added to the baseline.
     private mutating func beginMinute(_ minute: Int64) {
         guard minutes.last?.since != minute else { return }
         // Minutes from the future were counted before the clock was set back.
@@ -136,7 +139,9 @@ package struct InvalidGrantRate: Hashable, Sendable {
     /// confirmation.
     private var hasBaseline: Bool { baseline.answers > 0 }
 
-    /// Evaluates one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
+    /// Evaluates one more `invalid_grant`.
+    ///
+    /// `uncounted` is 1 if it is not among the recorded answers.
     func level(at now: Timestamp, uncounted: Int = 0) -> Level {
         var current = self
         let minute = Self.minute(of: now)
@@ -183,7 +188,9 @@ extension InvalidGrantRate {
         rows.map { "\($0.since)/\($0.answers)/\($0.invalid)/\($0.ended)/\($0.dropped)" }.joined(separator: " ")
     }
 
-    /// Parses rows; a number that a row lacks is zero, and damaged rows are left out.
+    /// Parses rows.
+    ///
+    /// A number that a row lacks is zero, and damaged rows are left out.
     private static func rows(_ stored: JSONValue?) -> [Counts] {
         (stored?.string ?? "").split(separator: " ").prefix(16).compactMap { (row: Substring) -> Counts? in
             let found: [Int64] = row.split(separator: "/").prefix(5).compactMap { (text: Substring) in Int64(text) }

@@ -25,7 +25,7 @@ struct PlainBatches: Sendable {
         for client in clients { healthReadAt[client] = instant }
     }
 
-    /// Returns the decisions about a batch; `nil` if it must be stored with the health of its clients.
+    /// Returns the decisions about a batch, or `nil` if it must be stored with the health of its clients.
     func decide(
         _ batch: [ResultCommitter.ReadResult],
         by rules: RefreshRules,
@@ -58,7 +58,7 @@ struct PlainBatches: Sendable {
         _ instant: BootInstant
     ) -> Entry? {
         let claimed = refresh.grant
-        // A success reads nothing of the health; what it would change is added when the success is counted.
+        // A success reads nothing of the health. What it would change is added when the success is counted.
         let health = ClientHealth(epoch: "")
         let decision = rules.decide(
             DecisionContext(result: result, grant: claimed, health: health, now: now, instant: instant, unit: 0)
