@@ -33,7 +33,7 @@ package struct RequestBudgets: Sendable {
     }
 
     /// Counts a request that may cost a write to the store; throws if its address has made too many.
-    func spendWrite(_ request: ServerRequest) throws(TooManyRequests) {
+    func spendWrite(_ request: ServerRequest) throws(APIError) {
         try Self.take(writes, request)
     }
 
@@ -57,22 +57,13 @@ package struct RequestBudgets: Sendable {
         }
     }
 
-    private static func take(_ budget: AddressBudget, _ request: ServerRequest) throws(TooManyRequests) {
-        if let wait = budget.take(address: request.clientAddress) { throw TooManyRequests(retryAfter: wait) }
+    private static func take(_ budget: AddressBudget, _ request: ServerRequest) throws(APIError) {
+        if let wait = budget.take(address: request.clientAddress) { throw .tooManyRequests(retryAfter: wait) }
     }
 
     private static func isRefusal(_ error: any Error) -> Bool {
-        switch error {
-        case IdentityFailure.refused: true
         // An honest phone may have kept a genuine token for too long.
-        case AuthenticationRefusal.expired: false
-        case is AuthenticationRefusal, is RequestBodyError: true
-        default: false
-        }
+        guard let error = error as? APIError, error != .expiredToken else { return false }
+        return (400..<500).contains(error.status)
     }
-}
-
-/// An address has sent more requests than it may.
-struct TooManyRequests: Error, Hashable, Sendable {
-    let retryAfter: Duration
 }

@@ -3,7 +3,7 @@ package import Crypto
 package import HTTPServer
 package import Scheduler
 package import Storage
-package import Telemetry
+internal import Telemetry
 
 /// The dependencies of the public routes.
 package struct RouteDependencies: Sendable {
@@ -20,11 +20,13 @@ package struct RouteDependencies: Sendable {
     let budgets: RequestBudgets
     /// The stored users that a Google account may be linked to by its e-mail address.
     let emailLinking: EmailLinking
-    let sessionSettings: SessionSettings
+    /// The time after a refresh in which any token of the family gets the current tokens.
+    let sessionGrace: Duration
+    /// The end of the time in which refresh tokens of the former backend begin a session; `nil` if they never do.
+    let acceptFormerTokensUntil: Timestamp?
     let time: any TimeSource
     let random: any RandomSource
     let log: EngineLog
-    let diagnostics: DiagnosticLog
     let googleDeadline: Duration
 
     package init(
@@ -36,11 +38,11 @@ package struct RouteDependencies: Sendable {
         clientIDs: @escaping @Sendable () -> [String],
         budgets: RequestBudgets,
         emailLinking: EmailLinking = .verified,
-        sessionSettings: SessionSettings = SessionSettings(),
+        sessionGrace: Duration = Session.defaultGrace,
+        acceptFormerTokensUntil: Timestamp? = nil,
         time: any TimeSource,
         random: any RandomSource,
         log: EngineLog,
-        diagnostics: DiagnosticLog,
         googleDeadline: Duration = RouteDependencies.defaultGoogleDeadline
     ) {
         self.store = store
@@ -51,22 +53,16 @@ package struct RouteDependencies: Sendable {
         currentClientIDs = clientIDs
         self.budgets = budgets
         self.emailLinking = emailLinking
-        self.sessionSettings = sessionSettings
+        self.sessionGrace = sessionGrace
+        self.acceptFormerTokensUntil = acceptFormerTokensUntil
         self.time = time
         self.random = random
         self.log = log
-        self.diagnostics = diagnostics
         self.googleDeadline = googleDeadline
     }
 
     /// The configured client ids: tokens that were issued to others are refused.
     var clientIDs: [String] { currentClientIDs() }
-
-    var authenticator: Authenticator { Authenticator(store: store, signer: signer, time: time) }
-
-    var identityCheck: IdentityCheck {
-        IdentityCheck(google: google, clientIDs: clientIDs, deadline: googleDeadline, time: time)
-    }
 }
 
 /// All routes of the public listener: the app's, Google's security events, and the two probes of a load balancer.
@@ -99,32 +95,19 @@ package struct PublicRoutes: Sendable {
     package var router: Router {
         Router(
             routes,
-            unknownPath: { Self.response(.unknownPath, or: .unknownPath, to: $0.path) },
-            wrongMethod: { request, _ in Self.response(.wrongMethod, or: .wrongMethod, to: request.path) }
+            unknownPath: { Self.response(.unknownPath, to: $0.path) },
+            wrongMethod: { request, _ in Self.response(.wrongMethod, to: request.path) }
         )
     }
 
     /// Returns the response to a request that the server itself refuses, in the form of its path's family.
     package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
-        let code: PayPulseError.Code = refusal.status == 503 ? .dependencyFailure : .invalidJSON
-        return response(
-            PayPulseError(refusal.status, code, refusal.reason.capitalizingFirst),
-            or: ComprehensionError(refusal.status, refusal.reason.capitalizingFirst),
-            to: path
-        )
+        response(APIError(publicly: refusal), to: path)
     }
 
-    private static func response(
-        _ error: PayPulseError,
-        or other: ComprehensionError,
-        to path: String
-    ) -> ServerResponse {
-        (path.hasPrefix("/api/") ? other.response() : error.response()).secured
+    private static func response(_ error: APIError, to path: String) -> ServerResponse {
+        (path.hasPrefix("/api/") ? error.comprehensionResponse : error.payPulseResponse).secured
     }
-}
-
-extension String {
-    fileprivate var capitalizingFirst: String { prefix(1).uppercased() + dropFirst() }
 }
 
 extension ServerResponse {
@@ -155,36 +138,25 @@ extension Duration {
     }
 }
 
-/// An error response in the envelope of one family of routes.
-protocol RouteFamilyError: SendableMetatype {
-    /// Translates an error into the family's; `nil` for an internal error.
-    init?(_ error: any Error)
-
-    static var internalError: Self { get }
-
-    func response(headers: [ServerRequest.Field]) -> ServerResponse
-}
-
 extension RouteDependencies {
     /// Returns a route whose handler may throw: its error gets a response in the family's form.
     ///
     /// An internal error is logged.
-    func route<FamilyError: RouteFamilyError>(
+    func route(
         _ method: String,
         _ pattern: String,
-        failingAs family: FamilyError.Type,
+        form: any KeyPath<APIError, ServerResponse> & Sendable,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        Route(method, pattern) { [diagnostics] request, _ in
+        Route(method, pattern) { [log] request, _ in
             do {
                 return .respond(try await handler(request).secured)
             } catch {
-                if let familyError = FamilyError(error) {
-                    let headers = (error as? TooManyRequests).map { [$0.retryAfter.retryAfter] } ?? []
-                    return .respond(familyError.response(headers: headers).secured)
+                let known = APIError(publicly: error)
+                if known == nil {
+                    log.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
                 }
-                diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
-                return .respond(FamilyError.internalError.response(headers: []).secured)
+                return .respond((known ?? .internalError)[keyPath: form].secured)
             }
         }
     }

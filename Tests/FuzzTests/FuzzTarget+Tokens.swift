@@ -48,12 +48,9 @@ extension FuzzTarget {
     private static func readClaims(_ input: [UInt8]) {
         guard let claims = JSONValue.object(in: input) else { return }
         do throws(SignatureError) { try TokenSigner.checkTimes(of: claims, at: now) } catch { return }
-        do throws(AuthenticationRefusal) {
+        do throws(APIError) {
             let access = try AccessClaims(claims)
-            require(
-                UserIdentifier.isWellFormed(access.userID),
-                "a user id is short and printable"
-            )
+            require(access.userID.isUserID, "a user id is short and printable")
             require(
                 claims["type"] == nil || claims["type"] == .string("access"),
                 "no other token is an access token"
@@ -113,9 +110,9 @@ extension FuzzTarget {
     private static func readTokenForm(_ input: [UInt8]) {
         let type: ServerRequest.Field = ("Content-Type", "application/x-www-form-urlencoded")
         let request = ServerRequest(method: "POST", path: "/oauth2/token", headers: [type], body: input)
-        do throws(VendingError) {
+        do throws(APIError) {
             let form = try TokenEndpointForm(request)
-            if let login = try ServiceLogin(request, form) {
+            if let login = try form.login(request) {
                 require(!login.name.isEmpty && !login.credential.isEmpty, "a login is complete")
             }
             let parsed = try TokenEndpointRequest(form, from: service)
@@ -124,7 +121,7 @@ extension FuzzTarget {
             require(!parsed.userID.hasPrefix("rwh_"), "only what was sealed is a handle")
             require(parsed.demands.scopes.count <= 1024, "the number of scopes is bounded")
         } catch {
-            let response = TokenEndpointError(error).response
+            let response = error.oauthResponse
             require([400, 401].contains(response.status), "a form is refused as such")
             require(!response.body.isEmpty, "an error has a body")
         }

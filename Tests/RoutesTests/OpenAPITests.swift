@@ -39,27 +39,21 @@ struct OpenAPITests {
 
     // MARK: Statuses
 
-    private static let authentication: [any Error] = [
-        AuthenticationRefusal.missing, AuthenticationRefusal.invalid, AuthenticationRefusal.expired,
-        AuthenticationRefusal.deleted, AuthenticationRefusal.inactive,
+    private static let authentication: [APIError] = [
+        .missingToken, .invalidToken, .expiredToken, .deletedUser, .inactiveUser,
     ]
-    private static let body: [any Error] = [
-        RequestBodyError.unsupportedMediaType, RequestBodyError.unreadable, RequestBodyError.missing("name"),
-        RequestBodyError.invalid("name", mustBe: "other"),
+    private static let body: [APIError] = [
+        .unsupportedMediaType, .unreadableBody, .missingField("name"), .invalidField("name", mustBe: "other"),
     ]
-    private static let neededBody: [any Error] = body + [RequestBodyError.undeclared]
-    private static let limited: [any Error] = [TooManyRequests(retryAfter: .seconds(1))]
-    private static let refresh: [any Error] =
-        neededBody + limited + [ComprehensionError.invalidRefreshToken, ComprehensionError.notMovedYet]
-    private static let logout: [any Error] = authentication + body + limited
-    private static let google: [any Error] = [
-        IdentityFailure.refused, IdentityFailure.unavailable(code: "timeout"),
-        VendingFailure.unavailable(reason: "timeout"),
-        TooManyRequests(retryAfter: .seconds(1)),
-    ]
+    private static let neededBody: [APIError] = body + [.undeclaredBody]
+    private static let limited: [APIError] = [.tooManyRequests(retryAfter: .seconds(1))]
+    private static let refresh: [APIError] = neededBody + limited + [.invalidRefreshToken, .notMovedYet]
+    private static let logout: [APIError] = authentication + body + limited
+    private static let google: [APIError] = [.refusedByGoogle, .googleUnreachable] + limited
+    private static let always: [APIError] = [.wrongMethod, .internalError]
 
     @Test("describes each status of the PayPulse routes")
-    func payPulse() throws {
+    func payPulse() {
         let operations = description.operations(tagged: "paypulse")
         #expect(operations.count == 6)
         for operation in operations {
@@ -67,51 +61,41 @@ struct OpenAPITests {
             let limited = operation.name.hasPrefix("DELETE ") ? Self.limited : []
             // A repeated deletion is not an error.
             let deletesUser = operation.name.hasPrefix("DELETE ") && operation.name.hasSuffix("/me")
-            let authentication = Self.authentication.filter {
-                !(deletesUser && $0 as? AuthenticationRefusal == .deleted)
-            }
-            let errors = authentication + (hasBody ? Self.neededBody + Self.google : limited)
-            let statuses = errors.compactMap { PayPulseError($0)?.status }
-            try #require(statuses.count == errors.count)
-            expect(
-                statuses + [PayPulseError.wrongMethod.status, PayPulseError.internalError.status],
-                describedFor: operation
-            )
+            let authentication = Self.authentication.filter { !(deletesUser && $0 == .deletedUser) }
+            let errors = authentication + (hasBody ? Self.neededBody + Self.google : limited) + Self.always
+            expect(errors.map(\.payPulseResponse.status), describedFor: operation)
         }
     }
 
     @Test("names each code of PayPulse's errors")
     func payPulseCodes() {
         let named = Set(description.lines.map { $0.drop { $0 == " " } })
-        for code in PayPulseError.Code.allCases { #expect(named.contains("- \(code.rawValue)")) }
+        let errors = Self.authentication + Self.neededBody + Self.google + Self.always + [.unknownPath]
+        #expect(Set(errors.map(\.code)).count == 10)
+        for error in errors { #expect(named.contains("- \(error.code)")) }
     }
 
     @Test(
         "describes each status of the ComprehensionEngine routes",
         arguments: [
-            ("POST /api/auth/mobile/google", Self.neededBody + Self.google.filter { !($0 is VendingFailure) }),
+            ("POST /api/auth/mobile/google", Self.neededBody + Self.google),
             ("POST /api/auth/refresh", Self.refresh),
             ("GET /api/auth/me", Self.authentication),
             ("POST /api/auth/logout", Self.logout),
             ("GET /api/auth/status", []),
         ]
     )
-    func comprehensionEngine(name: String, errors: [any Error]) throws {
+    func comprehensionEngine(name: String, errors: [APIError]) throws {
         let operation = try #require(description.operations.first { $0.name == name })
-        let statuses = errors.compactMap { ComprehensionError($0)?.status }
-        try #require(statuses.count == errors.count)
-        expect(
-            statuses + [ComprehensionError.wrongMethod.status, ComprehensionError.internalError.status],
-            describedFor: operation
-        )
+        expect((errors + Self.always).map(\.comprehensionResponse.status), describedFor: operation)
     }
 
     @Test("describes each status of token vending")
     func vending() {
-        let refusals: [VendingError] = [
-            .invalidRequest("why"), .unauthorized, .forbidden(.user), .missingScopes(["openid"]), .notFound,
+        let refusals: [APIError] = [
+            .invalidRequest("why"), .unauthorized, .forbiddenUser, .missingScopes(["openid"]), .noGrant,
             .mustAct(state: .disconnected, reason: .none, since: Timestamp(milliseconds: 0)),
-            .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadable,
+            .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadableToken,
         ]
         let operations = description.operations(tagged: "vending")
         #expect(operations.count == 2)
@@ -120,16 +104,14 @@ struct OpenAPITests {
 
     @Test("describes each status of the token endpoint")
     func tokenEndpoint() {
-        let refusals: [VendingError] = [
-            .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbidden(.user),
-            .missingScopes(["openid"]), .notFound, .unreadable, .auditUnavailable,
+        let refusals: [APIError] = [
+            .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbiddenUser,
+            .missingScopes(["openid"]), .noGrant, .unreadableToken, .auditUnavailable,
         ]
         let operations = description.operations(tagged: "oauth")
         #expect(operations.map(\.name) == ["POST \(TokenVendingHandler.tokenEndpointPath)"])
-        let statuses = refusals.map { TokenEndpointError($0).response.status }
-        for operation in operations {
-            expect([200, TokenEndpointError.wrongMethod.response.status] + statuses, describedFor: operation)
-        }
+        let statuses = (refusals + [.wrongInternalMethod]).map(\.oauthResponse.status)
+        for operation in operations { expect([200] + statuses, describedFor: operation) }
     }
 
     private func expect(_ statuses: [Int], describedFor operation: OpenAPIDescription.Operation) {

@@ -3,13 +3,9 @@ internal import Crypto
 internal import HTTPServer
 internal import Storage
 
-/// Authenticates callers by their access tokens.
-struct Authenticator: Sendable {
-    let store: any Store
-    let signer: TokenSigner
-    let time: any TimeSource
-
-    /// Returns the caller of a request; throws an ``AuthenticationRefusal`` or an error of the store.
+/// The authentication of callers by their access tokens.
+extension RouteDependencies {
+    /// Returns the caller of a request; throws an ``APIError`` or an error of the store.
     func caller(of request: ServerRequest) async throws -> AuthenticatedCaller {
         try await caller(with: try claims(of: try request.bearerToken()))
     }
@@ -19,19 +15,19 @@ struct Authenticator: Sendable {
         let claims = try AccessClaims(claims)
         var session: Session?
         if let id = claims.sessionID { session = try await store.session(id) }
-        let user = try await store.user(claims.userID)
-        let outcome = try AuthenticationRules.decide(claims, user: user, session: session, at: time.now)
-        return AuthenticatedCaller(claims: claims, outcome: outcome)
+        let stored = try await store.user(claims.userID)
+        let user = try claims.user(stored: stored, session: session, at: time.now)
+        return AuthenticatedCaller(claims: claims, storedUser: user == stored ? user : nil)
     }
 
     /// Returns the claims of one of the app's own tokens, whatever its type.
-    func claims(of token: String) throws(AuthenticationRefusal) -> JSONValue {
+    func claims(of token: String) throws(APIError) -> JSONValue {
         do throws(SignatureError) {
             return try signer.claims(of: token, at: time.now)
         } catch .expired {
-            throw .expired
+            throw .expiredToken
         } catch {
-            throw .invalid
+            throw .invalidToken
         }
     }
 
@@ -47,13 +43,11 @@ struct Authenticator: Sendable {
             return nil
         }
     }
-}
 
-extension Authenticator {
     /// Returns the user of a request, and stores a user who is not stored yet.
     func user(of request: ServerRequest) async throws -> User {
         let caller = try await caller(of: request)
-        if case .stored(let user) = caller.outcome { return user }
+        if let user = caller.storedUser { return user }
         let now = time.now
         return try await store.transact { try caller.storeUser(in: $0, at: now) }
     }
@@ -70,16 +64,16 @@ struct AccessClaims: Hashable, Sendable {
     let emailIsVerified: Bool?
     let expiresAt: Timestamp
 
-    init(_ claims: JSONValue) throws(AuthenticationRefusal) {
+    init(_ claims: JSONValue) throws(APIError) {
         // A token without a type is an access token; a refresh token always has one.
-        guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalid }
-        userID = try UserIdentifier(claims).text
+        guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalidToken }
+        userID = try claims.userID()
         switch claims["sid"] {
         case nil: sessionID = nil
         case .string(let text):
-            guard let id = SessionID(text: text) else { throw .invalid }
+            guard let id = SessionID(text: text) else { throw .invalidToken }
             sessionID = id
-        default: throw .invalid
+        default: throw .invalidToken
         }
         email = Self.text(claims["email"])
         name = Self.text(claims["name"])
@@ -88,7 +82,7 @@ struct AccessClaims: Hashable, Sendable {
         case nil, .null: emailIsVerified = nil
         case let value?: emailIsVerified = value == .bool(true) || value == .string("true")
         }
-        guard let expiresAt = claims["exp"]?.timestamp else { throw .invalid }
+        guard let expiresAt = claims["exp"]?.timestamp else { throw .invalidToken }
         self.expiresAt = expiresAt
     }
 
@@ -105,100 +99,64 @@ extension JSONValue {
     }
 }
 
-/// A caller with a valid token, and the user as stored when the request came.
+/// A caller with a valid token.
 struct AuthenticatedCaller: Sendable {
     let claims: AccessClaims
-    let outcome: AuthenticationRules.Outcome
+    /// The user as stored when the request came; `nil` if the claims create or complete the user.
+    let storedUser: User?
 
     var userID: String { claims.userID }
-}
 
-extension AuthenticatedCaller {
     /// Decides again from the data stored now, and stores the fields that the claims add to the user.
     func storeUser(in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
-        let user = try transaction.user(userID)
+        let stored = try transaction.user(userID)
         let session = try claims.sessionID.flatMap { try transaction.session($0) }
-        switch try AuthenticationRules.decide(claims, user: user, session: session, at: now) {
-        case .stored(let user): return user
-        case .new(let new):
-            try transaction.insert(new)
-            return new
-        case .completed(let user):
-            try transaction.update(user)
-            return user
-        }
+        let user = try claims.user(stored: stored, session: session, at: now)
+        if stored == nil { try transaction.insert(user) } else if user != stored { try transaction.update(user) }
+        return user
     }
-}
-
-/// The reason why a caller is refused; each family of routes has its own response to it.
-enum AuthenticationRefusal: Error, Hashable, Sendable {
-    /// The request does not have a token.
-    case missing
-    /// The token, its session or its user is invalid; the response does not say which.
-    case invalid
-    /// The token has expired.
-    case expired
-    /// The user was deleted, and the token was issued before.
-    case deleted
-    /// The backend has disabled the user.
-    case inactive
 }
 
 extension ServerRequest {
     /// Returns the bearer token of the request.
-    func bearerToken() throws(AuthenticationRefusal) -> String {
+    func bearerToken() throws(APIError) -> String {
         switch BearerToken(of: self) {
-        case .missing: throw .missing
-        case .malformed: throw .invalid
+        case .missing: throw .missingToken
+        case .malformed: throw .invalidToken
         case .present(let token): return token
         }
     }
 }
 
-/// Decides from the stored data whether a valid access token is accepted.
-enum AuthenticationRules {
-    enum Outcome: Hashable, Sendable {
-        /// A stored user, unchanged.
-        case stored(User)
-        /// A user who is not stored yet, created from the claims: PayPulse's login signs users up itself.
-        case new(User)
-        /// A stored user, completed from the claims, such as one that an import of grants created.
-        case completed(User)
-    }
-
-    static func decide(
-        _ claims: AccessClaims,
-        user: User?,
-        session: Session?,
-        at now: Timestamp
-    ) throws(AuthenticationRefusal) -> Outcome {
+extension AccessClaims {
+    /// Decides from the stored data whether the token is accepted, and returns its user as it should be stored.
+    ///
+    /// A user who is not stored yet is created from the claims: PayPulse's login signs users up itself. A stored one is
+    /// completed from them, such as one that an import of grants created.
+    func user(stored: User?, session: Session?, at now: Timestamp) throws(APIError) -> User {
         // A tombstone is kept until the last token that names the user has expired.
-        if user?.isDeleted == true { throw .deleted }
-        if let sessionID = claims.sessionID {
-            guard let session, session.id == sessionID, session.userID == claims.userID, session.isLive(at: now) else {
-                throw .invalid
-            }
+        if stored?.isDeleted == true { throw .deletedUser }
+        if let sessionID {
+            // A correct store never keeps a session longer than its user.
+            guard let session, session.id == sessionID, session.userID == userID, session.isLive(at: now), let stored
+            else { throw .invalidToken }
+            guard stored.isActive else { throw .inactiveUser }
+            return stored
         }
-        // A correct store never keeps a session longer than its user.
-        if user == nil, claims.sessionID != nil { throw .invalid }
-        if user?.isActive == false { throw .inactive }
-        let former = user ?? User(id: claims.userID, createdAt: now)
-        guard claims.sessionID == nil else { return .stored(former) }
-        let completed = complete(former, by: claims, at: now)
-        guard user != nil else { return .new(completed) }
-        return completed == former ? .stored(former) : .completed(completed)
+        if stored?.isActive == false { throw .inactiveUser }
+        return completed(stored ?? User(id: userID, createdAt: now), at: now)
     }
 
     /// Adds what the backend's token says: it can contain more than the one that the user was created from.
-    private static func complete(_ user: User, by claims: AccessClaims, at now: Timestamp) -> User {
-        var user = user
-        user.accept(tokenUntil: claims.expiresAt, at: now)
-        if user.name?.isEmpty ?? true { user.name = claims.name ?? user.name }
-        guard let email = claims.email else { return user }
-        let isNewlyVerified = user.email == email && user.emailIsVerified != true && claims.emailIsVerified == true
+    private func completed(_ stored: User, at now: Timestamp) -> User {
+        var user = stored
+        user.accept(tokenUntil: expiresAt, at: now)
+        if user.name?.isEmpty ?? true { user.name = name ?? user.name }
+        guard let email else { return user }
+        let isNewlyVerified = user.email == email && user.emailIsVerified != true && emailIsVerified == true
         guard user.email == nil || isNewlyVerified else { return user }
         user.email = email
-        user.emailIsVerified = claims.emailIsVerified
+        user.emailIsVerified = emailIsVerified
         return user
     }
 }

@@ -1,5 +1,6 @@
 internal import Base
 internal import Crypto
+internal import Scheduler
 internal import Storage
 internal import Telemetry
 
@@ -7,35 +8,25 @@ internal import Telemetry
 struct AppSessions: Sendable {
     let dependencies: RouteDependencies
 
-    private var issuer: SessionTokenIssuer {
-        SessionTokenIssuer(signer: dependencies.signer, random: dependencies.random)
-    }
-
     /// Signs in the owner of a Google account; an unknown owner becomes a user.
     func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> SessionTokenPair {
         let now = dependencies.time.now
         let id = SessionID.random(from: dependencies.random)
-        let newUserID = UserIdentifier.random(from: dependencies.random)
-        let (issuer, linking) = (issuer, dependencies.emailLinking)
-        return try await dependencies.store.transact { transaction in
-            try ProofOfIdentity.check(googleToken, of: identity, in: transaction, at: now)
-            let stored = SignInRules.user(
-                for: identity,
-                withAccount: try transaction.user(withGoogleUserID: identity.googleUserID),
-                withEmail: try transaction.users(withEmail: identity.email),
-                linking: linking
-            )
-            if let stored { try ProofOfIdentity.check(googleToken, ofUser: stored.id, in: transaction) }
+        let newUserID = dependencies.random.userID()
+        return try await dependencies.store.transact { [dependencies] transaction in
+            try transaction.refuse(googleToken, issuedTo: identity.owner, at: now)
+            let stored = try dependencies.emailLinking.user(for: identity, in: transaction)
+            if let stored { try transaction.refuse(googleToken, issuedToUser: stored.id) }
             var user = stored ?? User(id: newUserID, createdAt: now, isFromSignIn: true)
-            guard user.isActive else { throw AuthenticationRefusal.inactive }
+            guard user.isActive else { throw APIError.inactiveUser }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
             if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
-            let pair = issuer.pair(for: user, session: id, at: now)
+            let pair = dependencies.tokenPair(for: user, session: id, at: now)
             let session = Session.start(
                 id: id,
                 userID: user.id,
-                tokenHash: SessionTokenIssuer.hash(pair.refreshToken),
-                expiresAt: now + SessionTokenIssuer.refreshLifetime,
+                tokenHash: SessionTokenPair.hash(pair.refreshToken),
+                expiresAt: now + SessionTokenPair.refreshLifetime,
                 at: now,
                 leaseTime: transaction.leaseTime
             )
@@ -55,8 +46,8 @@ struct AppSessions: Sendable {
     ///
     /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
     func rotate(_ presented: String) async throws -> SessionTokenPair {
-        guard let claims = dependencies.authenticator.refreshClaims(of: presented) else {
-            throw ComprehensionError.invalidRefreshToken
+        guard let claims = dependencies.refreshClaims(of: presented) else {
+            throw APIError.invalidRefreshToken
         }
         let now = dependencies.time.now
         if let pair = try await rotateWithoutWriting(claims, at: now) { return pair }
@@ -64,7 +55,7 @@ struct AppSessions: Sendable {
         switch try await renew(claims, at: now) {
         case .renewed(let pair, let isLateAnswer):
             if isLateAnswer {
-                dependencies.diagnostics.notice(
+                dependencies.log.diagnostics.notice(
                     "a refresh token was presented that a later response had replaced: its own response was late, or the token was copied",
                     claims.logFields
                 )
@@ -73,33 +64,31 @@ struct AppSessions: Sendable {
         case .repeated(let sealed, let age):
             return try dependencies.vault.openPair(sealed, of: claims.sessionID, age: age)
         case .reused:
-            dependencies.diagnostics.notice(
+            dependencies.log.diagnostics.notice(
                 "a spent refresh token was presented after its successor was used: the session has ended for all its devices",
                 claims.logFields
             )
-            throw ComprehensionError.invalidRefreshToken
+            throw APIError.invalidRefreshToken
         case .refused:
-            throw ComprehensionError.invalidRefreshToken
+            throw APIError.invalidRefreshToken
         }
     }
 
     private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
-        let (issuer, grace) = (issuer, dependencies.sessionSettings.grace)
-        return try await dependencies.store.transact { [dependencies] transaction -> Rotation in
+        return try await dependencies.store.transact { [self] transaction -> Rotation in
             let stored = try transaction.session(claims.sessionID)
             guard let user = try transaction.user(stored?.userID ?? claims.userID), user.isActive, !user.isDeleted,
-                var session = try stored
-                    ?? firstSession(of: claims, settings: dependencies.sessionSettings, in: transaction, at: now)
+                var session = try stored ?? firstSession(of: claims, in: transaction, at: now)
             else { return .refused }
-            let pair = issuer.pair(for: user, session: session.id, at: now)
+            let pair = dependencies.tokenPair(for: user, session: session.id, at: now)
             let outcome = session.rotate(
                 presented: claims.hash,
-                to: SessionTokenIssuer.hash(pair.refreshToken),
+                to: SessionTokenPair.hash(pair.refreshToken),
                 successor: try dependencies.vault.seal(pair, for: session.id),
-                expiresAt: now + SessionTokenIssuer.refreshLifetime,
+                expiresAt: now + SessionTokenPair.refreshLifetime,
                 at: now,
                 leaseTime: transaction.leaseTime,
-                grace: grace
+                grace: dependencies.sessionGrace
             )
             switch outcome {
             case .rotated(let isLateAnswer):
@@ -128,24 +117,24 @@ struct AppSessions: Sendable {
     /// is that of the session: an import might have joined the user that the token names with another one.
     private func rotateWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
         let stored = try await dependencies.store.session(claims.sessionID)
-        let mayBegin = stored == nil && claims.mayBegin(at: now, dependencies.sessionSettings)
+        let mayBegin = stored == nil && mayBegin(claims, at: now)
         guard let user = try await dependencies.store.user(stored?.userID ?? claims.userID) else {
-            throw mayBegin ? ComprehensionError.notMovedYet : .invalidRefreshToken
+            throw mayBegin ? APIError.notMovedYet : .invalidRefreshToken
         }
-        guard user.isActive, !user.isDeleted else { throw ComprehensionError.invalidRefreshToken }
+        guard user.isActive, !user.isDeleted else { throw APIError.invalidRefreshToken }
         guard let session = stored else {
-            guard mayBegin else { throw ComprehensionError.invalidRefreshToken }
+            guard mayBegin else { throw APIError.invalidRefreshToken }
             return nil
         }
-        guard session.isLive(at: now) else { throw ComprehensionError.invalidRefreshToken }
+        guard session.isLive(at: now) else { throw APIError.invalidRefreshToken }
         let leaseTime = try await dependencies.store.leaseTime()
         let decision = session.decide(
             presented: claims.hash,
             leaseTime: leaseTime,
-            grace: dependencies.sessionSettings.grace
+            grace: dependencies.sessionGrace
         )
         // A token that names another user belongs to the session only if its hash does.
-        if decision == .reuse, session.userID != claims.userID { throw ComprehensionError.invalidRefreshToken }
+        if decision == .reuse, session.userID != claims.userID { throw APIError.invalidRefreshToken }
         guard case .repeatCurrent(mustRecord: false) = decision, let sealed = session.successor else { return nil }
         return try dependencies.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
     }
@@ -155,16 +144,16 @@ struct AppSessions: Sendable {
     /// A family that has ended already is not an error: the response to the first request may have been lost. That case
     /// does not need a write, and only the bearer of a signed token gets this far.
     func end(by token: String) async throws {
-        if let claims = dependencies.authenticator.refreshClaims(of: token) {
-            if claims.mayBegin(at: dependencies.time.now, dependencies.sessionSettings) {
+        if let claims = dependencies.refreshClaims(of: token) {
+            if mayBegin(claims, at: dependencies.time.now) {
                 return try await end(former: claims)
             }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
-        let presented = try dependencies.authenticator.claims(of: token)
+        let presented = try dependencies.claims(of: token)
         let claims = try AccessClaims(presented)
         guard let id = claims.sessionID else {
-            _ = try await dependencies.authenticator.caller(with: presented)
+            _ = try await dependencies.caller(with: presented)
             return
         }
         try await end(id, ofUser: claims.userID)
@@ -174,7 +163,7 @@ struct AppSessions: Sendable {
         guard let session = try await dependencies.store.session(id) else { return }
         if session.userID != userID {
             // A user who is gone was joined with the session's user.
-            guard try await dependencies.store.user(userID) == nil else { throw AuthenticationRefusal.invalid }
+            guard try await dependencies.store.user(userID) == nil else { throw APIError.invalidToken }
         }
         try await dependencies.store.transact { try $0.endSession(id) }
     }
@@ -187,24 +176,27 @@ struct AppSessions: Sendable {
             try transaction.endSession(claims.sessionID)
         }
     }
-}
 
-/// Returns the family that a former refresh token begins at its first use; `nil` if it may not begin one.
-private func firstSession(
-    of claims: RefreshClaims,
-    settings: SessionSettings,
-    in transaction: any StoreTransaction,
-    at now: Timestamp
-) throws -> Session? {
-    guard claims.mayBegin(at: now, settings), try claims.recordFormer(in: transaction, at: now) else { return nil }
-    return Session.start(
-        id: claims.sessionID,
-        userID: claims.userID,
-        tokenHash: claims.hash,
-        expiresAt: now + SessionTokenIssuer.refreshLifetime,
-        at: now,
-        leaseTime: transaction.leaseTime
-    )
+    private func mayBegin(_ claims: RefreshClaims, at now: Timestamp) -> Bool {
+        claims.mayBegin(at: now, until: dependencies.acceptFormerTokensUntil)
+    }
+
+    /// Returns the family that a former refresh token begins at its first use; `nil` if it may not begin one.
+    private func firstSession(
+        of claims: RefreshClaims,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws -> Session? {
+        guard mayBegin(claims, at: now), try claims.recordFormer(in: transaction, at: now) else { return nil }
+        return Session.start(
+            id: claims.sessionID,
+            userID: claims.userID,
+            tokenHash: claims.hash,
+            expiresAt: now + SessionTokenPair.refreshLifetime,
+            at: now,
+            leaseTime: transaction.leaseTime
+        )
+    }
 }
 
 extension TokenVault {
@@ -221,7 +213,7 @@ extension TokenVault {
         return SessionTokenPair(
             accessToken: Secret(String(tokens[0])),
             refreshToken: Secret(String(tokens[1])),
-            accessLifetime: max(.zero, SessionTokenIssuer.accessLifetime - age)
+            accessLifetime: max(.zero, SessionTokenPair.fullAccessLifetime - age)
         )
     }
 }

@@ -3,80 +3,57 @@ package import Crypto
 package import GoogleOAuth
 internal import Storage
 
-/// The reason why the owner of an access token is unknown.
-enum IdentityFailure: Error, Hashable, Sendable {
-    /// The token is invalid, belongs to another app, or its user's address is not verified; all get the same response.
-    case refused
-    /// Google could not be reached; another try may help.
-    case unavailable(code: String)
-}
+extension RouteDependencies {
+    private typealias Lookup = Result<(user: UserInfo?, token: TokenInfo?), AccountLookupFailure>
 
-/// Sends both requests about an access token to Google at once, under one deadline.
-struct IdentityCheck: Sendable {
-    let google: any GoogleLookups
-    let clientIDs: [String]
-    let deadline: Duration
-    let time: any TimeSource
-
-    private enum LookupResult: Sendable {
-        case user(UserInfo)
-        case token(TokenInfo)
-        case failure(AccountLookupFailure)
-    }
-
-    func identity(of accessToken: Secret) async throws(IdentityFailure) -> GoogleIdentity {
-        let lookups = await lookUp(accessToken)
-        if lookups.failures.contains(.refused) { throw .refused }
-        guard let user = lookups.user, let token = lookups.token else {
-            guard case .unavailable(let code) = lookups.failures.first else { throw .unavailable(code: "timeout") }
-            throw .unavailable(code: code)
+    /// Returns the owner of an access token, by two requests to Google at once, under one deadline.
+    func identity(of accessToken: Secret) async throws(APIError) -> GoogleIdentity {
+        do throws(AccountLookupFailure) {
+            let (user, token) = try await lookUp(accessToken).get()
+            guard let user, let token, let identity = GoogleIdentity(user, token, clientIDs: clientIDs) else {
+                throw .refused
+            }
+            return identity
+        } catch {
+            throw error == .refused ? .refusedByGoogle : .googleUnreachable
         }
-        guard let identity = GoogleIdentity(user, token, clientIDs: clientIDs) else { throw .refused }
-        return identity
     }
 
-    private struct Lookups {
-        var user: UserInfo?
-        var token: TokenInfo?
-        var failures: [AccountLookupFailure] = []
-    }
-
-    private func lookUp(_ accessToken: Secret) async -> Lookups {
-        await withTaskGroup(of: LookupResult.self) { group in
+    private func lookUp(_ accessToken: Secret) async -> Lookup {
+        await withTaskGroup(of: Lookup.self) { group in
             group.addTask {
                 do throws(AccountLookupFailure) {
-                    return .user(try await google.userInfo(accessToken: accessToken))
+                    return .success((try await google.userInfo(accessToken: accessToken), nil))
                 } catch {
                     return .failure(error)
                 }
             }
             group.addTask {
                 do throws(AccountLookupFailure) {
-                    return .token(try await google.tokenInfo(accessToken: accessToken))
+                    return .success((nil, try await google.tokenInfo(accessToken: accessToken)))
                 } catch {
                     return .failure(error)
                 }
             }
             group.addTask {
                 do {
-                    try await time.sleep(for: deadline)
+                    try await time.sleep(for: googleDeadline)
                 } catch {
                     // Both answers have arrived, so this result is not used.
                 }
                 return .failure(.unavailable(code: "timeout"))
             }
-            var lookups = Lookups()
             // One refusal, or one request without an answer, is enough to decide; the other is cancelled.
-            while lookups.user == nil || lookups.token == nil, lookups.failures.isEmpty {
-                switch await group.next() {
-                case .user(let user): lookups.user = user
-                case .token(let token): lookups.token = token
-                case .failure(let failure): lookups.failures.append(failure)
-                case nil: return lookups
-                }
+            defer { group.cancelAll() }
+            var user: UserInfo?
+            var token: TokenInfo?
+            for await result in group {
+                guard case .success(let found) = result else { return result }
+                user = user ?? found.user
+                token = token ?? found.token
+                if user != nil, token != nil { break }
             }
-            group.cancelAll()
-            return lookups
+            return .success((user, token))
         }
     }
 }
@@ -143,25 +120,19 @@ package protocol GoogleLookups: Sendable {
 extension GoogleOAuthAPI: GoogleLookups {}
 
 /// The rule that a Google token proves the identity of its user only if the app obtained it.
-enum ProofOfIdentity {
+extension StoreTransaction {
     /// Throws if the worker obtained the token by a refresh: a service that got the token could sign in with it.
-    static func check(
-        _ accessToken: Secret,
-        of identity: GoogleIdentity,
-        in transaction: any StoreTransaction,
-        at now: Timestamp
-    ) throws {
-        try check(accessToken, against: try transaction.issuedTokens(toAccount: identity.owner, at: now))
+    func refuse(_ accessToken: Secret, issuedTo owner: Grant.Owner, at now: Timestamp) throws {
+        try refuse(accessToken, among: try issuedTokens(toAccount: owner, at: now))
     }
 
     /// Throws if the token comes from the user's own grant, which may name another account or none.
-    static func check(_ accessToken: Secret, ofUser userID: String, in transaction: any StoreTransaction) throws {
-        guard let grant = try transaction.grant(ofUser: userID) else { return }
-        try check(accessToken, against: [grant.issuedTokens])
+    func refuse(_ accessToken: Secret, issuedToUser userID: String) throws {
+        if let grant = try grant(ofUser: userID) { try refuse(accessToken, among: [grant.issuedTokens]) }
     }
 
-    private static func check(_ accessToken: Secret, against issued: [IssuedTokens]) throws {
+    private func refuse(_ accessToken: Secret, among issued: [IssuedTokens]) throws {
         let digest = IssuedTokens.digest(of: accessToken)
-        if issued.contains(where: { $0.contains(digest) }) { throw IdentityFailure.refused }
+        if issued.contains(where: { $0.contains(digest) }) { throw APIError.refusedByGoogle }
     }
 }

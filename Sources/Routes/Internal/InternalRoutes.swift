@@ -41,10 +41,10 @@ package struct InternalRoutes: Sendable {
 
     private static var routesWithoutServices: [Route] {
         [
-            Route("GET", tokenPath) { _, _ in .respond(VendingError.noServices.response) },
-            Route("POST", "\(tokenPath)/refresh") { _, _ in .respond(VendingError.noServices.response) },
+            Route("GET", tokenPath) { _, _ in .respond(APIError.noServices.response) },
+            Route("POST", "\(tokenPath)/refresh") { _, _ in .respond(APIError.noServices.response) },
             Route("POST", TokenVendingHandler.tokenEndpointPath) { _, _ in
-                .respond(TokenEndpointError(VendingError.noServices).response)
+                .respond(APIError.noServices.oauthResponse)
             },
         ]
     }
@@ -90,12 +90,12 @@ package struct InternalRoutes: Sendable {
     }
 
     private func status(for request: ServerRequest) async -> ServerResponse {
-        maySeeDetails(request) ? await monitoring.status() : VendingError.unauthorized.response
+        maySeeDetails(request) ? await monitoring.status() : APIError.unauthorized.response
     }
 
     private func metrics() async -> ServerResponse {
         guard exposure != .network(servesMetrics: false) else {
-            return Self.error("metrics_off", "metrics are served over TLS only with --internal-metrics", status: 404)
+            return APIError.metricsOff.response
         }
         return await monitoring.prometheus()
     }
@@ -107,26 +107,17 @@ package struct InternalRoutes: Sendable {
     package var router: Router {
         Router(
             routes,
-            unknownPath: { _ in Self.error("unknown_path", "there is no such route", status: 404) },
-            wrongMethod: { request, _ in
-                request.path == TokenVendingHandler.tokenEndpointPath
-                    ? TokenEndpointError.wrongMethod.response
-                    : Self.error("method_not_allowed", "the route has other methods", status: 405)
-            }
+            unknownPath: { _ in APIError.unknownInternalPath.response },
+            wrongMethod: { request, _ in Self.response(.wrongInternalMethod, path: request.path) }
         )
     }
 
     /// Returns the response to a request that the server itself refuses.
     package static func response(toRefused refusal: RequestRefusal, path: String) -> ServerResponse {
-        guard path != TokenVendingHandler.tokenEndpointPath else { return TokenEndpointError(refusal).response }
-        let code = refusal.status == 503 ? "unavailable" : "invalid_request"
-        return error(code, refusal.reason, status: refusal.status)
+        response(APIError(internally: refusal), path: path)
     }
 
-    private static func error(_ code: String, _ message: String, status: Int) -> ServerResponse {
-        .object(status: status) { line in
-            line.field("error", code)
-            line.field("message", message)
-        }
+    private static func response(_ error: APIError, path: String) -> ServerResponse {
+        path == TokenVendingHandler.tokenEndpointPath ? error.oauthResponse : error.response
     }
 }

@@ -157,7 +157,7 @@ package struct MonitoringHandler: Sendable {
         do {
             return .json(Array(try await statusReport(await observations()).utf8), headers: [ServerResponse.noStore])
         } catch {
-            return VendingError.storeUnavailable.response
+            return APIError.storeUnavailable.response
         }
     }
 

@@ -3,7 +3,7 @@ import Crypto
 import HTTPServer
 package import Scheduler
 import Storage
-package import Telemetry
+import Telemetry
 
 /// Handles requests for access tokens: checks the service's permission, returns the token, and writes the audit.
 package struct TokenVendingHandler: Sendable {
@@ -15,24 +15,18 @@ package struct TokenVendingHandler: Sendable {
 
     let provider: TokenProvider
     let services: ServiceDirectory
-    private let metrics: MetricsLog
-    private let counters: LifetimeCounters
-    private let diagnostics: DiagnosticLog
+    private let log: EngineLog
     let time: any TimeSource
 
     package init(
         provider: TokenProvider,
         services: ServiceDirectory,
-        metrics: MetricsLog,
-        counters: LifetimeCounters,
-        diagnostics: DiagnosticLog,
+        log: EngineLog,
         time: any TimeSource
     ) {
         self.provider = provider
         self.services = services
-        self.metrics = metrics
-        self.counters = counters
-        self.diagnostics = diagnostics
+        self.log = log
         self.time = time
     }
 
@@ -100,10 +94,10 @@ package struct TokenVendingHandler: Sendable {
         userID: String,
         for service: Service,
         _ audit: inout Audit
-    ) throws(VendingError) {
+    ) throws(APIError) {
         audit.scopes = demands.scopes
         // Before the store is read, so that a service does not learn anything about other users.
-        if let refusal = service.refusal(forUser: userID, scopes: demands.scopes) { throw .forbidden(refusal) }
+        if let refusal = service.refusal(forUser: userID, scopes: demands.scopes) { throw refusal }
     }
 
     /// Returns the grant if one of its tokens can satisfy the request.
@@ -111,8 +105,8 @@ package struct TokenVendingHandler: Sendable {
         _ stored: Grant?,
         _ demands: TokenVendingRequest,
         _ audit: inout Audit
-    ) throws(VendingError) -> Grant {
-        guard let grant = stored, grant.reason != .userDeleted else { throw .notFound }
+    ) throws(APIError) -> Grant {
+        guard let grant = stored, grant.reason != .userDeleted else { throw .noGrant }
         audit.grant = grant.id
         guard grant.state.isConnected else {
             throw .mustAct(state: grant.state, reason: grant.reason, since: grant.since)
@@ -140,18 +134,18 @@ package struct TokenVendingHandler: Sendable {
         forced: Bool,
         since start: BootInstant,
         _ body: (inout Audit) async throws -> VendedToken
-    ) async -> Result<VendedToken, VendingError> {
+    ) async -> Result<VendedToken, APIError> {
         var audit = Audit()
         do {
             let token = try await body(&audit)
             // The refresh may have narrowed the grant.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
-            guard missing.isEmpty else { throw VendingError.missingScopes(missing) }
+            guard missing.isEmpty else { throw APIError.missingScopes(missing) }
             return deliver(token, to: service, audit, forced: forced, since: start)
         } catch {
-            let refusal = VendingError(error)
-            if case .storeUnavailable = refusal {
-                diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
+            let refusal = APIError(internally: error)
+            if refusal == .storeUnavailable {
+                log.diagnostics.warning("a token could not be vended: the database failed", ["error": "\(error)"])
             }
             _ = record(refusal.code, service, audit, forced: forced)
             return .failure(refused(refusal, since: start))
@@ -165,18 +159,18 @@ package struct TokenVendingHandler: Sendable {
         _ audit: Audit,
         forced: Bool,
         since start: BootInstant
-    ) -> Result<VendedToken, VendingError> {
+    ) -> Result<VendedToken, APIError> {
         let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
         guard record(outcome, service, audit, forced: forced) else {
             return .failure(refused(.auditUnavailable, since: start))
         }
-        counters.recordVend(outcome: outcome, duration: time.sinceBoot - start)
+        log.counters.lifetime.recordVend(outcome: outcome, duration: time.sinceBoot - start)
         return .success(token)
     }
 
     /// Counts a request without a known credential, and returns the error for it.
-    func refusedStranger(_ request: ServerRequest, since start: BootInstant) -> VendingError {
-        diagnostics.info(
+    func refusedStranger(_ request: ServerRequest, since start: BootInstant) -> APIError {
+        log.diagnostics.info(
             "refused a request for a token: its credential is missing or unknown",
             ["from": request.peerAddress]
         )
@@ -191,7 +185,7 @@ package struct TokenVendingHandler: Sendable {
 
     /// Writes the audit's line; returns `false` if the line may be lost.
     private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
-        metrics.record(
+        log.metrics.record(
             .vend(
                 service: service.name,
                 outcome: outcome,
@@ -203,12 +197,12 @@ package struct TokenVendingHandler: Sendable {
     }
 
     /// Counts a refusal, and returns it.
-    func refused(_ refusal: VendingError, since start: BootInstant) -> VendingError {
-        counters.recordVend(outcome: refusal.code, duration: time.sinceBoot - start)
+    func refused(_ refusal: APIError, since start: BootInstant) -> APIError {
+        log.counters.lifetime.recordVend(outcome: refusal.code, duration: time.sinceBoot - start)
         return refusal
     }
 
-    private func response(to result: Result<VendedToken, VendingError>) -> ServerResponse {
+    private func response(to result: Result<VendedToken, APIError>) -> ServerResponse {
         switch result {
         case .success(let token): Self.response(with: token, at: time.now)
         case .failure(let refusal): refusal.response

@@ -8,35 +8,35 @@ import Telemetry
 /// The demands of a request for a token.
 struct TokenVendingRequest: Sendable {
     private static let defaultMinimumLife = 60
-    private static let longestMinimumLife = 3600
+    private static let maximumMinimumLife = 3600
 
     let minimumLife: Duration
     let scopes: [ScopeName]
 
     /// Parses `min_ttl` and `scope` of a query.
-    init(_ query: [ServerRequest.Field]) throws(VendingError) {
+    init(_ query: [ServerRequest.Field]) throws(APIError) {
         minimumLife = try Self.minimumLife(query)
         scopes = try Self.scopes(query.filter { $0.name == "scope" }.map(\.value))
     }
 
     /// Parses scopes that are separated by spaces.
-    init(scope: String?, minimumLife: Duration) throws(VendingError) {
+    init(scope: String?, minimumLife: Duration) throws(APIError) {
         self.minimumLife = minimumLife
         scopes = try Self.scopes(scope.map { [$0] } ?? [])
     }
 
-    private static func minimumLife(_ query: [ServerRequest.Field]) throws(VendingError) -> Duration {
+    private static func minimumLife(_ query: [ServerRequest.Field]) throws(APIError) -> Duration {
         let values = query.filter { $0.name == "min_ttl" }.map(\.value)
         guard let text = values.first else { return .seconds(defaultMinimumLife) }
         guard values.count == 1, text.utf8.count <= 4, text.isDecimalNumber, let seconds = Int(text),
-            seconds <= longestMinimumLife
+            seconds <= maximumMinimumLife
         else {
-            throw .invalidRequest("min_ttl must be given once, as whole seconds from 0 to \(longestMinimumLife)")
+            throw .invalidRequest("min_ttl must be given once, as whole seconds from 0 to \(maximumMinimumLife)")
         }
         return .seconds(seconds)
     }
 
-    private static func scopes(_ texts: [String]) throws(VendingError) -> [ScopeName] {
+    private static func scopes(_ texts: [String]) throws(APIError) -> [ScopeName] {
         var scopes: [ScopeName] = []
         var length = 0
         for text in texts {
@@ -55,7 +55,7 @@ struct TokenVendingRequest: Sendable {
     }
 
     /// Parses the rejected token from a body.
-    static func rejectedToken(in body: [UInt8]) throws(VendingError) -> Secret {
+    static func rejectedToken(in body: [UInt8]) throws(APIError) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
             throw .invalidRequest("the body must be a JSON object with the access_token that Google rejected")
         }

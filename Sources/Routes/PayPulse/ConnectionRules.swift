@@ -15,36 +15,18 @@ enum ConnectionRules {
         var keepsStored: Bool
     }
 
-    /// The look-up of the owner of a stored grant that does not name one.
-    enum OwnerLookup: Hashable, Sendable {
-        case notLookedUp
-        case owner(Grant.Owner)
-        /// The grant is dead, so its owner can no longer be looked up.
-        case unavailable
-    }
-
-    enum Step: Hashable, Sendable {
-        case decided(Decision)
-        /// Look up the owner of the stored grant at Google: an unknown owner is not a switch.
-        case lookUpOwner
-    }
-
-    static func step(stored: Grant?, lookup: OwnerLookup = .notLookedUp, incoming: Grant.Owner) -> Step {
-        guard let stored else { return .decided(Decision(relation: .first, keepsStored: false)) }
+    /// Decides about new tokens; `nil` if the owner of the stored grant must be looked up first, because an unknown owner
+    /// is not a switch.
+    ///
+    /// `lookedUp` is the result of that: an owner without a name if it could not be looked up.
+    static func decide(stored: Grant?, lookedUp: Grant.Owner? = nil, incoming: Grant.Owner) -> Decision? {
+        guard let stored else { return Decision(relation: .first, keepsStored: false) }
         let owner = stored.owner.named
-        if owner.isKnown { return .decided(decision(stored, ownedBy: owner, incoming: incoming)) }
-        switch lookup {
-        case .owner(let owner) where owner.isKnown:
-            return .decided(decision(stored, ownedBy: owner, incoming: incoming))
-        case .owner, .unavailable:
-            return .decided(Decision(relation: .same, keepsStored: false))
-        case .notLookedUp:
-            // Without a refresh token, or in a state without refreshes, the owner cannot be looked up.
-            guard stored.refreshToken != nil, !stored.state.endsRefreshes else {
-                return .decided(Decision(relation: .same, keepsStored: false))
-            }
-            return .lookUpOwner
-        }
+        if owner.isKnown { return decision(stored, ownedBy: owner, incoming: incoming) }
+        if let lookedUp, lookedUp.isKnown { return decision(stored, ownedBy: lookedUp, incoming: incoming) }
+        // Without a refresh token, or in a state without refreshes, the owner cannot be looked up.
+        let mayLookUp = lookedUp == nil && stored.refreshToken != nil && !stored.state.endsRefreshes
+        return mayLookUp ? nil : Decision(relation: .same, keepsStored: false)
     }
 
     /// `true` if one of the grants that hold a refresh token is known to belong to another account than the new one.

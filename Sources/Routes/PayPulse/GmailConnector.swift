@@ -8,7 +8,7 @@ internal import Storage
 /// Connects a user's Gmail: stores the app's tokens by a decision that is valid for the data stored at that instant.
 struct GmailConnector: Sendable {
     /// The number of decisions before the request fails: each is void if the stored grant changes before the commit.
-    private static let maxAttempts = 16
+    private static let maximumAttempts = 16
     /// Longer than any access token's lifetime, so that a refresh is made.
     private static let longerThanAnyLifetime: Duration = .seconds(365 * 86_400)
     /// The lifetime of Google's access tokens, for tokens of unknown lifetime.
@@ -19,36 +19,29 @@ struct GmailConnector: Sendable {
     let identity: GoogleIdentity
     let caller: AuthenticatedCaller
 
-    struct Outcome: Sendable {
-        var relation: ConnectionRules.Relation
-        var grant: Grant
-    }
-
-    private enum CommitResult: Sendable {
-        case stored(Grant, [GrantEvent])
-        /// The stored grant differs from the expected one: decide again.
-        case changed
-    }
-
-    private enum Plan: Sendable {
-        case new(Grant, [GrantEvent])
-        case replacement(Reconnection)
-    }
-
-    func store() async throws -> Outcome {
-        for _ in 0..<Self.maxAttempts {
+    func store() async throws -> (relation: ConnectionRules.Relation, grant: Grant) {
+        for _ in 0..<Self.maximumAttempts {
             let (stored, decision) = try await decide()
             let refreshToken = try await acceptedRefreshToken(decision, over: stored)
             let now = dependencies.time.now
-            guard
-                case .stored(let grant, let events) = try await commit(
-                    try plan(decision, over: stored, refreshToken: refreshToken, at: now),
-                    at: now
+            let id = stored?.id ?? GrantID.random(from: dependencies.random)
+            let incoming = try incomingTokens(for: id, refreshToken: refreshToken, at: now)
+            let reconnection = stored.map { stored in
+                Reconnection(
+                    stored: stored,
+                    incoming: incoming,
+                    replacesRefreshToken: dependencies.vault.isOther(
+                        refreshToken: refreshToken,
+                        ofClient: identity.clientID,
+                        than: stored
+                    ),
+                    switchesAccount: !decision.keepsStored
                 )
-            else { continue }
-            for event in events { dependencies.log.state(event) }
+            }
+            guard let change = try await commit(incoming, as: id, by: reconnection, at: now) else { continue }
+            for event in change.events { dependencies.log.state(event) }
             await dependencies.engine.storeChanged()
-            return Outcome(relation: decision.relation, grant: grant)
+            return (decision.relation, change.grant)
         }
         throw StoreError(.busy, "the user's grant changed too often while it was being stored")
     }
@@ -56,33 +49,34 @@ struct GmailConnector: Sendable {
     // MARK: Deciding
 
     private func decide() async throws -> (stored: Grant?, decision: ConnectionRules.Decision) {
-        var lookup = ConnectionRules.OwnerLookup.notLookedUp
+        var owner: Grant.Owner?
         while true {
             let stored = try await dependencies.store.grant(ofUser: caller.userID)
-            switch ConnectionRules.step(stored: stored, lookup: lookup, incoming: identity.owner) {
-            case .decided(let decision): return (stored, decision)
-            case .lookUpOwner: lookup = try await lookUpOwner()
+            if let decision = ConnectionRules.decide(stored: stored, lookedUp: owner, incoming: identity.owner) {
+                return (stored, decision)
             }
+            owner = try await lookUpOwner()
         }
     }
 
-    /// Returns the owner of the stored grant, from a refresh and userinfo.
-    private func lookUpOwner() async throws -> ConnectionRules.OwnerLookup {
+    /// Returns the owner of the stored grant, from a refresh and userinfo; without a name if the grant is dead, and `nil`
+    /// if there is no grant.
+    private func lookUpOwner() async throws -> Grant.Owner? {
         let token: VendedToken
         do {
             token = try await dependencies.engine.freshToken(of: caller.userID, minimumLife: Self.longerThanAnyLifetime)
         } catch VendingFailure.refused, VendingFailure.unreadable {
-            return .unavailable
+            return Grant.Owner()
         } catch VendingFailure.unknownUser {
-            return .notLookedUp
+            return nil
         }
         do throws(AccountLookupFailure) {
             let owner = try await dependencies.google.userInfo(accessToken: token.accessToken)
-            return .owner(Grant.Owner(googleUserID: owner.googleUserID, email: owner.email))
+            return Grant.Owner(googleUserID: owner.googleUserID, email: owner.email)
         } catch .refused {
-            return .unavailable
-        } catch .unavailable(let code) {
-            throw IdentityFailure.unavailable(code: code)
+            return Grant.Owner()
+        } catch .unavailable {
+            throw APIError.googleUnreachable
         }
     }
 
@@ -100,44 +94,6 @@ struct GmailConnector: Sendable {
         let mark = TokenMarks(of: token).digest
         let holders = try await dependencies.store.transact { try $0.grants(withRefreshTokenMark: mark) }
         return ConnectionRules.areOfOtherAccount(holders, than: identity.owner) ? nil : token
-    }
-
-    private func plan(
-        _ decision: ConnectionRules.Decision,
-        over stored: Grant?,
-        refreshToken: Secret?,
-        at now: Timestamp
-    ) throws(SealError) -> Plan {
-        guard let stored else {
-            let id = GrantID.random(from: dependencies.random)
-            let incoming = try incomingTokens(for: id, refreshToken: refreshToken, at: now)
-            let dueAt = DuePolicy.due(
-                accessToken: incoming.accessToken,
-                hasRefreshToken: incoming.refreshToken != nil,
-                phase: id.phase,
-                at: now
-            )
-            let (grant, events) = Grant.connected(
-                id: id,
-                userID: caller.userID,
-                incoming: incoming,
-                dueAt: dueAt,
-                at: now
-            )
-            return .new(grant, events)
-        }
-        return .replacement(
-            Reconnection(
-                stored: stored,
-                incoming: try incomingTokens(for: stored.id, refreshToken: refreshToken, at: now),
-                replacesRefreshToken: dependencies.vault.isOther(
-                    refreshToken: refreshToken,
-                    ofClient: identity.clientID,
-                    than: stored
-                ),
-                switchesAccount: !decision.keepsStored
-            )
-        )
     }
 
     /// Returns the sealed tokens for a grant; Google's scope and lifetime take precedence over the app's.
@@ -167,28 +123,44 @@ struct GmailConnector: Sendable {
 
     // MARK: Storing
 
-    private func commit(_ plan: Plan, at now: Timestamp) async throws -> CommitResult {
+    /// Stores a new grant, or a reconnected one; returns `nil` if the stored grant is not the expected one any more.
+    private func commit(
+        _ incoming: IncomingTokens,
+        as id: GrantID,
+        by reconnection: Reconnection?,
+        at now: Timestamp
+    ) async throws -> (grant: Grant, events: [GrantEvent])? {
         try dependencies.vault.checkMaySeal()
         let (caller, identity, token) = (caller, identity, tokens.accessToken)
         return try await dependencies.store.transact { transaction in
-            try ProofOfIdentity.check(token, of: identity, in: transaction, at: now)
-            let change: (grant: Grant, events: [GrantEvent], isNew: Bool)
-            switch (plan, try transaction.grant(ofUser: caller.userID)) {
-            case (.new(let grant, let events), nil):
-                change = (grant, events, true)
-            case (.replacement(let reconnection), var grant?) where reconnection.isBased(on: grant):
+            try transaction.refuse(token, issuedTo: identity.owner, at: now)
+            let change: (grant: Grant, events: [GrantEvent])
+            switch (reconnection, try transaction.grant(ofUser: caller.userID)) {
+            case (nil, nil):
+                let dueAt = DuePolicy.due(
+                    accessToken: incoming.accessToken,
+                    hasRefreshToken: incoming.refreshToken != nil,
+                    phase: id.phase,
+                    at: now
+                )
+                change = Grant.connected(id: id, userID: caller.userID, incoming: incoming, dueAt: dueAt, at: now)
+            case (let reconnection?, var grant?) where reconnection.isBased(on: grant):
                 if reconnection.replacesRefreshToken || reconnection.switchesAccount {
                     try transaction.rememberRefreshToken(of: grant, at: now)
                 }
                 let events = reconnection.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }
-                change = (grant, events, false)
+                change = (grant, events)
             default:
-                return .changed
+                return nil
             }
             _ = try caller.storeUser(in: transaction, at: now)
-            if change.isNew { try transaction.insert(change.grant) } else { try transaction.update(change.grant) }
+            if reconnection == nil {
+                try transaction.insert(change.grant)
+            } else {
+                try transaction.update(change.grant)
+            }
             for event in change.events { try transaction.record(event) }
-            return .stored(change.grant, change.events)
+            return change
         }
     }
 }
@@ -204,8 +176,8 @@ struct GmailTokens: Sendable {
     var lifetime: Duration?
     var scope: String?
 
-    init(_ request: ServerRequest) throws {
-        let body = try RequestBody.jsonOrForm(request)
+    init(_ request: ServerRequest) throws(APIError) {
+        let body = try RequestBody(request, allowsForm: true)
         let accessToken = try body.required("access_token")
         refreshToken = try body.token("refresh_token")
         let refreshTokenLifetime = try body.seconds("refresh_token_expires_in")
@@ -215,7 +187,7 @@ struct GmailTokens: Sendable {
         scope = try body.scopes("scope")
         _ = try body.text("email")
         // A malformed token is refused without asking Google.
-        guard Token.isWellFormed(accessToken) else { throw IdentityFailure.refused }
+        guard Token.isWellFormed(accessToken) else { throw .refusedByGoogle }
         self.accessToken = Secret(accessToken)
     }
 }

@@ -5,7 +5,7 @@ import HTTPServer
 package import Scheduler
 import Status
 package import Storage
-package import Telemetry
+import Telemetry
 
 /// Receives the security event tokens that Google posts (Cross-Account Protection) and applies them.
 ///
@@ -17,8 +17,6 @@ package struct SecurityEventReceiver: Sendable {
 
     private let verify: Verification
     private let store: any Store
-    private let metrics: MetricsLog
-    private let counters: LifetimeCounters
     private let log: EngineLog
     private let time: any TimeSource
     private let onChange: @Sendable () async -> Void
@@ -28,24 +26,18 @@ package struct SecurityEventReceiver: Sendable {
     /// - Parameters:
     ///   - verify: Verifies a posted body.
     ///   - store: The data that the events change.
-    ///   - metrics: Receives a line for every event.
-    ///   - counters: Counts every event once, even if it is delivered several times.
-    ///   - log: Receives every change of a grant's state.
+    ///   - log: Receives a line for every event, and every change of a grant's state.
     ///   - time: The wall clock.
     ///   - onChange: Called after grants have changed, so that the engine reads the due grants.
     package init(
         verify: @escaping Verification,
         store: any Store,
-        metrics: MetricsLog,
-        counters: LifetimeCounters,
         log: EngineLog,
         time: any TimeSource,
         onChange: @escaping @Sendable () async -> Void
     ) {
         self.verify = verify
         self.store = store
-        self.metrics = metrics
-        self.counters = counters
         self.log = log
         self.time = time
         self.onChange = onChange
@@ -92,12 +84,13 @@ package struct SecurityEventReceiver: Sendable {
         // The logs must not contain the id itself.
         let name = Hexadecimal.encode(Digest.sha256(Array(token.id.utf8)).prefix(8))
         guard let applied else {
-            metrics.record(.securityEvent(token: name, kind: "token", outcome: .repeated))
+            log.metrics.record(.securityEvent(token: name, kind: "token", outcome: .repeated))
             return
         }
         for event in applied {
-            counters.recordSecurityEvent(kind: event.kind)
-            metrics.record(
+            // Once, even if the event is delivered several times.
+            log.counters.lifetime.recordSecurityEvent(kind: event.kind)
+            log.metrics.record(
                 .securityEvent(
                     token: name,
                     kind: event.kind,

@@ -30,9 +30,9 @@ package final class EngineLog: Sendable {
 
     /// The last changes of state, for the status page.
     package let recentChanges = RecentChanges()
-    private let metrics: MetricsLog
-    private let diagnostics: DiagnosticLog
-    private let counters: IntervalCounters
+    package let metrics: MetricsLog
+    package let diagnostics: DiagnosticLog
+    package let counters: IntervalCounters
     private let time: any TimeSource
     private let alarms = Mutex<[AlarmKey: AlarmState]>([:])
 

@@ -19,8 +19,6 @@ extension HTTPListeners {
         let events = SecurityEventReceiver(
             verify: { body throws(SecurityEventRefusal) in try await reader.read(body) },
             store: worker.store,
-            metrics: worker.metrics,
-            counters: worker.counters.lifetime,
             log: worker.log,
             time: context.time,
             onChange: { [engine = worker.engine] in await engine.storeChanged() }
@@ -56,14 +54,11 @@ extension HTTPListeners {
                 time: context.time
             ),
             emailLinking: configuration.emailLinking,
-            sessionSettings: SessionSettings(
-                grace: configuration.sessionGrace,
-                acceptFormerTokensUntil: configuration.acceptFormerRefreshTokensUntil
-            ),
+            sessionGrace: configuration.sessionGrace,
+            acceptFormerTokensUntil: configuration.acceptFormerRefreshTokensUntil,
             time: context.time,
             random: context.random,
-            log: worker.log,
-            diagnostics: context.diagnostics
+            log: worker.log
         )
     }
 
@@ -84,9 +79,7 @@ extension HTTPListeners {
                     time: context.time
                 ),
                 services: services,
-                metrics: worker.metrics,
-                counters: worker.counters.lifetime,
-                diagnostics: context.diagnostics,
+                log: worker.log,
                 time: context.time
             )
         }
@@ -99,8 +92,7 @@ extension HTTPListeners {
                     store: worker.store,
                     services: services,
                     database: worker.database,
-                    metrics: worker.metrics,
-                    diagnostics: context.diagnostics
+                    log: worker.log
                 )
             },
             exposure: exposure(context.configuration)

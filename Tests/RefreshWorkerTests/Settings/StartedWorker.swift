@@ -112,9 +112,9 @@ struct StartedWorker {
             let microseconds = budget.flatMap { stored("interval", in: $0, as: Int64.self) } ?? 0
             return ["one every \(microseconds / 1_000_000) s"]
         case .linkByEmail: return [dependencies.emailLinking.rawValue]
-        case .sessionGrace: return ["\(dependencies.sessionSettings.grace)"]
+        case .sessionGrace: return ["\(dependencies.sessionGrace)"]
         case .acceptFormerRefreshTokensUntil:
-            return [dependencies.sessionSettings.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
+            return [dependencies.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
         case .securityEventsEndpoint:
             return [stored("configurationEndpoint", in: reader.keys, as: Endpoint.self)?.url ?? "none"]
         case .noticeURL:

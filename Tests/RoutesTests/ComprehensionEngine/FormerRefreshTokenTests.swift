@@ -17,7 +17,7 @@ struct FormerRefreshTokenTests {
     private static func fixture(acceptFor days: Int? = 30) async throws -> AccountFixture {
         let time = ManualTime()
         let end = days.map { time.now + .seconds($0 * 86_400) }
-        let fixture = try AccountFixture(sessionSettings: SessionSettings(acceptFormerTokensUntil: end))
+        let fixture = try AccountFixture(acceptFormerTokensUntil: end)
         try await fixture.store.transact { transaction in
             try transaction.insert(User(id: "42", createdAt: time.now, email: "jane@example.com"))
             var inactive = User(id: "43", createdAt: time.now)

@@ -257,12 +257,12 @@ struct TokenEndpointTests {
 
     @Test("says 503 of a suspended grant, because the block may be lifted")
     func suspended() {
-        let error = VendingError.mustAct(
+        let error = APIError.mustAct(
             state: .suspended,
             reason: GrantReason(rawValue: "admin_policy_enforced"),
             since: Timestamp(milliseconds: 0)
         )
-        let response = ParsedResponse(TokenEndpointError(error).response)
+        let response = ParsedResponse(error.oauthResponse)
         #expect(response.error == "503 temporarily_unavailable")
         #expect(response.header("Retry-After") == "3600")
     }
@@ -330,18 +330,18 @@ struct TokenEndpointTests {
 
     @Test("gives each error a code of the RFC and a description that the RFC permits")
     func forms() {
-        let errors: [VendingError] = [
-            .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbidden(.user),
-            .forbidden(.scopes), .forbidden(.unnamedScopes), .notFound, .missingScopes(["openid"]),
+        let errors: [APIError] = [
+            .invalidRequest("why"), .unsupportedGrantType, .invalidTarget, .unauthorized, .forbiddenUser,
+            .forbiddenScopes, .unnamedScopes, .noGrant, .missingScopes(["openid"]),
             .mustAct(state: .reauthRequired, reason: .none, since: Timestamp(milliseconds: 0)),
-            .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadable,
-            .forbidden(.tokens),
+            .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadableToken,
+            .forbiddenTokens,
         ]
         for error in errors {
-            let response = ParsedResponse(TokenEndpointError(error).response)
+            let response = ParsedResponse(error.oauthResponse)
             #expect(response.status != 503 || response.header("Retry-After") != nil)
             let isGone = response["error"]?.string == "invalid_grant"
-            #expect(isGone == [VendingError.notFound, errors[9]].contains(error))
+            #expect(isGone == [APIError.noGrant, errors[9]].contains(error))
             let isPermitted = response.description.utf8.allSatisfy {
                 (0x20...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c
             }

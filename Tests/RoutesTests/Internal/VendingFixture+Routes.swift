@@ -47,8 +47,7 @@ extension VendingFixture {
             store: store,
             services: services,
             database: database,
-            metrics: metrics,
-            diagnostics: diagnostics
+            log: log
         )
     }
 

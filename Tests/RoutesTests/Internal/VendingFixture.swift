@@ -118,9 +118,7 @@ struct VendingFixture {
                 time: time
             ),
             services: services,
-            metrics: metrics,
-            counters: counters.lifetime,
-            diagnostics: diagnostics,
+            log: log,
             time: time
         )
     }

@@ -12,20 +12,21 @@ private struct Case: CustomTestStringConvertible, Sendable {
     var hasRefreshToken = true
     var isDead = false
     var endedByUser = false
-    var lookup = ConnectionRules.OwnerLookup.notLookedUp
-    var expected: ConnectionRules.Step
+    var lookedUp: Grant.Owner?
+    /// `nil` if the owner must be looked up.
+    var expected: ConnectionRules.Decision?
 
     var testDescription: String {
-        "id \(id ?? "none"), e-mail \(email ?? "none"), token \(hasRefreshToken), dead \(isDead), \(lookup)"
+        "id \(id ?? "none"), e-mail \(email ?? "none"), token \(hasRefreshToken), dead \(isDead), \(String(describing: lookedUp))"
     }
 }
 
-private func switched(from name: String) -> ConnectionRules.Step {
-    .decided(.init(relation: .switched(from: name, to: "Jane@gmail.com"), keepsStored: false))
+private func switched(from name: String) -> ConnectionRules.Decision {
+    .init(relation: .switched(from: name, to: "Jane@gmail.com"), keepsStored: false)
 }
 
-private let same = ConnectionRules.Step.decided(.init(relation: .same, keepsStored: true))
-private let sameWithoutStored = ConnectionRules.Step.decided(.init(relation: .same, keepsStored: false))
+private let same = ConnectionRules.Decision(relation: .same, keepsStored: true)
+private let sameWithoutStored = ConnectionRules.Decision(relation: .same, keepsStored: false)
 
 @Suite("The decision about a connection")
 struct ConnectionRulesTests {
@@ -33,8 +34,8 @@ struct ConnectionRulesTests {
 
     @Test("without a stored grant it is a first connection")
     func first() {
-        let step = ConnectionRules.step(stored: nil, incoming: Self.incoming)
-        #expect(step == .decided(.init(relation: .first, keepsStored: false)))
+        let decision = ConnectionRules.decide(stored: nil, incoming: Self.incoming)
+        #expect(decision == .init(relation: .first, keepsStored: false))
     }
 
     @Test(
@@ -50,19 +51,18 @@ struct ConnectionRulesTests {
             Case(id: "", email: "jane@gmail.com", expected: same),
             Case(id: nil, email: "john@gmail.com", expected: switched(from: "john@gmail.com")),
             Case(id: "", email: "john@gmail.com", expected: switched(from: "john@gmail.com")),
-            Case(id: nil, email: nil, expected: .lookUpOwner),
-            Case(id: "", email: "", expected: .lookUpOwner),
+            Case(id: nil, email: nil, expected: nil),
+            Case(id: "", email: "", expected: nil),
             Case(id: nil, email: nil, hasRefreshToken: false, expected: sameWithoutStored),
             Case(id: nil, email: nil, isDead: true, expected: sameWithoutStored),
-            Case(id: nil, email: nil, lookup: .unavailable, expected: sameWithoutStored),
-            Case(id: nil, email: nil, lookup: .owner(.init(googleUserID: "g-1")), expected: same),
+            Case(id: nil, email: nil, lookedUp: .init(googleUserID: "g-1"), expected: same),
             Case(
                 id: nil,
                 email: nil,
-                lookup: .owner(.init(googleUserID: "g-2", email: "john@gmail.com")),
+                lookedUp: .init(googleUserID: "g-2", email: "john@gmail.com"),
                 expected: switched(from: "john@gmail.com")
             ),
-            Case(id: nil, email: nil, lookup: .owner(.init()), expected: sameWithoutStored),
+            Case(id: nil, email: nil, lookedUp: .init(), expected: sameWithoutStored),
             Case(id: "g-1", email: nil, isDead: true, expected: same),
             Case(id: "g-2", email: nil, isDead: true, expected: switched(from: "g-2")),
             Case(id: "g-1", email: nil, isDead: true, endedByUser: true, expected: sameWithoutStored),
@@ -88,7 +88,8 @@ struct ConnectionRulesTests {
             _ = grant.disconnect(reason: .invalidGrant, at: now)
         }
         #expect(
-            ConnectionRules.step(stored: grant, lookup: example.lookup, incoming: Self.incoming) == example.expected
+            ConnectionRules.decide(stored: grant, lookedUp: example.lookedUp, incoming: Self.incoming)
+                == example.expected
         )
     }
 

@@ -60,8 +60,6 @@ final class SecurityEventFixture: Sendable {
         return SecurityEventReceiver(
             verify: { [self] _ throws(SecurityEventRefusal) in try verified.withLock { $0 }.get() },
             store: store,
-            metrics: MetricsLog(sink: lines, worker: "w", time: time),
-            counters: counters.lifetime,
             log: log,
             time: time,
             onChange: { await engine.storeChanged() }

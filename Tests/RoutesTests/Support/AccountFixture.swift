@@ -34,7 +34,7 @@ struct AccountFixture {
         signInsPerMinute: Int = 1000,
         writesPerMinute: Int = 1000,
         emailLinking: EmailLinking = .verified,
-        sessionSettings: SessionSettings = SessionSettings(),
+        acceptFormerTokensUntil: Timestamp? = nil,
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountFixture.nowhere
     ) throws {
@@ -69,18 +69,15 @@ struct AccountFixture {
                 time: time
             ),
             emailLinking: emailLinking,
-            sessionSettings: sessionSettings,
+            acceptFormerTokensUntil: acceptFormerTokensUntil,
             time: time,
             random: random,
             log: log,
-            diagnostics: diagnostics,
             googleDeadline: Self.googleDeadline
         )
         let securityEvents = SecurityEventReceiver(
             verify: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
             store: store,
-            metrics: metrics,
-            counters: counters.lifetime,
             log: log,
             time: time,
             onChange: {}

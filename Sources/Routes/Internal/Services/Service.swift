@@ -34,37 +34,18 @@ package struct Service: Hashable, Sendable {
 }
 
 extension Service {
-    /// The reason why a service may not have a token that it asked for.
-    enum Refusal: Hashable, Sendable {
-        case user
-        /// The service only looks up users.
-        case tokens
-        /// The service must name scopes, and named none.
-        case unnamedScopes
-        case scopes
-
-        var message: String {
-            switch self {
-            case .user: "this service may not have tokens of this user"
-            case .tokens: "this service may not have tokens: its entry in the services file has no scopes"
-            case .unnamedScopes: "this service must name the scopes that it needs"
-            case .scopes: "this service may not have all of the requested scopes"
-            }
-        }
-    }
-
     package func mayHaveTokens(ofUser userID: String) -> Bool { scopes != .nothing && users.covers(userID) }
 
     /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
     ///
     /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.
-    func refusal(forUser userID: String, scopes requested: [ScopeName]) -> Refusal? {
-        guard scopes != .nothing else { return .tokens }
-        guard users.covers(userID) else { return .user }
+    func refusal(forUser userID: String, scopes requested: [ScopeName]) -> APIError? {
+        guard scopes != .nothing else { return .forbiddenTokens }
+        guard users.covers(userID) else { return .forbiddenUser }
         guard scopes != .everything else { return nil }
         guard !requested.isEmpty else { return .unnamedScopes }
-        return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .scopes
+        return requested.allSatisfy { scopes.covers($0.canonical) } ? nil : .forbiddenScopes
     }
 }
 

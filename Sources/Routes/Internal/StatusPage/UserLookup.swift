@@ -1,8 +1,9 @@
 package import Base
 import HTTPServer
+package import Scheduler
 import Status
 package import Storage
-package import Telemetry
+import Telemetry
 
 /// Looks up a user for an operator, after the audit's line is recorded.
 package struct UserLookup: Sendable {
@@ -12,37 +13,34 @@ package struct UserLookup: Sendable {
     private let store: any Store
     private let services: ServiceDirectory
     private let database: DatabaseReadiness
-    private let metrics: MetricsLog
-    private let diagnostics: DiagnosticLog
+    private let log: EngineLog
 
     package init(
         store: any Store,
         services: ServiceDirectory,
         database: DatabaseReadiness,
-        metrics: MetricsLog,
-        diagnostics: DiagnosticLog
+        log: EngineLog
     ) {
         self.store = store
         self.services = services
         self.database = database
-        self.metrics = metrics
-        self.diagnostics = diagnostics
+        self.log = log
     }
 
     /// Returns the user that a request names.
-    func answer(_ request: ServerRequest) async throws(StatusPageRefusal) -> StatusPageContents.Lookup {
+    func answer(_ request: ServerRequest) async throws(APIError) -> StatusPageContents.Lookup {
         guard let service = services.service(authenticating: request) else {
-            diagnostics.info(
+            log.diagnostics.info(
                 "refused to look up a user: the credential is missing or unknown",
                 ["from": request.peerAddress]
             )
-            throw .unauthorized
+            throw .noLogin
         }
-        do throws(StatusPageRefusal) {
+        do throws(APIError) {
             guard service.isOperator else { throw .notOperator }
             let user = try Self.user(in: request.query)
             // Before the store is read, so that an operator does not learn anything about other users.
-            guard service.users.covers(user) else { throw .userNotAllowed }
+            guard service.users.covers(user) else { throw .foreignUser }
             return try await lookup(user, for: service)
         } catch {
             record(error.code, service, nil)
@@ -53,7 +51,7 @@ package struct UserLookup: Sendable {
     private func lookup(
         _ user: String,
         for service: Service
-    ) async throws(StatusPageRefusal) -> StatusPageContents.Lookup {
+    ) async throws(APIError) -> StatusPageContents.Lookup {
         // A request to a database that does not answer would take seconds.
         guard database.problem == nil else { throw .storeUnavailable }
         let found: (grant: Grant, history: [GrantEvent])?
@@ -64,26 +62,28 @@ package struct UserLookup: Sendable {
                 found = nil
             }
         } catch {
-            diagnostics.warning("a user could not be looked up: the database failed", ["error": "\(error)"])
+            log.diagnostics.warning("a user could not be looked up: the database failed", ["error": "\(error)"])
             throw .storeUnavailable
         }
-        guard record(found == nil ? "not_found" : "found", service, found?.grant.id) else { throw .auditUnavailable }
+        guard record(found == nil ? "not_found" : "found", service, found?.grant.id) else {
+            throw .lookupAuditUnavailable
+        }
         return found.map { .found($0.grant, history: $0.history) } ?? .unknownUser(user)
     }
 
     /// Writes the audit's line; returns `false` if the line may be lost.
     @discardableResult
     private func record(_ outcome: String, _ service: Service, _ grant: GrantID?) -> Bool {
-        metrics.record(.lookup(service: service.name, outcome: outcome, grant: grant?.description))
+        log.metrics.record(.lookup(service: service.name, outcome: outcome, grant: grant?.description))
     }
 
-    private static func user(in query: [ServerRequest.Field]) throws(StatusPageRefusal) -> String {
+    private static func user(in query: [ServerRequest.Field]) throws(APIError) -> String {
         let users = query.filter { $0.name == "user" }.map(\.value)
-        guard users.count == 1 else { throw .invalidUser("name one user, as in /users?user=alice") }
+        guard users.count == 1 else { throw .invalidRequest("name one user, as in /users?user=alice") }
         // Invalid UTF-8 is decoded as U+FFFD, and would name another user.
-        guard UserIdentifier.isWellFormed(users[0]), !users[0].unicodeScalars.contains("\u{fffd}") else {
-            throw .invalidUser(
-                "user must be 1 to \(UserIdentifier.maxLength) bytes of UTF-8 without control characters"
+        guard users[0].isUserID, !users[0].unicodeScalars.contains("\u{fffd}") else {
+            throw .invalidRequest(
+                "user must be 1 to \(String.maximumUserIDLength) bytes of UTF-8 without control characters"
             )
         }
         return users[0]

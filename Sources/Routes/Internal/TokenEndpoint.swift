@@ -1,4 +1,62 @@
+import Base
+import Crypto
 import HTTPServer
+import Scheduler
+import Storage
+
+/// The token endpoint for OAuth libraries: the tokens of ``TokenVendingHandler``, requested in a standard form.
+extension TokenVendingHandler {
+    static let tokenEndpointPath = "/oauth2/token"
+
+    /// Returns a token that lives long enough for a library, or an error that it understands.
+    func tokenEndpointResponse(to request: ServerRequest) async -> ServerResponse {
+        let start = time.sinceBoot
+        let form: TokenEndpointForm
+        let login: (name: String, credential: String)?
+        do throws(APIError) {
+            form = try TokenEndpointForm(request)
+            login = try form.login(request)
+        } catch {
+            return refused(error, since: start).oauthResponse
+        }
+        guard let login, let service = services.service(named: login.name, presenting: login.credential) else {
+            return refusedStranger(request, since: start).oauthResponse
+        }
+        var grantType: TokenEndpointRequest.GrantType?
+        let result = await vend(to: service, forced: false, since: start) { audit in
+            let parsed = try TokenEndpointRequest(form, from: service)
+            grantType = parsed.grantType
+            do {
+                return try await token(of: parsed.userID, parsed.demands, for: service, &audit)
+            } catch {
+                throw try await orDoubt(APIError(internally: error), about: parsed.userID)
+            }
+        }
+        do throws(APIError) {
+            // RFC 6749, section 5.1, and RFC 8693, section 2.2.1. The scope is every scope that the user has granted.
+            let token = try result.get()
+            return .object(headers: APIError.oauthHeaders) { line in
+                line.field("access_token", token.accessToken.reveal())
+                if grantType == .tokenExchange { line.field("issued_token_type", TokenEndpointRequest.accessTokenType) }
+                line.field("token_type", token.type)
+                line.field("expires_in", token.secondsLeft(at: time.now))
+                if !token.scope.isEmpty { line.field("scope", token.scope) }
+            }
+        } catch {
+            return error.oauthResponse
+        }
+    }
+
+    /// Returns the error for now, instead of the end of a grant that the worker itself can still undo.
+    ///
+    /// Libraries delete the connection after `invalid_grant`, so it must be final.
+    private func orDoubt(_ error: APIError, about userID: String) async throws -> APIError {
+        guard error.code == GrantState.disconnected.rawValue,
+            let wait = try await provider.recallTimeLeft(ofUser: userID)
+        else { return error }
+        return .unavailable(reason: GrantReason.invalidGrantUnconfirmed.rawValue, wait: wait)
+    }
+}
 
 /// A request to the token endpoint: RFC 6749, section 6, or token exchange (RFC 8693, section 2.1).
 ///
@@ -22,7 +80,7 @@ struct TokenEndpointRequest: Sendable {
     let userID: String
     let demands: TokenVendingRequest
 
-    init(_ form: TokenEndpointForm, from service: Service) throws(VendingError) {
+    init(_ form: TokenEndpointForm, from service: Service) throws(APIError) {
         guard let name = form["grant_type"] else { throw .invalidRequest("grant_type is missing") }
         guard let grantType = GrantType(rawValue: name) else { throw .unsupportedGrantType }
         self.grantType = grantType
@@ -39,7 +97,7 @@ struct TokenEndpointRequest: Sendable {
         demands = try TokenVendingRequest(scope: form["scope"], minimumLife: Self.minimumLife)
     }
 
-    private static func subjectToken(_ form: TokenEndpointForm) throws(VendingError) -> String? {
+    private static func subjectToken(_ form: TokenEndpointForm) throws(APIError) -> String? {
         guard form["subject_token_type"] == refreshTokenType else {
             throw .invalidRequest("subject_token_type must be \(refreshTokenType)")
         }
@@ -57,13 +115,13 @@ struct TokenEndpointRequest: Sendable {
     ///
     /// A handle that does not open is not answered like a user who is gone: the service's credential was replaced, and
     /// the user is as before.
-    private static func userID(_ subject: String, for service: Service) throws(VendingError) -> String {
+    private static func userID(_ subject: String, for service: Service) throws(APIError) -> String {
         guard subject.hasPrefix(UserHandle.prefix) else { return subject }
         do {
             if let userID = try UserHandle.userID(in: subject, of: service) { return userID }
         } catch {
             // libcrypto failed, and the handle may be good: the library must try again.
-            throw VendingError(error)
+            throw APIError(internally: error)
         }
         throw .invalidRequest("the handle was made for another service, or with a former credential")
     }
@@ -74,8 +132,8 @@ struct TokenEndpointRequest: Sendable {
 /// Each may be sent once. One without a value counts as absent, and unknown ones are ignored (RFC 6749, section 3.2).
 struct TokenEndpointForm: Sendable {
     private static let contentType = "application/x-www-form-urlencoded"
-    private static let maxFields = 32
-    private static let maxLength = 4096
+    private static let maximumFields = 32
+    private static let maximumLength = 4096
     /// The parameters of RFC 8693 that may repeat.
     private static let repeatable: Set<String> = ["audience", "resource"]
     private static let known: Set<String> = repeatable.union([
@@ -85,14 +143,14 @@ struct TokenEndpointForm: Sendable {
 
     private let values: [String: String]
 
-    init(_ request: ServerRequest) throws(VendingError) {
+    init(_ request: ServerRequest) throws(APIError) {
         guard request.query.isEmpty else { throw .invalidRequest("parameters belong in the body, not in the URL") }
         guard request.mediaType == Self.contentType else {
             throw .invalidRequest("the Content-Type must be \(Self.contentType)")
         }
         // Before the fields are decoded, so that a body of separators costs nothing.
-        guard request.body.count(where: { $0 == UInt8(ascii: "&") }) < Self.maxFields else {
-            throw .invalidRequest("the body must not have more than \(Self.maxFields) parameters")
+        guard request.body.count(where: { $0 == UInt8(ascii: "&") }) < Self.maximumFields else {
+            throw .invalidRequest("the body must not have more than \(Self.maximumFields) parameters")
         }
         var values: [String: String] = [:]
         for (name, value) in request.form where Self.known.contains(name) {
@@ -113,28 +171,22 @@ struct TokenEndpointForm: Sendable {
 
     /// Accepts text whose decoding lost nothing: invalid UTF-8 is decoded as U+FFFD, and would name another user.
     private static func isText(_ text: String) -> Bool {
-        text.utf8.count <= maxLength
+        text.utf8.count <= maximumLength
             && !text.unicodeScalars.contains { $0 == "\u{fffd}" || $0.properties.generalCategory == .control }
     }
 }
 
-/// The name and the credential with which a service authenticates itself at the token endpoint
-/// (RFC 6749, section 2.3.1).
-struct ServiceLogin: Sendable {
-    let name: String
-    let credential: String
-
-    /// Reads the login from the form or from the `Authorization` header, and returns `nil` without a complete one.
+extension TokenEndpointForm {
+    /// Returns the name and the credential with which a service authenticates itself, from the form or from the
+    /// `Authorization` header (RFC 6749, section 2.3.1); `nil` if they are not complete.
     ///
     /// A request with both is refused, because choosing one would be arbitrary.
-    init?(_ request: ServerRequest, _ form: TokenEndpointForm) throws(VendingError) {
-        let clientID = form["client_id"]
-        let secret = form["client_secret"]
+    func login(_ request: ServerRequest) throws(APIError) -> (name: String, credential: String)? {
+        let clientID = self["client_id"]
+        let secret = self["client_secret"]
         guard request.header("Authorization") != nil else {
             guard let clientID, let secret else { return nil }
-            name = clientID
-            credential = secret
-            return
+            return (clientID, secret)
         }
         guard secret == nil else {
             throw .invalidRequest("authenticate by HTTP Basic or by client_secret, not by both")
@@ -143,7 +195,6 @@ struct ServiceLogin: Sendable {
         guard clientID.map({ $0.utf8.elementsEqual(name.utf8) }) ?? true else {
             throw .invalidRequest("client_id differs from the name in the Authorization header")
         }
-        self.name = name
-        credential = password
+        return (name, password)
     }
 }
