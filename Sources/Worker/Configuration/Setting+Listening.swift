@@ -3,147 +3,97 @@ import Routes
 extension Setting {
     /// The settings of the two listeners, their callers, and the notices.
     static let listening: [Setting] = [
-        Setting(
-            .listen,
-            "PLACE",
-            change: .restart(\.publicListener),
+        Setting(.listen, "PLACE", change: .restart(\.publicListener)) {
             """
             The address of the app's routes: ADDRESS:PORT, or systemd:NAME for a socket that systemd passes. Plain \
             HTTP: a proxy in front terminates TLS. Without this setting they are not served.
             """
-        ),
-        Setting(
-            .listenInternal,
-            "PLACE",
-            change: .restart(\.internalListener),
+        },
+        Setting(.listenInternal, "PLACE", change: .restart(\.internalListener)) {
             """
             The address at which tokens are vended, and metrics, health and status are served: unix:PATH, ADDRESS:PORT \
             on this machine, or systemd:NAME; any address with --internal-certificate. Without this setting no token is \
             vended.
             """
-        ),
-        Setting(
-            .internalCertificate,
-            "FILE",
-            change: .file(\.internalCertificateFile),
+        },
+        Setting(.internalCertificate, "FILE", change: .file(\.internalCertificateFile)) {
             """
             Certificate of the internal listener (PEM), followed by those between it and its root. The listener then serves \
             TLS, and /status and the details of /readyz need a service's credential. Needs --internal-key.
             """
-        ),
-        Setting(
-            .internalKey,
-            "FILE",
-            change: .file(\.internalKeyFile),
+        },
+        Setting(.internalKey, "FILE", change: .file(\.internalKeyFile)) {
             "The key of that certificate (PEM, without a passphrase); mode 0600."
-        ),
-        Setting(
-            .internalMetrics,
-            nil,
-            default: "no",
-            change: .restart(\.servesInternalMetrics),
+        },
+        Setting(.internalMetrics, nil, default: "no", change: .restart(\.servesInternalMetrics)) {
             "Serve /metrics over TLS too, to everyone who reaches the internal listener. Without TLS it is always served."
-        ),
-        Setting(
-            .socketMode,
-            "MODE",
-            default: "0660",
-            change: .restart(\.socketMode),
+        },
+        Setting(.socketMode, "MODE", default: "0660", change: .restart(\.socketMode)) {
             "The file mode of a unix socket, in octal; its group is the worker's."
-        ),
-        Setting(
-            .trustedProxy,
-            "ADDRESS",
-            repeatable: true,
-            change: .restart(\.trustedProxies),
+        },
+        Setting(.trustedProxy, "ADDRESS", repeatable: true, change: .restart(\.trustedProxies)) {
             """
             A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For, Forwarded and request ids are trusted. May \
             repeat; in the environment and the file a list with commas.
             """
-        ),
-        Setting(
-            .googleCallsPerMinute,
-            "N",
-            default: "60",
-            change: .restart(\.googleCallsPerMinute),
+        },
+        Setting(.googleCallsPerMinute, "N", default: "60", change: .restart(\.googleCallsPerMinute)) {
             """
             The number of times per minute that one address may fail to sign in or to connect; 1 to 100000. Ten times as \
             many successful sign-ins are allowed, and ten times as many requests that refresh the app's tokens, log out, \
             disconnect or delete, taken together.
             """
-        ),
-        Setting(
-            .linkByEmail,
-            "WHICH",
-            default: EmailLinking.verified.rawValue,
-            change: .restart(\.emailLinking),
+        },
+        Setting(.linkByEmail, "WHICH", default: EmailLinking.verified.rawValue, change: .restart(\.emailLinking)) {
             """
-            The stored users that a Google account may become by its e-mail address when it signs in for the first time: \
-            those whose address was verified (verified), any, or never any. With any, a person who signed up with \
-            another person's address shares the account once its owner signs in.
+            Whether a first Google sign-in can be linked to an existing user with the same e-mail address: verified \
+            addresses only, any, or never. With any, a person who signed up with another person's address shares the \
+            account once its owner signs in.
             """
-        ),
-        Setting(
-            .jwtSecretFile,
-            "FILE",
-            change: .restart(\.jwtSecretFile),
+        },
+        Setting(.jwtSecretFile, "FILE", change: .restart(\.jwtSecretFile)) {
             """
             File with the secret of the app's own tokens (HS256), at least 32 bytes; on a second line the former one, while \
             it is being replaced. Or the variable JWT_SECRET, or a systemd credential named jwt-secret. Needed with --listen.
             """
-        ),
-        Setting(
-            .sessionGrace,
-            "SECONDS",
-            default: "60",
-            change: .restart(\.sessionGrace),
+        },
+        Setting(.sessionGrace, "SECONDS", default: "60", change: .restart(\.sessionGrace)) {
             """
-            The time after its use in which a refresh token of the app is answered with its session's current tokens; 1 to \
-            600. It must be at least three times as long as the app waits for an answer.
+            Grace period in seconds (1 to 600). A refresh token used a second time within it gets the current tokens instead \
+            of ending the session. It must be at least three times as long as the app waits for an answer.
             """
-        ),
-        Setting(
-            .acceptFormerRefreshTokensUntil,
-            "DATE",
-            change: .restart(\.acceptFormerRefreshTokensUntil),
+        },
+        Setting(.acceptFormerRefreshTokensUntil, "DATE", change: .restart(\.acceptFormerRefreshTokensUntil)) {
             """
             Accept refresh tokens that the former backend signed with the same secret, so that its users stay signed in, \
             until this date (2027-03-31: until it begins, UTC) or time (2027-03-31T12:00:00Z). Without it they are refused.
             """
-        ),
-        Setting(
-            .servicesFile,
-            "FILE",
-            change: .file(\.servicesFile),
+        },
+        Setting(.servicesFile, "FILE", change: .file(\.servicesFile)) {
             """
             The services that may get tokens, as JSON. Or a systemd credential named services, of which a change takes \
             a restart. Without it the internal listener vends no tokens.
             """
-        ),
+        },
         Setting(
             .securityEventsEndpoint,
             "URL",
             default: "https://accounts.google.com/.well-known/risc-configuration",
-            change: .restart(\.securityEventsEndpoint),
+            change: .restart(\.securityEventsEndpoint)
+        ) {
             "The document in which Google names the issuer and the keys of its security events."
-        ),
-        Setting(
-            .noticeURL,
-            "URL",
-            change: .restart(\.noticeURL),
+        },
+        Setting(.noticeURL, "URL", change: .restart(\.noticeURL)) {
             """
             The backend's URL for notices: an account is disconnected, connected again or has lost scopes, a session ended \
             because of reuse, or a user was deleted. Must be https, except on this machine.
             """
-        ),
-        Setting(
-            .noticeSecretFile,
-            "FILE",
-            change: .restart(\.noticeSecretFile),
+        },
+        Setting(.noticeSecretFile, "FILE", change: .restart(\.noticeSecretFile)) {
             """
             File with the secret that signs those notices, at least 32 bytes; or a systemd credential named notice-secret. \
             Needed with --notice-url.
             """
-        ),
+        },
     ]
 }

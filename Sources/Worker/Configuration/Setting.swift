@@ -62,14 +62,14 @@ package struct Setting: Sendable {
         default: String? = nil,
         repeatable: Bool = false,
         change: Change,
-        _ summary: String
+        summary: () -> String
     ) {
         self.name = name
         self.placeholder = placeholder
         self.defaultValue = `default`
         self.isRepeatable = repeatable
         self.change = change
-        self.summary = summary
+        self.summary = summary()
     }
 
     package var flag: String { "--" + name.rawValue }
@@ -107,134 +107,93 @@ extension Setting {
 
     /// The settings for keeping grants alive.
     private static let refreshing: [Setting] = [
-        Setting(
-            .config,
-            "FILE",
-            change: .restart(\.configurationFile),
+        Setting(.config, "FILE", change: .restart(\.configurationFile)) {
             "Configuration file of KEY=value lines in the syntax of systemd's EnvironmentFile. A reload reads it again."
-        ),
-        Setting(
-            .database,
-            "PLACE",
-            default: "/var/lib/refresh-worker/grants.sqlite",
-            change: .restart(\.database),
+        },
+        Setting(.database, "PLACE", default: "/var/lib/refresh-worker/grants.sqlite", change: .restart(\.database)) {
             """
             The database: a SQLite file, created if it does not exist; or postgres://USER@HOST/NAME for many workers \
             on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. If \
             systemd passes a credential named database-url, that is the default instead.
             """
-        ),
-        Setting(
-            .keyFile,
-            "FILE",
-            default: "/etc/refresh-worker/keys",
-            change: .file(\.keyFile),
+        },
+        Setting(.keyFile, "FILE", default: "/etc/refresh-worker/keys", change: .file(\.keyFile)) {
             """
             The key ring that seals stored tokens; mode 0600. A running worker reads it again every five seconds. \
             If systemd passes a credential named key-ring, that is the default instead.
             """
-        ),
-        Setting(
-            .clientID,
-            "ID",
-            repeatable: true,
-            change: .reload(.clients, \.clientIDs),
+        },
+        Setting(.clientID, "ID", repeatable: true, change: .reload(.clients, \.clientIDs)) {
             """
             OAuth client id of the app that obtained the grants. May repeat; in the environment and the file a list \
             with commas. Also GOOGLE_CLIENT_ID, or a systemd credential named client-id with one on each line. A \
             change of the environment or of the credential takes a restart.
             """
-        ),
-        Setting(
-            .clientSecretFile,
-            "FILE",
-            change: .reload(.clients, \.clientSecretFile),
+        },
+        Setting(.clientSecretFile, "FILE", change: .reload(.clients, \.clientSecretFile)) {
             """
             File with the secrets of confidential clients; Google's iOS clients do not have one. Each line \
             is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
             begin with # are comments. A secret is sent only with its own client id. A Google client id may stay here after \
             it is removed from --client-id: the grants stored for it are still refreshed.
             """
-        ),
+        },
         Setting(
             .tokenEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/token",
-            change: .restart(\.endpoints.token),
+            change: .restart(\.endpoints.token)
+        ) {
             "The endpoint that refreshes tokens. Must be https, except on this machine."
-        ),
+        },
         Setting(
             .userinfoEndpoint,
             "URL",
             default: "https://openidconnect.googleapis.com/v1/userinfo",
-            change: .restart(\.endpoints.userinfo),
+            change: .restart(\.endpoints.userinfo)
+        ) {
             "The endpoint that names the owner of an access token."
-        ),
+        },
         Setting(
             .tokeninfoEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/tokeninfo",
-            change: .restart(\.endpoints.tokeninfo),
+            change: .restart(\.endpoints.tokeninfo)
+        ) {
             "The endpoint that names the client, scope and lifetime of an access token."
-        ),
+        },
         Setting(
             .revocationEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/revoke",
-            change: .restart(\.endpoints.revocation),
+            change: .restart(\.endpoints.revocation)
+        ) {
             "The endpoint that revokes a grant which the user ended."
-        ),
-        Setting(
-            .caFile,
-            "FILE",
-            change: .restart(\.caFile),
+        },
+        Setting(.caFile, "FILE", change: .restart(\.caFile)) {
             "Certificates (PEM) to trust instead of the system's, for a proxy or a server of your own."
-        ),
-        Setting(
-            .metricsLog,
-            "FILE",
-            default: "-",
-            change: .restart(\.metricsLog),
+        },
+        Setting(.metricsLog, "FILE", default: "-", change: .restart(\.metricsLog)) {
             "The destination of the metrics log, one JSON object per line; - is standard output. A reload reopens it."
-        ),
-        Setting(
-            .logLevel,
-            "LEVEL",
-            default: "notice",
-            change: .reload(.logs, \.logLevel),
+        },
+        Setting(.logLevel, "LEVEL", default: "notice", change: .reload(.logs, \.logLevel)) {
             "The least severe level that goes to standard error: error, warning, notice, info or debug."
-        ),
-        Setting(
-            .maxRate,
-            "N",
-            default: "200",
-            change: .reload(.rate, \.maxRate),
+        },
+        Setting(.maxRate, "N", default: "200", change: .reload(.rate, \.maxRate)) {
             """
             The maximum number of requests per second to the token endpoint for one client id, by all workers on the database \
             together: each takes an equal part. More than 0, at most 100000.
             """
-        ),
-        Setting(
-            .summaryInterval,
-            "SECONDS",
-            default: "60",
-            change: .restart(\.summaryInterval),
+        },
+        Setting(.summaryInterval, "SECONDS", default: "60", change: .restart(\.summaryInterval)) {
             "The interval of summaries in the metrics log; 1 to 86400."
-        ),
-        Setting(
-            .stopDeadline,
-            "SECONDS",
-            default: "20",
-            change: .restart(\.stopDeadline),
+        },
+        Setting(.stopDeadline, "SECONDS", default: "20", change: .restart(\.stopDeadline)) {
             "The time in which a stopping worker may finish requests in flight; 1 to 3600."
-        ),
-        Setting(
-            .runOnce,
-            nil,
-            default: "no",
-            change: .restart(\.runsOnce),
+        },
+        Setting(.runOnce, nil, default: "no", change: .restart(\.runsOnce)) {
             "Try each due grant once, print a one-line JSON summary and exit: for cron. Five minutes at most."
-        ),
+        },
     ]
 
     /// Returns the setting of a name.
