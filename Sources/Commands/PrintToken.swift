@@ -71,7 +71,7 @@ struct PrintToken: Command {
         }
         defer { limit.cancel() }
         // An answer in flight may be the only copy of a rotated refresh token.
-        let stopDeadline = min(context.configuration.stopDeadline, CommandContext.longestStop)
+        let stopDeadline = min(context.configuration.stopDeadline, CommandContext.maximumStop)
         let end = await context.untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
             try await heartbeat.report()
             do {

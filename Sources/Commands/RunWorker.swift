@@ -46,6 +46,6 @@ struct RunWorker: Command {
 
     func run(in context: CommandContext) async throws -> ExitCode {
         guard !context.configuration.runsOnce else { return try await context.runPass() }
-        return try await WorkerDaemon(context: context, reporter: context.statusReporter).run()
+        return try await context.runDaemon(reporter: context.statusReporter)
     }
 }

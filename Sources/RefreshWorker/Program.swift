@@ -10,7 +10,7 @@ enum Program {
     ///
     /// It is not an `async` function: the first `await` takes a thread, and would never return if none can be started.
     static func main() {
-        StandardDescriptors.fill()
+        ProcessSetup.openStandardDescriptors()
         let invocation: Invocation
         do {
             invocation = try CommandSpecification.program.parse(try ProcessArguments.read(), documents: .current)
@@ -19,9 +19,9 @@ enum Program {
                 exit(ExitCode.success.rawValue)
             }
             if invocation.runsWorker { SignalStream.ignoreHangUps() }
-            try ProcessLimits.check(forDaemon: invocation.runsWorker)
+            try ProcessSetup.checkLimits(forDaemon: invocation.runsWorker)
             // Before the first secret is read.
-            try ProcessHardening.apply()
+            try ProcessSetup.forbidDumps()
         } catch {
             fail(error)
         }
@@ -38,7 +38,7 @@ enum Program {
     private static func run(_ invocation: Invocation) async throws -> ExitCode {
         let inputs = ConfigurationInputs(
             flags: invocation.flags,
-            environment: ProcessEnvironment.current,
+            environment: ProcessSetup.environment,
             files: .system
         )
         let configuration = try Configuration(inputs)
@@ -51,7 +51,6 @@ enum Program {
         switch error {
         case let error as UsageError: fail("\(error)", error.exitCode)
         case let error as ConfigurationError: fail("\(error)", error.exitCode)
-        case let error as ProcessLimits.Failure: fail("\(error)", error.exitCode)
         default:
             let failure = CommandFailure(error)
             fail(failure.message, failure.exitCode)

@@ -23,10 +23,10 @@ struct FileReaderTests {
     func silentPipe() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try makePipe()
-        let failure = #expect(throws: FileReader.Failure.self) {
+        let failure = #expect(throws: InputError.self) {
             try FileReader.system(timeout: .milliseconds(10)).read(path)
         }
-        #expect(failure?.reason.contains("nothing was written") == true)
+        #expect(failure?.message.contains("nothing was written") == true)
     }
 
     @Test("reads a pipe that a command writes to")
@@ -49,6 +49,6 @@ struct FileReaderTests {
         try Data(repeating: 0x78, count: 100_000).write(to: file)
         #expect(try FileReader.system.read(file.path).count == 100_000)
         #expect(try FileReader.system.read("/dev/null").isEmpty)
-        #expect(throws: FileReader.Failure.self) { try FileReader.system.read(folder.path) }
+        #expect(throws: InputError.self) { try FileReader.system.read(folder.path) }
     }
 }

@@ -24,11 +24,11 @@ struct PassingErrorTests {
     )
     func configuration(code: Int32, exitCode: ExitCode) {
         let inputs = ConfigurationInputs(
-            flags: [ConfigurationInputs.Flag(name: .config, value: "/etc/worker.conf")],
+            flags: [(name: .config, value: "/etc/worker.conf")],
             environment: [:],
             files: FileReader(
-                read: { _ throws(FileReader.Failure) in throw FileReader.Failure(code: code) },
-                readPrivate: { _ throws(FileReader.Failure) in throw FileReader.Failure(code: code) },
+                read: { _ throws(InputError) in throw InputError(code: code) },
+                readPrivate: { _ throws(InputError) in throw InputError(code: code) },
                 exists: { _ in true }
             )
         )

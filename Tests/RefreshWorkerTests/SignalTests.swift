@@ -72,7 +72,7 @@ struct SignalTests {
     @Test("do not leave a core file, and other processes cannot read the memory", .timeLimit(.minutes(10)))
     func hardens() async {
         await #expect(processExitsWith: .exitCode(0)) {
-            try ProcessHardening.apply()
+            try ProcessSetup.forbidDumps()
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
             #expect(limit.rlim_cur == 0 && limit.rlim_max == 0)

@@ -1,3 +1,4 @@
+import Crypto
 import Testing
 
 @testable import Worker
@@ -40,8 +41,8 @@ struct SystemdNotifierTests {
     func reportsFailure() throws {
         let environment = ["NOTIFY_SOCKET": "/nonexistent/notify"]
         let notifier = SystemdNotifier(environment: environment, processID: 1)
-        let failure = try #require(throws: SystemdNotifier.Failure.self) { try notifier.send(.ready) }
-        #expect(failure.description == "systemd was not notified: sendto failed: No such file or directory")
+        let failure = try #require(throws: SystemCallError.self) { try notifier.send(.ready) }
+        #expect(failure.description == "sendto failed: No such file or directory")
     }
 
     @Test(

@@ -43,18 +43,18 @@ struct TestMachine {
     private var inputs: ConfigurationInputs {
         let files = files
         return ConfigurationInputs(
-            flags: flags.map { ConfigurationInputs.Flag(name: $0.0, value: $0.1) },
+            flags: flags.map { (name: $0.0, value: $0.1) },
             environment: environment,
             files: FileReader(
-                read: { path throws(FileReader.Failure) in
+                read: { path throws(InputError) in
                     guard let text = files[path] else {
-                        throw FileReader.Failure(reason: "cannot be read: No such file or directory", isMissing: true)
+                        throw InputError(message: "cannot be read: No such file or directory", isMissing: true)
                     }
                     return Array(text.utf8)
                 },
-                readPrivate: { path throws(FileReader.Failure) in
+                readPrivate: { path throws(InputError) in
                     guard let text = files[path] else {
-                        throw FileReader.Failure(reason: "cannot be read: No such file or directory", isMissing: true)
+                        throw InputError(message: "cannot be read: No such file or directory", isMissing: true)
                     }
                     return Secret(text)
                 },

@@ -10,11 +10,11 @@ struct WatchdogTests {
     @Test("is fed while every loop runs within the interval")
     func feeds() {
         let heartbeats = LoopHeartbeats(time: time)
-        let watchdog = Watchdog(interval: .seconds(60), heartbeats: heartbeats, time: time)
-        #expect(watchdog.feedingPeriod == .seconds(30))
+        let interval = Duration.seconds(60)
+        #expect(LoopHeartbeats.feedingPeriod(interval) == .seconds(30))
         for _ in 0..<10 {
             time.advance(by: .seconds(60))
-            #expect(watchdog.decide() == .feed)
+            #expect(heartbeats.stalled(within: interval) == [])
             LoopHeartbeats.Loop.allCases.forEach(heartbeats.record)
         }
     }
@@ -25,21 +25,21 @@ struct WatchdogTests {
     )
     func doesNotFeed(stalled: LoopHeartbeats.Loop) {
         let heartbeats = LoopHeartbeats(time: time)
-        let watchdog = Watchdog(interval: .seconds(60), heartbeats: heartbeats, time: time)
+        let interval = Duration.seconds(60)
         time.advance(by: .milliseconds(60_001))
         LoopHeartbeats.Loop.allCases.filter { $0 != stalled }.forEach(heartbeats.record)
-        #expect(watchdog.decide() == .doNotFeed(stalled: [stalled]))
+        #expect(heartbeats.stalled(within: interval) == [stalled])
         heartbeats.record(stalled)
-        #expect(watchdog.decide() == .feed)
+        #expect(heartbeats.stalled(within: interval) == [])
     }
 
     @Test("names all stalled loops")
     func namesAll() {
         let heartbeats = LoopHeartbeats(time: time)
-        let watchdog = Watchdog(interval: .seconds(60), heartbeats: heartbeats, time: time)
+        let interval = Duration.seconds(60)
         time.advance(by: .seconds(61))
         heartbeats.record(.scan)
-        #expect(watchdog.decide() == .doNotFeed(stalled: [.http, .store]))
+        #expect(heartbeats.stalled(within: interval) == [.http, .store])
         #expect(!heartbeats.stalled(since: time.sinceBoot).isEmpty)
     }
 
@@ -55,18 +55,18 @@ struct WatchdogTests {
     @Test("with an interval too short for any loop is fed while the loops run, ten times a second at most")
     func shortInterval() {
         let heartbeats = LoopHeartbeats(time: time)
-        let watchdog = Watchdog(interval: .microseconds(1), heartbeats: heartbeats, time: time)
-        #expect(watchdog.feedingPeriod == .milliseconds(100))
+        let interval = Duration.microseconds(1)
+        #expect(LoopHeartbeats.feedingPeriod(interval) == .milliseconds(100))
         time.advance(by: .seconds(20))
-        #expect(watchdog.decide() == .feed)
+        #expect(heartbeats.stalled(within: interval) == [])
         time.advance(by: .milliseconds(1))
-        #expect(watchdog.decide() == .doNotFeed(stalled: [.http, .scan, .store]))
+        #expect(heartbeats.stalled(within: interval) == [.http, .scan, .store])
     }
 
     @Test("is not affected by jumps of the wall clock")
     func ignoresWallClock() {
-        let watchdog = Watchdog(interval: .seconds(60), heartbeats: LoopHeartbeats(time: time), time: time)
+        let heartbeats = LoopHeartbeats(time: time)
         time.stepWallClock(by: .seconds(3600))
-        #expect(watchdog.decide() == .feed)
+        #expect(heartbeats.stalled(within: .seconds(60)) == [])
     }
 }

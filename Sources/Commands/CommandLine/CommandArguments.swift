@@ -87,7 +87,7 @@ extension CommandSpecification {
                 }
                 chosen[flag.name] = flag.value ?? ""
             } else if let name = Setting.Name(rawValue: flag.name), accepts(name) {
-                settings.append(ConfigurationInputs.Flag(name: name, value: flag.value ?? "yes"))
+                settings.append((name, flag.value ?? "yes"))
             } else {
                 problems.append("--\(flag.name) does not belong to '\(invocation)'")
             }

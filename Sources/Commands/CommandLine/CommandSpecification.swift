@@ -93,7 +93,7 @@ struct OptionSpecification: Sendable {
 
     /// Returns the reason why a value is invalid.
     func problem(with value: String) -> String? {
-        do throws(SettingValue.Refusal) {
+        do throws(InputError) {
             switch kind {
             case .toggle:
                 break

@@ -46,12 +46,12 @@ extension Doctor {
 
     private var bootDiagnosis: Diagnosis {
         let subject = "boot id"
-        do throws(FileReader.Failure) {
+        do throws(InputError) {
             let id = try context.inputs.files.read(Self.bootIDFile)
             guard id.count > 1 else { return .fault(subject, "\(Self.bootIDFile) is empty", advice: "mount /proc") }
             return .ok(subject, "can be read; leases use it")
         } catch {
-            return .fault(subject, "\(Self.bootIDFile) \(error.reason), and leases use it", advice: "mount /proc")
+            return .fault(subject, "\(Self.bootIDFile) \(error.message), and leases use it", advice: "mount /proc")
         }
     }
 }

@@ -3,6 +3,7 @@ import Crypto
 import GoogleOAuth
 import HTTPClient
 import Storage
+import Telemetry
 import Worker
 
 /// The checks of files other than the database.

@@ -118,7 +118,7 @@ struct GrantReader: Sendable {
             default: throw ImportProblem("client_id is missing, and several are configured")
             }
         }
-        do throws(SettingValue.Refusal) {
+        do throws(InputError) {
             try SettingValue.checkText(text)
             return try SettingValue.clientID(text)
         } catch {

@@ -71,7 +71,7 @@ struct SecretsManagerImport: RecordImport {
 
     private mutating func takeClientID(_ text: String) throws(ImportProblem) {
         guard clientIDs.count != 1 else { return }
-        do throws(SettingValue.Refusal) {
+        do throws(InputError) {
             let trimmed = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             try SettingValue.checkText(trimmed)
             clientIDs = [try SettingValue.clientID(trimmed)]

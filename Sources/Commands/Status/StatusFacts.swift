@@ -93,7 +93,7 @@ struct SpilledFile: Equatable, Sendable {
     private static func count(in path: String) -> Int? {
         do throws(SystemCallError) {
             let file = try SpillFile.openIfThere(path, forReading: true)
-            guard let bytes = try file?.read(limit: SpillRecovery.sizeLimit) else { return nil }
+            guard let bytes = try file?.read(limit: SpillFormat.maximumSize) else { return nil }
             let content = SpillFormat.read(bytes)
             return content.isDamaged && content.results.isEmpty ? nil : content.results.count
         } catch {

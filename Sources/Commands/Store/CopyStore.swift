@@ -133,7 +133,7 @@ struct CopyStore: Command {
         -> DatabaseLocation
     {
         let value = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
-        do throws(SettingValue.Refusal) {
+        do throws(InputError) {
             try SettingValue.checkText(text)
             return try DatabaseLocation.read(value, files: context.inputs.files)
         } catch {

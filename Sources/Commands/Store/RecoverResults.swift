@@ -42,22 +42,21 @@ struct RecoverResults: Command {
                 answer("everything in \(path) was stored when the database was opened", nil, in: context)
                 return .success
             }
-            let recovery = SpillRecovery(store: store, vault: vault, context: context)
-            switch try await recovery.recover(path) {
-            case .left:
+            guard let (summary, problem) = try await context.recover(path, into: store, vault) else {
                 throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
-            case .recovered(ResultRecovery.Summary()):
-                throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
-            case .recovered(let summary):
-                try SpillFile.remove(path)
-                answer("\(summary.sentence); \(path) is removed", summary, in: context)
-                return .success
-            case .incomplete(let summary, let reason):
+            }
+            if let problem {
                 throw CommandFailure(
                     .badData,
-                    "\(path) could not be recovered completely: \(reason). \(summary.sentence); the file was not removed"
+                    "\(path) could not be recovered completely: \(problem). \(summary.sentence); the file was not removed"
                 )
             }
+            guard summary != ResultRecovery.Summary() else {
+                throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
+            }
+            try SpillFile.remove(path)
+            answer("\(summary.sentence); \(path) is removed", summary, in: context)
+            return .success
         }
     }
 

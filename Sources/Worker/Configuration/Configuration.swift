@@ -11,12 +11,6 @@ package import Telemetry
 ///
 /// The variables are the settings that a reload applies.
 package struct Configuration: Equatable, Sendable {
-    /// The destination of the metrics log.
-    package enum MetricsLog: Equatable, Sendable {
-        case standardOutput
-        case file(String)
-    }
-
     /// The configuration file, if one was named.
     package let configurationFile: String?
     package let database: DatabaseLocation
@@ -28,7 +22,7 @@ package struct Configuration: Equatable, Sendable {
     package var clientSecretFile: String?
     package let endpoints: GoogleEndpoints
     package let caFile: String?
-    package let metricsLog: MetricsLog
+    package let metricsLog: LineDestination
     package var logLevel: LogLevel
     /// The limit of requests per second for one client id.
     package var maxRate: Double
@@ -79,7 +73,7 @@ package struct Configuration: Equatable, Sendable {
         )
         caFile = resolver.optional(.caFile, SettingValue.path)
         metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
-        logLevel = resolver.value(of: .logLevel, SettingValue.logLevel)
+        logLevel = resolver.value(of: .logLevel, SettingValue.word)
         maxRate = resolver.value(of: .maxRate, SettingValue.rate)
         summaryInterval = resolver.seconds(.summaryInterval, in: 1...86_400)
         stopDeadline = resolver.seconds(.stopDeadline, in: 1...3600)
@@ -88,10 +82,10 @@ package struct Configuration: Equatable, Sendable {
         internalListener = resolver.optional(.listenInternal, SettingValue.internalLocation)
         socketMode = resolver.value(of: .socketMode, SettingValue.socketMode)
         trustedProxies = resolver.list(.trustedProxy, SettingValue.networks)
-        googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(SettingValue.Refusal) in
+        googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(InputError) in
             try SettingValue.count(text, in: 1...100_000)
         }
-        emailLinking = resolver.value(of: .linkByEmail, SettingValue.emailLinking)
+        emailLinking = resolver.value(of: .linkByEmail, SettingValue.word)
         jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
         sessionGrace = resolver.seconds(.sessionGrace, in: 1...Int(Session.longestGrace.components.seconds))
         acceptFormerRefreshTokensUntil = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)

@@ -2,8 +2,8 @@ import Crypto
 
 /// Chooses the value of highest precedence for each setting and collects the problems.
 struct ConfigurationResolver {
-    typealias Reader<Value> = (String) throws(SettingValue.Refusal) -> Value
-    typealias GivenValueReader<Value> = (SettingSources.GivenValue) throws(SettingValue.Refusal) -> Value
+    typealias Reader<Value> = (String) throws(InputError) -> Value
+    typealias GivenValueReader<Value> = (SettingSources.GivenValue) throws(InputError) -> Value
 
     private let sources: SettingSources
     let files: FileReader
@@ -30,7 +30,7 @@ struct ConfigurationResolver {
         _ read: Reader<Value>,
         insteadOfDefault replacement: String? = nil
     ) -> Value {
-        value(of: name, insteadOfDefault: replacement) { given throws(SettingValue.Refusal) in try read(given.value) }
+        value(of: name, insteadOfDefault: replacement) { given throws(InputError) in try read(given.value) }
     }
 
     /// Returns the value of a setting whose reader needs to know the origin of the value.
@@ -54,12 +54,12 @@ struct ConfigurationResolver {
 
     /// Returns the value of a setting that is a number of seconds.
     mutating func seconds(_ name: Setting.Name, in range: ClosedRange<Int>) -> Duration {
-        value(of: name) { text throws(SettingValue.Refusal) in try SettingValue.seconds(text, in: range) }
+        value(of: name) { text throws(InputError) in try SettingValue.seconds(text, in: range) }
     }
 
     /// Returns the value of a setting without a default.
     mutating func optional<Value>(_ name: Setting.Name, _ read: Reader<Value>) -> Value? {
-        optional(name) { (given: SettingSources.GivenValue) throws(SettingValue.Refusal) in try read(given.value) }
+        optional(name) { (given: SettingSources.GivenValue) throws(InputError) in try read(given.value) }
     }
 
     private mutating func optional<Value>(_ name: Setting.Name, _ read: GivenValueReader<Value>) -> Value? {
@@ -97,12 +97,12 @@ struct ConfigurationResolver {
     private mutating func credentialClientIDs() -> [String] {
         guard let path = credentialsDirectory.map({ $0 + "/client-id" }) else { return [] }
         let content: [UInt8]
-        do throws(FileReader.Failure) {
+        do throws(InputError) {
             content = try files.read(path)
         } catch {
             if !error.isMissing {
                 problems.append(
-                    .init(origin: "credential client-id", message: error.reason, mayPass: error.mayPass)
+                    .init(origin: "credential client-id", message: error.message, mayPass: error.mayPass)
                 )
             }
             return []
@@ -127,11 +127,11 @@ struct ConfigurationResolver {
     }
 
     private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: Reader<Value>) -> Value? {
-        check(given) { (given: SettingSources.GivenValue) throws(SettingValue.Refusal) in try read(given.value) }
+        check(given) { (given: SettingSources.GivenValue) throws(InputError) in try read(given.value) }
     }
 
     private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: GivenValueReader<Value>) -> Value? {
-        do throws(SettingValue.Refusal) {
+        do throws(InputError) {
             try SettingValue.checkText(given.value)
             return try read(given)
         } catch {
@@ -146,7 +146,7 @@ extension ConfigurationResolver {
     mutating func database() -> DatabaseLocation {
         let files = files
         let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
-        return value(of: .database, insteadOfDefault: credential) { given throws(SettingValue.Refusal) in
+        return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
             try DatabaseLocation.read(given, files: files)
         }
     }
@@ -154,7 +154,7 @@ extension ConfigurationResolver {
 
 extension DatabaseLocation {
     /// Parses a setting or a flag: a path, an address, or a file that holds an address.
-    package static func read(_ given: SettingSources.GivenValue, files: FileReader) throws(SettingValue.Refusal)
+    package static func read(_ given: SettingSources.GivenValue, files: FileReader) throws(InputError)
         -> DatabaseLocation
     {
         guard given.value.hasPrefix(urlFilePrefix) else {
@@ -165,7 +165,7 @@ extension DatabaseLocation {
         return try readAddress(in: String(given.value.dropFirst(urlFilePrefix.count)), files)
     }
 
-    private static let passwordInArgument = SettingValue.Refusal(
+    private static let passwordInArgument = InputError(
         message: """
             holds a password, which every user of the machine can read in the list of processes: leave it out, and put it \
             into a password file (PGPASSFILE), or the whole address into a file of mode 0600 that you name with \
@@ -173,25 +173,25 @@ extension DatabaseLocation {
             """
     )
 
-    private static func readAddress(in path: String, _ files: FileReader) throws(SettingValue.Refusal)
+    private static func readAddress(in path: String, _ files: FileReader) throws(InputError)
         -> DatabaseLocation
     {
         let content: Secret
-        do throws(FileReader.Failure) {
+        do throws(InputError) {
             content = try files.readPrivate(path)
         } catch {
-            throw SettingValue.Refusal(message: "\(DisplayedText(path)): \(error.reason)")
+            throw InputError(message: "\(DisplayedText(path)): \(error.message)")
         }
         guard let line = content.lines.first?.reveal(), content.lines.count == 1 else {
-            throw SettingValue.Refusal(message: "\(DisplayedText(path)) must hold one line, the address of a database")
+            throw InputError(message: "\(DisplayedText(path)) must hold one line, the address of a database")
         }
-        do throws(SettingValue.Refusal) {
+        do throws(InputError) {
             try SettingValue.checkText(line)
             let location = try DatabaseLocation(line)
-            guard location.file == nil else { throw SettingValue.Refusal(message: "does not begin with postgres://") }
+            guard location.file == nil else { throw InputError(message: "does not begin with postgres://") }
             return location
         } catch {
-            throw SettingValue.Refusal(message: "the address in \(DisplayedText(path)) \(error.message)")
+            throw InputError(message: "the address in \(DisplayedText(path)) \(error.message)")
         }
     }
 }
@@ -199,15 +199,7 @@ extension DatabaseLocation {
 /// Everything that a configuration depends on, so that tests can simulate any machine.
 package struct ConfigurationInputs: Sendable {
     /// A setting given on the command line.
-    package struct Flag: Equatable, Sendable {
-        let name: Setting.Name
-        let value: String
-
-        package init(name: Setting.Name, value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
+    package typealias Flag = (name: Setting.Name, value: String)
 
     let flags: [Flag]
     package let environment: [String: String]

@@ -13,10 +13,10 @@ package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
     static let urlFilePrefix = "url-file:"
 
     /// Parses a path or an address, also from the content of a file that holds one.
-    package init(_ text: String) throws(SettingValue.Refusal) {
+    package init(_ text: String) throws(InputError) {
         guard text.contains("://") else {
             guard !Self.looksLikeServer(text) else {
-                throw SettingValue.Refusal(
+                throw InputError(
                     message: "looks like the address of a server, which begins with postgres:// (not shown)"
                 )
             }
@@ -24,14 +24,14 @@ package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
             return
         }
         guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else {
-            throw SettingValue.Refusal(
+            throw InputError(
                 message: "is neither the path of a SQLite file nor an address that begins with postgres:// (not shown)"
             )
         }
         do throws(StoreError) {
             self = .server(try DatabaseAddress(url: Secret(text)))
         } catch {
-            throw SettingValue.Refusal(message: "is not understood: \(error)")
+            throw InputError(message: "is not understood: \(error)")
         }
     }
 
@@ -70,10 +70,10 @@ extension SettingValue {
     /// Parses the location of the public listener.
     ///
     /// Unix sockets are refused: their clients do not have an address for rate limits.
-    static func publicLocation(_ text: String) throws(Refusal) -> ListenerLocation {
+    static func publicLocation(_ text: String) throws(InputError) -> ListenerLocation {
         let location = try location(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
         if case .own(.unix) = location {
-            throw Refusal(
+            throw InputError(
                 message: """
                     \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
                     127.0.0.1:PORT, and let the proxy connect to that
@@ -83,40 +83,42 @@ extension SettingValue {
         return location
     }
 
-    private static func location(_ text: String, among forms: String) throws(Refusal) -> ListenerLocation {
+    private static func location(_ text: String, among forms: String) throws(InputError) -> ListenerLocation {
         let systemd = "systemd:"
         if text.hasPrefix(systemd) {
             let name = String(text.dropFirst(systemd.count))
-            guard !name.isEmpty else { throw Refusal(message: "names no socket: systemd:NAME, by FileDescriptorName=") }
+            guard !name.isEmpty else {
+                throw InputError(message: "names no socket: systemd:NAME, by FileDescriptorName=")
+            }
             return .systemd(name: name)
         }
         guard let address = ListenAddress(text) else {
-            throw Refusal(message: "\(DisplayedText(text)) is not one of \(forms)")
+            throw InputError(message: "\(DisplayedText(text)) is not one of \(forms)")
         }
         return .own(address)
     }
 
     /// Parses the location of the internal listener; ``Configuration/internalTLSProblem(at:)`` checks it against the
     /// whole configuration.
-    static func internalLocation(_ text: String) throws(Refusal) -> ListenerLocation {
+    static func internalLocation(_ text: String) throws(InputError) -> ListenerLocation {
         try location(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
     }
 
     /// Parses an octal file mode that excludes other users.
-    static func socketMode(_ text: String) throws(Refusal) -> UInt32 {
+    static func socketMode(_ text: String) throws(InputError) -> UInt32 {
         guard text.utf8.count <= 4, let mode = UInt32(text, radix: 8), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
-            throw Refusal(message: "\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
+            throw InputError(message: "\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
         }
         return mode
     }
 
     /// Parses addresses and networks separated by commas.
-    static func networks(_ text: String) throws(Refusal) -> [String] {
+    static func networks(_ text: String) throws(InputError) -> [String] {
         let networks = text.split(separator: ",").map { String($0.trimmingBlanks()) }.filter { !$0.isEmpty }
         do throws(HTTPServerError) {
             _ = try TrustedProxies(networks)
         } catch {
-            throw Refusal(message: "\(DisplayedText(error.message))")
+            throw InputError(message: "\(DisplayedText(error.message))")
         }
         return networks
     }

@@ -3,6 +3,8 @@ struct EnvironmentFileParser {
     private let bytes: [UInt8]
     private var position = 0
     private var line = 1
+    /// The line of a quote that the file does not close; nothing follows it.
+    private var unclosedQuote: Int?
 
     init(bytes: [UInt8]) {
         self.bytes = bytes
@@ -35,18 +37,16 @@ struct EnvironmentFileParser {
         }
         advance()
         key.removeTrailingBlanks(downTo: 0)
-        do throws(UnclosedQuote) {
-            let value = try readValue()
+        let value = readValue()
+        if let unclosedQuote {
+            file.reject("opens a quote that is never closed", line: unclosedQuote)
+        } else {
             file.add(key: key, value: value, line: start)
-        } catch {
-            file.reject("opens a quote that is never closed", line: error.line)
         }
     }
 
-    /// Reads to the end of the logical line.
-    ///
-    /// Quoted and plain parts may follow each other.
-    private mutating func readValue() throws(UnclosedQuote) -> [UInt8] {
+    /// Reads to the end of the logical line; quoted and plain parts may follow each other.
+    private mutating func readValue() -> [UInt8] {
         var value: [UInt8] = []
         // The length to keep: trailing blanks do not count unless they were quoted or escaped.
         var keptLength = 0
@@ -56,10 +56,10 @@ struct EnvironmentFileParser {
             advance()
             switch byte {
             case UInt8(ascii: "'") where !isInPlainText:
-                try readSingleQuoted(into: &value)
+                readSingleQuoted(into: &value)
                 keptLength = value.count
             case UInt8(ascii: "\"") where !isInPlainText:
-                try readDoubleQuoted(into: &value)
+                readDoubleQuoted(into: &value)
                 keptLength = value.count
             case UInt8(ascii: "\\"):
                 isInPlainText = true
@@ -79,17 +79,17 @@ struct EnvironmentFileParser {
         return value
     }
 
-    private mutating func readSingleQuoted(into value: inout [UInt8]) throws(UnclosedQuote) {
+    private mutating func readSingleQuoted(into value: inout [UInt8]) {
         let start = line
         while let byte = nextByte {
             advance()
             guard byte != UInt8(ascii: "'") else { return }
             value.append(byte)
         }
-        throw UnclosedQuote(line: start)
+        unclosedQuote = start
     }
 
-    private mutating func readDoubleQuoted(into value: inout [UInt8]) throws(UnclosedQuote) {
+    private mutating func readDoubleQuoted(into value: inout [UInt8]) {
         let start = line
         while let byte = nextByte {
             advance()
@@ -108,7 +108,7 @@ struct EnvironmentFileParser {
                 value.append(byte)
             }
         }
-        throw UnclosedQuote(line: start)
+        unclosedQuote = start
     }
 
     private mutating func skipLine() {
@@ -140,10 +140,6 @@ struct EnvironmentFileParser {
             line += 1
         }
     }
-}
-
-private struct UnclosedQuote: Error {
-    let line: Int
 }
 
 extension UInt8 {

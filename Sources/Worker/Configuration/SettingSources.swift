@@ -59,20 +59,20 @@ package struct SettingSources {
     private mutating func fileLayer(_ file: GivenValue, _ files: FileReader) -> [Setting.Name: [GivenValue]] {
         var layer: [Setting.Name: [GivenValue]] = [:]
         let path = file.value
-        do throws(SettingValue.Refusal) {
+        do throws(InputError) {
             try SettingValue.checkText(path)
         } catch {
             problems.append(.init(origin: file.origin, message: error.message))
             return layer
         }
         let content: [UInt8]
-        do throws(FileReader.Failure) {
+        do throws(InputError) {
             content = try files.read(path)
         } catch {
             problems.append(
                 .init(
                     origin: "configuration file \(DisplayedText(path))",
-                    message: error.reason,
+                    message: error.message,
                     mayPass: error.mayPass
                 )
             )

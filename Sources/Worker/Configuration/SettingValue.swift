@@ -1,16 +1,20 @@
 import Base
 import Crypto
 package import HTTPClient
-import Routes
 import Telemetry
+
+/// The reason why the text of a setting or a file cannot be used: the second half of a sentence that begins with its
+/// name.
+package struct InputError: Error, Equatable, Sendable {
+    package let message: String
+    /// `true` if the file does not exist, which is not an error for an optional file.
+    var isMissing = false
+    /// `true` if the same call can succeed later without a change by the operator.
+    var mayPass = false
+}
 
 /// Parses the text of a setting into its value, or explains the mistake.
 package enum SettingValue {
-    /// The reason why a text is invalid: the second half of a sentence that begins with the setting's name.
-    package struct Refusal: Error, Equatable, Sendable {
-        package let message: String
-    }
-
     /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
     package static let lengthLimit = 4096
 
@@ -23,16 +27,16 @@ package enum SettingValue {
     package static let googleClientIDSuffix = ".apps.googleusercontent.com"
 
     /// Checks the rules for values of all kinds: one line, neither empty nor too long, and not like a secret.
-    package static func checkText(_ text: String) throws(Refusal) {
+    package static func checkText(_ text: String) throws(InputError) {
         guard text.utf8.count <= lengthLimit else {
-            throw Refusal(message: "is longer than \(lengthLimit) bytes")
+            throw InputError(message: "is longer than \(lengthLimit) bytes")
         }
         guard !text.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
-            throw Refusal(message: "must be one line without NUL bytes")
+            throw InputError(message: "must be one line without NUL bytes")
         }
-        guard !text.isEmpty else { throw Refusal(message: "is empty") }
+        guard !text.isEmpty else { throw InputError(message: "is empty") }
         guard !CredentialDetector.matches(text) else {
-            throw Refusal(
+            throw InputError(
                 message: """
                     looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \
                     input, secrets from a file
@@ -41,69 +45,59 @@ package enum SettingValue {
         }
     }
 
-    static func path(_ text: String) throws(Refusal) -> String {
+    static func path(_ text: String) throws(InputError) -> String {
         text
     }
 
-    static func metricsLog(_ text: String) throws(Refusal) -> Configuration.MetricsLog {
+    static func metricsLog(_ text: String) throws(InputError) -> LineDestination {
         text == "-" ? .standardOutput : .file(text)
     }
 
-    package static func endpoint(_ text: String) throws(Refusal) -> Endpoint {
+    package static func endpoint(_ text: String) throws(InputError) -> Endpoint {
         do throws(EndpointError) {
             return try Endpoint(text)
         } catch {
-            throw Refusal(message: "\(DisplayedText(text)): \(error)")
+            throw InputError(message: "\(DisplayedText(text)): \(error)")
         }
     }
 
-    static func logLevel(_ text: String) throws(Refusal) -> LogLevel {
-        try word(text)
-    }
-
-    static func emailLinking(_ text: String) throws(Refusal) -> EmailLinking {
-        try word(text)
-    }
-
     /// Parses one of a few words.
-    private static func word<Word: RawRepresentable & CaseIterable>(_ text: String) throws(Refusal) -> Word
+    static func word<Word: RawRepresentable & CaseIterable>(_ text: String) throws(InputError) -> Word
     where Word.RawValue == String {
         guard let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue)
             let hint = NameSuggestion.of(text, among: words).map { "; did you mean \($0)?" } ?? ""
-            throw Refusal(message: "\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
+            throw InputError(message: "\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
         }
         return word
     }
 
-    /// Parses a number above 0 in plain decimal.
-    ///
-    /// Signs and exponents are mistakes in a rate.
-    static func rate(_ text: String) throws(Refusal) -> Double {
+    /// Parses a number above 0 in plain decimal; signs and exponents are mistakes in a rate.
+    static func rate(_ text: String) throws(InputError) -> Double {
         let isPlain = text.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
         guard isPlain, let number = Double(text), number > 0, number <= 100_000 else {
-            throw Refusal(message: "\(DisplayedText(text)) is not a number above 0 and up to 100000")
+            throw InputError(message: "\(DisplayedText(text)) is not a number above 0 and up to 100000")
         }
         return number
     }
 
     /// Parses whole seconds within a range.
-    package static func seconds(_ text: String, in range: ClosedRange<Int>) throws(Refusal) -> Duration {
+    package static func seconds(_ text: String, in range: ClosedRange<Int>) throws(InputError) -> Duration {
         .seconds(try count(text, in: range, of: " of seconds"))
     }
 
     /// Parses a date, which means its first instant in UTC, or a date with a time.
-    static func date(_ text: String) throws(Refusal) -> Timestamp {
+    static func date(_ text: String) throws(InputError) -> Timestamp {
         guard let instant = Timestamp(iso8601: text) ?? Timestamp(iso8601: text + "T00:00:00Z") else {
-            throw Refusal(message: "\(DisplayedText(text)) is not a date such as 2027-03-31 or 2027-03-31T12:00:00Z")
+            throw InputError(message: "\(DisplayedText(text)) is not a date such as 2027-03-31 or 2027-03-31T12:00:00Z")
         }
         return instant
     }
 
     /// Parses a whole number within a range.
-    static func count(_ text: String, in range: ClosedRange<Int>, of unit: String = "") throws(Refusal) -> Int {
+    static func count(_ text: String, in range: ClosedRange<Int>, of unit: String = "") throws(InputError) -> Int {
         guard text.isDecimalNumber, let number = Int(text), range.contains(number) else {
-            throw Refusal(
+            throw InputError(
                 message: """
                     \(DisplayedText(text)) is not a whole number\(unit) from \(range.lowerBound) to \(range.upperBound)
                     """
@@ -114,34 +108,32 @@ package enum SettingValue {
 
     /// Parses the words that systemd accepts as a Boolean
     /// (https://www.freedesktop.org/software/systemd/man/252/systemd.syntax.html).
-    static func switched(_ text: String) throws(Refusal) -> Bool {
+    static func switched(_ text: String) throws(InputError) -> Bool {
         switch text.lowercased() {
         case "yes", "true", "on", "1": return true
         case "no", "false", "off", "0": return false
-        default: throw Refusal(message: "\(DisplayedText(text)) is neither yes nor no")
+        default: throw InputError(message: "\(DisplayedText(text)) is neither yes nor no")
         }
     }
 
-    package static func clientID(_ text: String) throws(Refusal) -> String {
+    package static func clientID(_ text: String) throws(InputError) -> String {
         guard text.utf8.count <= clientIDLimit, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw Refusal(
+            throw InputError(
                 message: "\(DisplayedText(text)) is not a client id: up to \(clientIDLimit) visible ASCII characters"
             )
         }
         return text
     }
 
-    /// Parses client ids separated by commas.
-    ///
-    /// Blanks around them and a trailing comma are allowed.
-    static func clientIDs(_ text: String) throws(Refusal) -> [String] {
+    /// Parses client ids separated by commas; blanks around them and a trailing comma are allowed.
+    static func clientIDs(_ text: String) throws(InputError) -> [String] {
         var identifiers: [String] = []
         for piece in text.split(separator: ",") {
             let trimmed = piece.trimmingBlanks()
             guard !trimmed.isEmpty else { continue }
             identifiers.append(try clientID(String(trimmed)))
         }
-        guard !identifiers.isEmpty else { throw Refusal(message: "names no client id") }
+        guard !identifiers.isEmpty else { throw InputError(message: "names no client id") }
         return identifiers
     }
 }

@@ -8,39 +8,36 @@ import Telemetry
 /// `--run-once`: tries each due grant once, for cron.
 extension CommandContext {
     /// The limit of a pass in every case, because cron starts the next one.
-    private static let longestPass: Duration = .seconds(300)
+    private static let maximumPass: Duration = .seconds(300)
     /// The limit of the time to store results at the end, even if a longer stop is configured.
-    package static let longestStop: Duration = .seconds(20)
-    private static let timeToClose: Duration = .seconds(5)
-    private static let longestDelivery: Duration = .seconds(60)
+    package static let maximumStop: Duration = .seconds(20)
+    private static let maximumDelivery: Duration = .seconds(60)
 
     package func runPass() async throws -> ExitCode {
         let started = time.sinceBoot
-        let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
-        let closing = started + (Self.longestPass - Self.timeToClose - .seconds(1))
+        let stopDeadline = min(configuration.stopDeadline, Self.maximumStop)
+        let closing = started + (Self.maximumPass - RunningWorker.timeToClose - .seconds(1))
         let stopping = closing + (.zero - stopDeadline - RefreshEngine.maximumOverrun)
         let vault = try openVault()
         let store = try await openStore()
         let worker = try RunningWorker(self, store: store, vault: vault)
-        let (engine, heartbeat, metrics) = (worker.engine, worker.heartbeat, worker.metrics)
+        let engine = worker.engine
         let signals = await SignalStream.start()
-        metrics.record(.started(version: Version.current, mode: "run_once"))
-        try await heartbeat.report()
+        worker.metrics.record(.started(version: Version.current, mode: "run_once"))
+        try await worker.heartbeat.report()
         try await LastPass.record(in: store, at: time.now)
         await keepReserve(of: worker.spill)
 
-        let loops = Task {
-            await withDiscardingTaskGroup { group in
-                group.addTask { await heartbeat.run(by: time) {} }
-                group.addTask {
-                    await PeriodicTask.run(every: await engine.leaseRenewalInterval, by: time) {
-                        await engine.renewLeases()
-                    }
-                }
+        let running = worker.start(worker.services)
+        // A signal, the end of the time or a permanent refusal of the store ends the pass. Results in flight are still
+        // stored or spilled.
+        let ending = Task { () -> StoreError? in
+            await withTaskGroup(of: StoreError?.self, returning: StoreError?.self) { group in
                 group.addTask {
                     for await signal in signals.signals where signal != .hangUp {
                         _ = await engine.stop(within: stopDeadline)
                     }
+                    return nil
                 }
                 group.addTask {
                     do {
@@ -49,16 +46,17 @@ extension CommandContext {
                     } catch {
                         // The pass has ended in time.
                     }
+                    return nil
                 }
+                group.addTask {
+                    for await error in engine.fatalStoreErrors {
+                        _ = await engine.stop(within: stopDeadline)
+                        return error
+                    }
+                    return nil
+                }
+                return await group.reduce(nil) { $0 ?? $1 }
             }
-        }
-        // A permanent refusal of the store ends the pass; results in flight are still stored or spilled.
-        let moved = Task { () -> StoreError? in
-            for await error in engine.fatalStoreErrors {
-                _ = await engine.stop(within: stopDeadline)
-                return error
-            }
-            return nil
         }
         let outcome: Result<PassSummary, any Error>
         do {
@@ -68,19 +66,14 @@ extension CommandContext {
         }
         let unstored = await engine.stop(within: min(stopDeadline, max(.zero, closing - time.sinceBoot)))
         if let notices = worker.notices { await deliver(notices, within: closing - time.sinceBoot) }
-        loops.cancel()
         signals.stop()
-        await TimeLimit.wait(atMost: Self.timeToClose, by: time) {
-            if await !engine.isStoreFailing { await heartbeat.leave() }
-            await store.close()
-        }
-        worker.http.shutDown()
-        moved.cancel()
+        await worker.stop(running)
+        ending.cancel()
         report(unstored, in: worker.spill)
-        if let error = await moved.value { throw error }
+        if let error = await ending.value { throw error }
         let summary = try outcome.get()
         let event = MetricsEvent.runOnce(summary, unstored, took: time.sinceBoot - started)
-        if case .file = configuration.metricsLog { metrics.record(event) }
+        if case .file = configuration.metricsLog { worker.metrics.record(event) }
         _ = await worker.writer.flush()
         // The last line of standard output, even if the metrics log is elsewhere.
         Output.standard.line(event.resultLine(at: time.now, worker: workerName).bytes)
@@ -99,7 +92,7 @@ extension CommandContext {
 
     /// Delivers the due notices; those not accepted in time wait for the next pass or a daemon.
     private func deliver(_ notices: NoticeDispatcher, within span: Duration) async {
-        let span = min(span, Self.longestDelivery)
+        let span = min(span, Self.maximumDelivery)
         guard span > .zero else { return }
         let delivery = Task { try await notices.deliverDue() }
         let hasEnded = await TimeLimit.wait(atMost: span, by: time) {

@@ -1,5 +1,4 @@
 import Base
-private import Glibc
 private import Synchronization
 
 /// The time of the last iteration of each of the worker's loops, so that the watchdog is fed only while all of them
@@ -45,17 +44,24 @@ final class LoopHeartbeats: Sendable {
     }
 }
 
-/// The clock that systemd asks for in `MONOTONIC_USEC`.
-///
-/// The rest of the worker uses the boot clock of its `TimeSource`, which also runs while the machine is suspended.
-/// systemd compares this number with its own CLOCK_MONOTONIC.
-enum MonotonicClock {
-    static var microseconds: Int64 {
-        var point = timespec()
-        // The clock exists on every Linux, so the call cannot fail.
-        let result = unsafe clock_gettime(CLOCK_MONOTONIC, &point)  // time: allowed
-        precondition(result == 0, "clock_gettime(CLOCK_MONOTONIC) failed with errno \(errno)")
-        return Int64(point.tv_sec) * 1_000_000 + Int64(point.tv_nsec) / 1000
+/// The decision whether to feed systemd's watchdog: a worker is alive only while all of its loops run. If it is not fed
+/// for long, systemd kills and restarts the worker.
+extension LoopHeartbeats {
+    /// A healthy loop completes an iteration within this time: the slowest runs every five seconds, and a slow disk can
+    /// delay it.
+    private static let minimumTimeout: Duration = .seconds(20)
+    /// Feeding more often would only cost time.
+    private static let minimumPeriod: Duration = .milliseconds(100)
+
+    /// Returns the pause between two decisions: half the watchdog's interval, as sd_watchdog_enabled(3) recommends.
+    static func feedingPeriod(_ interval: Duration) -> Duration { max(interval / 2, minimumPeriod) }
+
+    /// Returns the loops because of which the watchdog is not fed.
+    ///
+    /// A loop counts as running if it completed an iteration within the interval, or within 20 s if the interval is
+    /// shorter.
+    func stalled(within interval: Duration) -> [Loop] {
+        stalled(since: time.sinceBoot + (.zero - max(interval, Self.minimumTimeout)))
     }
 }
 

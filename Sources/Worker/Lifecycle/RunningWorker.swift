@@ -9,7 +9,7 @@ import Telemetry
 /// The parts of a worker that runs, whether a daemon or a pass.
 struct RunningWorker: Sendable {
     /// The time for the steps after the engine's stop; the unit's TimeoutStopSec has room for both.
-    private static let timeToClose: Duration = .seconds(5)
+    static let timeToClose: Duration = .seconds(5)
 
     let context: CommandContext
     let store: any Store
@@ -37,7 +37,7 @@ struct RunningWorker: Sendable {
         _ context: CommandContext,
         store: any Store,
         vault: TokenVault,
-        notifier: SystemdNotifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
+        notifier: SystemdNotifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
     ) throws {
         self.context = context
         self.store = store
@@ -75,10 +75,10 @@ struct RunningWorker: Sendable {
         listeners = try HTTPListeners(self, reporter: reporter)
     }
 
-    /// Runs the daemon until a signal or a permanent refusal of the database stops it.
+    /// Runs a daemon until a signal or a permanent refusal of the database stops it.
     func work(until signals: SignalStream) async -> ExitCode {
         let started = context.time.sinceBoot
-        let loops = Task { await runLoops() }
+        let running = start(services + daemonServices)
         listeners?.phase.enter(.serving)
         notify(.ready, .status("refreshing"))
         let reason = await handle(signals)
@@ -90,8 +90,7 @@ struct RunningWorker: Sendable {
         async let drained: Void? = listeners?.drain(within: deadline)
         let unstored = await engine.stop(within: deadline)
         _ = await drained
-        await TimeLimit.wait(atMost: Self.timeToClose, by: context.time) { await close(loops) }
-        http.shutDown()
+        await stop(running)
         metrics.record(.stopped(uptime: context.time.sinceBoot - started))
         _ = await writer.flush()
         context.report(unstored, in: spill)
@@ -104,16 +103,29 @@ struct RunningWorker: Sendable {
         return .success
     }
 
-    private func close(_ loops: Task<Void, Never>) async {
-        await listeners?.stop(within: .seconds(1))
-        loops.cancel()
-        // If the store fails, each of these would only wait for the same failure.
-        if await !engine.isStoreFailing {
-            await loops.value
-            await engine.recordClock()
-            await heartbeat.leave()
+    /// Starts services; they run until ``stop(_:)``.
+    func start(_ services: [Service]) -> Task<Void, Never> {
+        Task {
+            await withDiscardingTaskGroup { group in
+                for service in services { group.addTask { await service() } }
+            }
         }
-        await store.close()
+    }
+
+    /// Stops everything that the start has opened, in reverse order, after the engine.
+    func stop(_ services: Task<Void, Never>) async {
+        await TimeLimit.wait(atMost: Self.timeToClose, by: context.time) {
+            await listeners?.stop(within: .seconds(1))
+            services.cancel()
+            // If the store fails, each of these would only wait for the same failure.
+            if await !engine.isStoreFailing {
+                await services.value
+                await engine.recordClock()
+                await heartbeat.leave()
+            }
+            await store.close()
+        }
+        http.shutDown()
     }
 
     /// The reason why a worker stops.
@@ -135,7 +147,7 @@ struct RunningWorker: Sendable {
             group.addTask {
                 for await signal in signals.signals {
                     guard signal == .hangUp else { return .signal(signal) }
-                    notify(.reloading(monotonicMicroseconds: MonotonicClock.microseconds))
+                    notify(.reloading(monotonicMicroseconds: SystemdNotifier.monotonicMicroseconds))
                     await reload()
                     notify(.ready)
                 }
@@ -151,13 +163,5 @@ struct RunningWorker: Sendable {
         }
     }
 
-    func notify(_ messages: NotifyMessage...) {
-        for message in messages {
-            do {
-                try notifier.send(message)
-            } catch {
-                context.diagnostics.debug("systemd", ["error": "\(error)"])
-            }
-        }
-    }
+    func notify(_ messages: NotifyMessage...) { notifier.notify(messages, context.diagnostics) }
 }

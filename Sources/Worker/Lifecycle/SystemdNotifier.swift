@@ -1,18 +1,12 @@
 import Base
 import Crypto
 private import Glibc
+import Telemetry
 
 /// Notifies systemd about the worker's state, if systemd asked for it.
 ///
 /// Otherwise it does nothing.
 struct SystemdNotifier: Sendable {
-    /// A message that was not sent.
-    struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
-        let cause: SystemCallError
-
-        var description: String { "systemd was not notified: \(cause)" }
-    }
-
     private let socket: NotifySocket?
     /// The interval within which systemd expects ``NotifyMessage/watchdog``, or `nil` without a watchdog.
     let watchdogInterval: Duration?
@@ -32,12 +26,11 @@ struct SystemdNotifier: Sendable {
                 "NOTIFY_SOCKET is neither a path nor @ and a name: no notifications are sent; remove it or correct it"
             )
         }
-        do throws(BadVariable) {
-            watchdogInterval = try Self.interval(environment, processID: processID)
-        } catch {
-            watchdogInterval = nil
+        let (interval, invalidVariable) = Self.interval(environment, processID: processID)
+        watchdogInterval = interval
+        if let invalidVariable {
             problems.append(
-                "\(error.name) is not a positive whole number: the watchdog is not fed; set WatchdogSec= in the unit"
+                "\(invalidVariable) is not a positive whole number: the watchdog is not fed; set WatchdogSec= in the unit"
             )
         }
         self.problems = problems
@@ -46,31 +39,46 @@ struct SystemdNotifier: Sendable {
     /// Sends the messages as one datagram, so that systemd sees them together, and does nothing outside of systemd.
     ///
     /// It never blocks: if systemd's queue is full, it throws, and the next message tries again.
-    func send(_ messages: NotifyMessage...) throws(Failure) {
-        guard let socket else { return }
-        let text = messages.map(\.assignments).joined(separator: "\n")
+    func send(_ messages: NotifyMessage...) throws(SystemCallError) { try send(messages) }
+
+    private func send(_ messages: [NotifyMessage]) throws(SystemCallError) {
+        try socket?.send(Array(messages.map(\.assignments).joined(separator: "\n").utf8))
+    }
+
+    /// Sends the messages; a failure is only logged.
+    func notify(_ messages: [NotifyMessage], _ diagnostics: DiagnosticLog) {
         do throws(SystemCallError) {
-            try socket.send(Array(text.utf8))
+            try send(messages)
         } catch {
-            throw Failure(cause: error)
+            diagnostics.debug("systemd", ["error": "systemd was not notified: \(error)"])
         }
     }
 
-    private struct BadVariable: Error {
-        let name: String
+    /// The clock that systemd asks for in `MONOTONIC_USEC`.
+    ///
+    /// The rest of the worker uses the boot clock of its `TimeSource`, which also runs while the machine is suspended.
+    /// systemd compares this number with its own CLOCK_MONOTONIC.
+    static var monotonicMicroseconds: Int64 {
+        var point = timespec()
+        // The clock exists on every Linux, so the call cannot fail.
+        let result = unsafe clock_gettime(CLOCK_MONOTONIC, &point)  // time: allowed
+        precondition(result == 0, "clock_gettime(CLOCK_MONOTONIC) failed with errno \(errno)")
+        return Int64(point.tv_sec) * 1_000_000 + Int64(point.tv_nsec) / 1000
     }
 
-    private static func interval(_ environment: [String: String], processID: Int32) throws(BadVariable) -> Duration? {
-        guard let text = environment["WATCHDOG_USEC"], !text.isEmpty else { return nil }
-        guard let microseconds = Int64(text), microseconds > 0 else {
-            throw BadVariable(name: "WATCHDOG_USEC")
-        }
+    /// Returns the interval, and the variable that is not a positive whole number.
+    private static func interval(
+        _ environment: [String: String],
+        processID: Int32
+    ) -> (interval: Duration?, invalidVariable: String?) {
+        guard let text = environment["WATCHDOG_USEC"], !text.isEmpty else { return (nil, nil) }
+        guard let microseconds = Int64(text), microseconds > 0 else { return (nil, "WATCHDOG_USEC") }
         if let text = environment["WATCHDOG_PID"], !text.isEmpty {
-            guard let watchedID = Int32(text), watchedID > 0 else { throw BadVariable(name: "WATCHDOG_PID") }
+            guard let watchedID = Int32(text), watchedID > 0 else { return (nil, "WATCHDOG_PID") }
             // The variables belong to the parent process.
-            guard watchedID == processID else { return nil }
+            guard watchedID == processID else { return (nil, nil) }
         }
-        return .microseconds(microseconds)
+        return (.microseconds(microseconds), nil)
     }
 }
 
@@ -147,40 +155,5 @@ final class NotifySocket: Sendable {
             }
         }
         guard sent == message.count else { throw SystemCallError(call: "sendto", code: errno) }
-    }
-}
-
-/// Decides whether to feed systemd's watchdog: a worker is alive only while all of its loops run.
-struct Watchdog: Sendable {
-    /// The action at the end of a period.
-    enum Decision: Equatable, Sendable {
-        case feed
-        /// Do not feed.
-        ///
-        /// If this continues, systemd kills and restarts the worker.
-        case doNotFeed(stalled: [LoopHeartbeats.Loop])
-    }
-
-    /// A healthy loop completes an iteration within this time: the slowest runs every five seconds, and a slow disk may
-    /// delay it.
-    private static let shortestTimeout: Duration = .seconds(20)
-    /// The shortest period: feeding more often would only cost time.
-    private static let shortestPeriod: Duration = .milliseconds(100)
-
-    /// The interval within which systemd expects to be fed, before it kills the process.
-    let interval: Duration
-    let heartbeats: LoopHeartbeats
-    let time: any TimeSource
-
-    /// The period of the decisions: half the interval, as sd_watchdog_enabled(3) recommends.
-    var feedingPeriod: Duration { max(interval / 2, Self.shortestPeriod) }
-
-    /// Returns the decision at this moment.
-    ///
-    /// A loop counts as running if it completed an iteration within the interval, or within 20 s if the interval is
-    /// shorter.
-    func decide() -> Decision {
-        let stalled = heartbeats.stalled(since: time.sinceBoot + (.zero - max(interval, Self.shortestTimeout)))
-        return stalled.isEmpty ? .feed : .doNotFeed(stalled: stalled)
     }
 }

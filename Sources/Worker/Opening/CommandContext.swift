@@ -1,6 +1,5 @@
 package import Base
 private import CCommit
-private import CProcess
 import Crypto
 import GoogleOAuth
 package import HTTPClient
@@ -34,7 +33,7 @@ package struct CommandContext: Sendable {
             time: SystemTime(),
             journalStream: inputs.environment["JOURNAL_STREAM"]
         )
-        workerName = "\(ProcessIdentity.number)-\(String(random.nextBits() >> 32, radix: 16))"
+        workerName = "\(ProcessSetup.id)-\(String(random.nextBits() >> 32, radix: 16))"
     }
 
     /// The configuration at this moment.
@@ -70,12 +69,12 @@ package struct CommandContext: Sendable {
     package func checkAuthorities() throws(CommandFailure) {
         guard let path = configuration.caFile else { return }
         let content: [UInt8]
-        do throws(FileReader.Failure) {
+        do throws(InputError) {
             content = try inputs.files.read(path)
         } catch {
             let code: ExitCode = error.mayPass ? .inputOutput : .configuration
             let advice = "check the path, and let the worker's user read it"
-            throw CommandFailure(code, "--ca-file: \(path) \(error.reason): \(advice)")
+            throw CommandFailure(code, "--ca-file: \(path) \(error.message): \(advice)")
         }
         guard content.firstRange(of: Array("CERTIFICATE-----".utf8)) != nil else {
             let problem = "--ca-file: \(path) holds no certificate in PEM: name the authority's certificate file"
@@ -118,14 +117,9 @@ package struct CommandContext: Sendable {
 
     /// Opens the metrics log and the counters for its summaries.
     func openMetrics() throws -> (writer: LineWriter, log: MetricsLog, counters: IntervalCounters) {
-        let destination: LineDestination =
-            switch configuration.metricsLog {
-            case .standardOutput: .standardOutput
-            case .file(let path): .file(path)
-            }
         let writer: LineWriter
         do {
-            writer = try LineWriter(to: destination, time: time, diagnostics: diagnostics)
+            writer = try LineWriter(to: configuration.metricsLog, time: time, diagnostics: diagnostics)
         } catch {
             throw CommandFailure(.cannotCreate, "the metrics log: \(error)")
         }
@@ -162,30 +156,6 @@ struct SilentSink: LineSink {
     let droppedLines = 0
 
     func write(_ line: JSONLine) -> Bool { false }
-}
-
-/// The environment variables of the process.
-package enum ProcessEnvironment {
-    /// The variables by name.
-    ///
-    /// The worker never changes its environment, so this may be read at any time. A variable that is not UTF-8 is
-    /// repaired and not dropped, so that a check of its value finds it.
-    package static var current: [String: String] {
-        var variables: [String: String] = [:]
-        guard var entry = unsafe refresh_worker_environment() else { return variables }
-        while let text = unsafe entry.pointee {
-            let parts = unsafe String(cString: text).split(
-                separator: "=",
-                maxSplits: 1,
-                omittingEmptySubsequences: false
-            )
-            if parts.count == 2 {
-                variables[String(parts[0])] = String(parts[1])
-            }
-            unsafe entry += 1
-        }
-        return variables
-    }
 }
 
 extension CommandFailure {

@@ -45,11 +45,11 @@ extension CommandContext {
             return nil
         }
         let chain: [UInt8]
-        do throws(FileReader.Failure) {
+        do throws(InputError) {
             chain = try inputs.files.read(path)
         } catch {
             let code: ExitCode = error.mayPass ? .inputOutput : .configuration
-            throw CommandFailure(code, "--internal-certificate: \(path) \(error.reason)")
+            throw CommandFailure(code, "--internal-certificate: \(path) \(error.message)")
         }
         let key = try CommandContext.readPrivate(keyPath, for: "--internal-key")
         do throws(ServerCertificateError) {

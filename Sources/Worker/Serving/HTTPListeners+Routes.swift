@@ -14,7 +14,7 @@ extension HTTPListeners {
     static func publicRouter(_ worker: RunningWorker, probes: MonitoringHandler) throws -> Router {
         let context = worker.context
         // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients send.
-        let lookups = try context.openHTTP(maximumInFlight: mostLookups)
+        let lookups = try context.openHTTP(maximumInFlight: maximumLookups)
         let reader = securityEventReader(context, lookups)
         let events = SecurityEventReceiver(
             verify: { body throws(SecurityEventRefusal) in try await reader.read(body) },
@@ -137,7 +137,7 @@ extension HTTPListeners {
             phase: phase,
             time: context.time,
             stalledLoops: {
-                loops.stalled(since: context.time.sinceBoot + (.zero - longestIteration)).map(\.rawValue)
+                loops.stalled(since: context.time.sinceBoot + (.zero - maximumIteration)).map(\.rawValue)
             },
             certificateExpiry: certificateExpiry,
             statusReport: { try await reporter.json(store, $0) },

@@ -7,25 +7,22 @@ import Storage
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct HTTPListeners: Sendable {
     /// The files that a reload reads again.
-    struct Files: Sendable {
-        let services: ServiceList?
-        let certificate: ServerCertificate?
-    }
+    typealias Files = (services: ServiceList?, certificate: ServerCertificate?)
 
-    private static let mostConnectionsOfAddress = 256
+    private static let maximumConnectionsOfAddress = 256
     /// The limit of concurrent requests to Google for callers of the public listener.
-    static let mostLookups = 128
+    static let maximumLookups = 128
     /// The time since the last iteration of a loop after which the process counts as unhealthy.
-    static let longestIteration: Duration = .seconds(60)
+    static let maximumIteration: Duration = .seconds(60)
 
     let phase: ServingPhase
-    private let services: ServiceDirectory?
-    private let reader: SynchronousGrantReader?
-    let publicServer: HTTPServer?
-    private let internalServer: HTTPServer?
-    private let certificate: CertificateMonitor?
+    private var services: ServiceDirectory?
+    private var reader: SynchronousGrantReader?
+    private(set) var publicServer: HTTPServer?
+    private var internalServer: HTTPServer?
+    private var certificate: CertificateMonitor?
     /// The state of the process, as the internal listener shows it.
-    private let monitoring: MonitoringHandler?
+    private var monitoring: MonitoringHandler?
 
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
@@ -34,7 +31,7 @@ struct HTTPListeners: Sendable {
         let configuration = context.configuration
         let inherited = try SocketActivation.descriptors(
             environment: context.inputs.environment,
-            processID: ProcessIdentity.number
+            processID: ProcessSetup.id
         )
         let phase = ServingPhase()
         self.phase = phase
@@ -67,7 +64,7 @@ struct HTTPListeners: Sendable {
             var server = HTTPServer.Configuration(listen: address)
             server.certificate = try context.readInternalCertificate()
             // Many functions of one service may share an address; those on this machine always do.
-            if server.certificate != nil { server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress }
+            if server.certificate != nil { server.maximumConnectionsPerAddress = Self.maximumConnectionsOfAddress }
             // A client stays with the thread that accepted it, and one thread may get many: with more threads than
             // processors, no processor stays idle.
             server.threads = 4
@@ -95,31 +92,23 @@ struct HTTPListeners: Sendable {
             internalServer = try Self.open(server, router, refusalHandler: InternalRoutes.response, worker)
             services = directory
             self.reader = reader
-        } else {
-            certificate = nil
-            monitoring = nil
-            internalServer = nil
-            services = nil
-            reader = nil
         }
         if let publicAddress, let publicRouter {
             var server = HTTPServer.Configuration(listen: publicAddress)
             server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).publicConnections
-            server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
+            server.maximumConnectionsPerAddress = Self.maximumConnectionsOfAddress
             // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
             // longest.
             server.limits.headBytes = 16_384
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             publicServer = try Self.open(server, publicRouter, refusalHandler: PublicRoutes.response, worker)
-        } else {
-            publicServer = nil
         }
     }
 
     /// Reads the services and the certificate again, and applies neither; `nil` without an internal listener.
     func readFiles(_ context: CommandContext) throws -> Files? {
         guard internalServer != nil else { return nil }
-        return Files(
+        return (
             services: services == nil ? nil : try context.readServices(),
             certificate: certificate == nil ? nil : try context.readInternalCertificate()
         )

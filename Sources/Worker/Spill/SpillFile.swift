@@ -193,12 +193,7 @@ package enum SpillFormat {
     private static let lastLine = Array("end\n".utf8)
     private static let maximumResultLength = 1 << 20
 
-    /// The content of a file.
-    package struct Content: Equatable {
-        package var results: [SealedSecret] = []
-        /// `true` if a part of the file cannot be read.
-        package var isDamaged = false
-    }
+    package static let maximumSize = 64 << 20
 
     static func bytes(of results: [SealedSecret]) -> [UInt8] {
         results.flatMap { number($0.bytes.count) + $0.bytes }
@@ -212,8 +207,9 @@ package enum SpillFormat {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
     }
 
-    package static func read(_ bytes: [UInt8]) -> Content {
-        var content = Content()
+    /// Returns the results of a file; it is damaged if a part of it cannot be read.
+    package static func read(_ bytes: [UInt8]) -> (results: [SealedSecret], isDamaged: Bool) {
+        var content: (results: [SealedSecret], isDamaged: Bool) = ([], false)
         guard bytes.starts(with: head) else {
             // Reserved space that is still empty.
             content.isDamaged = bytes.contains { $0 != 0 }

@@ -8,79 +8,58 @@ import Telemetry
 ///
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
 /// deleted.
-package struct SpillRecovery: Sendable {
-    /// The outcome for one file.
-    package enum Outcome: Equatable, Sendable {
-        case recovered(ResultRecovery.Summary)
-        /// Some results cannot be read, or belong to grants that are not in this database.
-        ///
-        /// The reason is for people.
-        case incomplete(ResultRecovery.Summary, reason: String)
-        /// A running process uses the file, or it is gone.
-        case left
-    }
-
-    package static let sizeLimit = 64 << 20
+extension CommandContext {
     /// The time to wait for a file that another process recovers or still writes.
     private static let lockTimeout: Duration = .seconds(10)
 
-    let store: any Store
-    let vault: TokenVault
-    let context: CommandContext
-
-    package init(store: any Store, vault: TokenVault, context: CommandContext) {
-        self.store = store
-        self.vault = vault
-        self.context = context
-    }
-
-    /// Returns the spill files of a location, complete or not.
-    static func files(of location: SpillLocation) throws(SystemCallError) -> [String] {
-        try SpillFile.names(in: location.folder).filter(location.isSpill).map { "\(location.folder)/\($0)" }
-    }
-
     /// Recovers all files of a location.
-    func recoverAll(of location: SpillLocation) async throws {
-        for path in try Self.files(of: location) {
-            switch try await recover(path) {
-            case .left:
-                context.diagnostics.warning(
-                    "a spill file is in use by another process, which recovers it",
-                    ["file": path]
-                )
-            case .recovered(let summary):
+    private func recoverAll(of location: SpillLocation, into store: any Store) async throws {
+        let vault = try openVault()
+        for path in try location.spills {
+            guard let (summary, problem) = try await recover(path, into: store, vault) else {
+                diagnostics.warning("a spill file is in use by another process, which recovers it", ["file": path])
+                continue
+            }
+            guard let problem else {
                 try SpillFile.remove(path)
                 guard summary != ResultRecovery.Summary() else { continue }
-                context.diagnostics.notice(
+                diagnostics.notice(
                     "results that were not saved before are stored",
                     [
                         "file": path, "stored": "\(summary.stored)", "outdated": "\(summary.outdated)",
                         "unknown": "\(summary.unknown)",
                     ]
                 )
-            case .incomplete(let summary, let reason):
-                let target = SpillLocation.setAside(path)
-                _ = try SpillFile.rename(path, to: target)
-                context.diagnostics.error(
-                    "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
-                    [
-                        "file": target, "error": reason, "stored": "\(summary.stored)",
-                        "outdated": "\(summary.outdated)", "unknown": "\(summary.unknown)",
-                    ]
-                )
+                continue
             }
+            let target = SpillLocation.setAside(path)
+            _ = try SpillFile.rename(path, to: target)
+            diagnostics.error(
+                "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
+                [
+                    "file": target, "error": problem, "stored": "\(summary.stored)",
+                    "outdated": "\(summary.outdated)", "unknown": "\(summary.unknown)",
+                ]
+            )
         }
     }
 
     /// Stores the results of one file and leaves the file in place.
-    package func recover(_ path: String) async throws -> Outcome {
-        let content: SpillFormat.Content
+    ///
+    /// The problem, for people, is that some results cannot be read, or belong to grants that are not in this database.
+    /// Returns `nil` if a running process uses the file, or it is gone.
+    package func recover(
+        _ path: String,
+        into store: any Store,
+        _ vault: TokenVault
+    ) async throws -> (summary: ResultRecovery.Summary, problem: String?)? {
+        let content: (results: [SealedSecret], isDamaged: Bool)
         do {
             guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
-                return .left
+                return nil
             }
-            guard let bytes = try file.read(limit: Self.sizeLimit) else {
-                return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any spill file")
+            guard let bytes = try file.read(limit: SpillFormat.maximumSize) else {
+                return (ResultRecovery.Summary(), "it is larger than any spill file")
             }
             content = SpillFormat.read(bytes)
         } catch let error as SystemCallError {
@@ -93,34 +72,29 @@ package struct SpillRecovery: Sendable {
             )
         }
         var results: [RefreshResult] = []
-        var reason = content.isDamaged ? "it is damaged or incomplete, or not a spill file" : nil
+        var problem = content.isDamaged ? "it is damaged or incomplete, or not a spill file" : nil
         for sealed in content.results {
             do {
                 results.append(try RefreshResult.open(sealed, with: vault))
             } catch {
-                reason = "\(error)"
+                problem = "\(error)"
             }
         }
-        let recovery = ResultRecovery(
-            into: store,
-            maxRate: context.configuration.maxRate,
-            time: context.time,
-            random: context.random
-        )
+        let recovery = ResultRecovery(into: store, maxRate: configuration.maxRate, time: time, random: random)
         let summary = try await recovery.recover(results)
         if summary.unknown > 0 {
-            reason =
-                reason
+            problem =
+                problem
                 ?? "\(summary.unknown) of its \(results.count) grants are not in this database: it is another one, or an older backup"
         }
-        return reason.map { .incomplete(summary, reason: $0) } ?? .recovered(summary)
+        return (summary, problem)
     }
 
     private func hasLocked(_ file: SpillFile) async throws -> Bool {
-        let end = context.time.sinceBoot + Self.lockTimeout
+        let end = time.sinceBoot + Self.lockTimeout
         while try !file.tryLock() {
-            guard context.time.sinceBoot < end else { return false }
-            try await context.time.sleep(for: .milliseconds(100))
+            guard time.sinceBoot < end else { return false }
+            try await time.sleep(for: .milliseconds(100))
         }
         return true
     }
@@ -162,6 +136,11 @@ package struct SpillLocation: Equatable, Sendable {
             stem = "refresh-worker"
             isBesideDatabase = false
         }
+    }
+
+    /// The paths of the spill files, complete or not.
+    var spills: [String] {
+        get throws(SystemCallError) { try SpillFile.names(in: folder).filter(isSpill).map { "\(folder)/\($0)" } }
     }
 
     /// The path of the disk space reserved for results and, next to a database, for commits.
@@ -226,8 +205,8 @@ extension CommandContext {
     {
         let location = spillLocation(of: database)
         do {
-            guard try !SpillRecovery.files(of: location).isEmpty else { return }
-            try await SpillRecovery(store: store, vault: try openVault(), context: self).recoverAll(of: location)
+            guard try !location.spills.isEmpty else { return }
+            try await recoverAll(of: location, into: store)
         } catch  where use == .changing && Self.endsWork(error) {
             throw error
         } catch {

@@ -126,8 +126,8 @@ struct DoctorAgreementTests {
     private func refusal(_ context: CommandContext) async -> String? {
         do {
             try context.configuration.checkServing(environment: context.inputs.environment)
-            let notifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
-            let worker = try await WorkerDaemon(context: context, reporter: .silent).openWorker(notifier)
+            let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
+            let worker = try await context.openWorker(notifier, reporter: .silent)
             await worker.listeners?.drain(within: .zero)
             await worker.listeners?.stop(within: .zero)
             worker.http.shutDown()

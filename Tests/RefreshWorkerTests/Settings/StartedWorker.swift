@@ -28,11 +28,11 @@ struct StartedWorker {
         _ body: (StartedWorker) async throws -> Result
     ) async throws -> Result {
         try write(settings, to: file, in: fixture)
-        let flags = [ConfigurationInputs.Flag(name: .config, value: fixture.path(file))]
+        let flags = [(name: Setting.Name.config, value: fixture.path(file))]
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
-        let notifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
-        let worker = try await WorkerDaemon(context: context, reporter: .silent).openWorker(notifier)
+        let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
+        let worker = try await context.openWorker(notifier, reporter: .silent)
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(try await body(try StartedWorker(worker, root: fixture.root)))

@@ -6,51 +6,37 @@ import Storage
 import Synchronization
 import Telemetry
 
-/// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
-package struct WorkerDaemon: Sendable {
-    let context: CommandContext
-    /// Makes the status that the internal listener serves.
-    let reporter: StatusReporter
-
-    package init(context: CommandContext, reporter: StatusReporter) {
-        self.context = context
-        self.reporter = reporter
-    }
-
-    package func run() async throws -> ExitCode {
-        try context.configuration.checkServing(environment: context.inputs.environment)
+/// The worker in the foreground: opens the parts, runs their services, and stops them in reverse order.
+extension CommandContext {
+    package func runDaemon(reporter: StatusReporter) async throws -> ExitCode {
+        try configuration.checkServing(environment: inputs.environment)
         // The first sleep takes Dispatch's descriptor for all later ones. Without it they would never end.
-        try await context.time.sleep(for: .milliseconds(1))
-        let notifier = SystemdNotifier(environment: context.inputs.environment, processID: ProcessIdentity.number)
-        for problem in notifier.problems { context.diagnostics.warning("systemd", ["error": problem]) }
-        let began = context.time.sinceBoot
-        let worker = try await openWorker(notifier)
+        try await time.sleep(for: .milliseconds(1))
+        let notifier = SystemdNotifier(environment: inputs.environment, processID: ProcessSetup.id)
+        for problem in notifier.problems { diagnostics.warning("systemd", ["error": problem]) }
+        let began = time.sinceBoot
+        let worker = try await openWorker(notifier, reporter: reporter)
         // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
         await worker.engine.daemonBegins(waitingSince: began)
         await worker.database.check()
         let signals = await SignalStream.start()
         worker.metrics.record(.started(version: Version.current, mode: "daemon"))
-        context.diagnostics.notice(
-            "started",
-            ["version": Version.current, "database": "\(context.configuration.database)"]
-        )
+        diagnostics.notice("started", ["version": Version.current, "database": "\(configuration.database)"])
         return await worker.work(until: signals)
     }
 
     /// Opens all parts before anything is announced, so that a fault shows as the exit code of the start.
-    func openWorker(_ notifier: SystemdNotifier) async throws -> RunningWorker {
-        let vault = try context.openVault()
+    func openWorker(_ notifier: SystemdNotifier, reporter: StatusReporter) async throws -> RunningWorker {
+        let vault = try openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
-        var worker = try RunningWorker(context, store: store, vault: vault, notifier: notifier)
+        var worker = try RunningWorker(self, store: store, vault: vault, notifier: notifier)
         try worker.openListeners(reporter: reporter)
         return worker
     }
-}
 
-extension WorkerDaemon {
     private static let firstPause: Duration = .milliseconds(500)
-    private static let longestPause: Duration = .seconds(5)
+    private static let maximumPause: Duration = .seconds(5)
     /// Longer than a try and the pause after it.
     private static let startExtension: Duration = .seconds(60)
     private static let upgrading = "bringing the database up to date"
@@ -59,12 +45,12 @@ extension WorkerDaemon {
     func openStore(_ notifier: SystemdNotifier) async throws -> any Store {
         let extending = Mutex<Task<Void, Never>?>(nil)
         defer { extending.withLock { $0?.cancel() } }
-        return try await context.openStore {
+        return try await openStore {
             extendStart(notifier, while: Self.upgrading)
             extending.withLock { extending in
                 guard extending == nil else { return }
                 extending = Task {
-                    await PeriodicTask.run(every: Self.startExtension / 3, by: context.time, immediately: false) {
+                    await PeriodicTask.run(every: Self.startExtension / 3, by: time, immediately: false) {
                         extendStart(notifier, while: Self.upgrading)
                     }
                 }
@@ -83,7 +69,7 @@ extension WorkerDaemon {
     ) async throws -> Answer {
         var availability = DatabaseAvailability()
         var pause = Self.firstPause
-        let began = context.time.sinceBoot
+        let began = time.sinceBoot
         while true {
             do {
                 return try await body()
@@ -91,33 +77,29 @@ extension WorkerDaemon {
                 let error = await CommandContext.confirmed(error)
                 guard isWorthWaiting(error, since: began) else { throw error }
                 if availability.failed(with: error.code) {
-                    context.diagnostics.error("waiting for the database", ["error": error.message])
+                    diagnostics.error("waiting for the database", ["error": error.message])
                 }
                 extendStart(notifier, while: "waiting: \(error.message)")
             }
             // Randomised, so that many workers do not return at the same moment.
-            try await context.time.sleep(for: pause * (0.5 + context.random.nextUnit() / 2))
-            pause = min(pause * 2, Self.longestPause)
+            try await time.sleep(for: pause * (0.5 + random.nextUnit() / 2))
+            pause = min(pause * 2, Self.maximumPause)
         }
     }
 
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
-        switch context.configuration.database {
+        switch configuration.database {
         case .file:
             // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the
             // worker.
             [.inUse, .ioFailure].contains(error.code)
-                && context.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
+                && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause
         case .server: error.isServerAway
         }
     }
 
     private func extendStart(_ notifier: SystemdNotifier, while status: String) {
-        do {
-            try notifier.send(.extendStart(by: Self.startExtension), .status(status))
-        } catch {
-            context.diagnostics.debug("systemd", ["error": "\(error)"])
-        }
+        notifier.notify([.extendStart(by: Self.startExtension), .status(status)], diagnostics)
     }
 }
 
@@ -131,12 +113,8 @@ extension StoreError {
 
 /// The state of the database at its last use, so that its loss and its return are each reported once.
 struct DatabaseAvailability: Equatable, Sendable {
-    private var failure: Failure?
-
-    private struct Failure: Equatable, Sendable {
-        /// `nil` for an error that does not come from the store.
-        var code: StoreError.Code?
-    }
+    /// The code of the last failure, if no success followed: `.some(nil)` for an error that is not the store's.
+    private var failure: StoreError.Code??
 
     /// Records a success; returns `true` if it ends a loss.
     mutating func succeeded() -> Bool {
@@ -146,8 +124,7 @@ struct DatabaseAvailability: Equatable, Sendable {
 
     /// Records a failure; returns `true` if it differs from the one before.
     mutating func failed(with code: StoreError.Code?) -> Bool {
-        let latest = Failure(code: code)
-        defer { failure = latest }
-        return failure != latest
+        defer { failure = .some(code) }
+        return failure != .some(code)
     }
 }

@@ -2,17 +2,71 @@ private import CProcess
 package import Crypto
 private import Glibc
 
-/// The system's limits for this process, checked before anything depends on them.
-///
-/// Dispatch traps without a descriptor, and waits forever without a thread. So the check comes before the first
-/// `await`, while the process has one thread.
-package enum ProcessLimits {
-    /// A limit that is too low, and the advice to fix it.
-    package struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
-        package let description: String
-        package let exitCode: ExitCode
+/// What this process does before anything else: it opens its standard descriptors, checks the system's limits, and
+/// protects its memory.
+package enum ProcessSetup {
+    static var id: Int32 { getpid() }
+
+    /// The environment variables by name.
+    ///
+    /// The worker never changes its environment, so this may be read at any time. A variable that is not UTF-8 is
+    /// repaired and not dropped, so that a check of its value finds it.
+    package static var environment: [String: String] {
+        var variables: [String: String] = [:]
+        guard var entry = unsafe refresh_worker_environment() else { return variables }
+        while let text = unsafe entry.pointee {
+            let parts = unsafe String(cString: text).split(
+                separator: "=",
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            )
+            if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
+            unsafe entry += 1
+        }
+        return variables
     }
 
+    /// Opens /dev/null for each of the three descriptors that every program expects to be open and that is closed.
+    ///
+    /// Otherwise the next file or socket would get the number, and messages for standard error would be written into
+    /// it. Input cannot be read and output cannot be written: a token written to /dev/null must not look delivered.
+    /// Standard error accepts everything, so that a failure keeps its exit code.
+    package static func openStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            let flags =
+                switch descriptor {
+                case STDIN_FILENO: O_WRONLY
+                case STDOUT_FILENO: O_RDONLY
+                default: O_RDWR
+                }
+            // All lower numbers are open, so the lowest free number is the missing one.
+            guard unsafe open("/dev/null", flags) == descriptor else { exit(ExitCode.internalFailure.rawValue) }
+        }
+    }
+
+    /// Protects the memory, which holds tokens and keys: forbids core dumps, and debuggers and /proc/PID/mem of other
+    /// processes of the same user.
+    ///
+    /// Call it before the first secret is read. The limit alone is not enough: with a pipe in
+    /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
+    package static func forbidDumps() throws(SystemCallError) {
+        var limit = rlimit()
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {
+            throw SystemCallError(call: "getrlimit(RLIMIT_CORE)", code: errno)
+        }
+        // A unit's filter of system calls may forbid setting the limit that the unit has already set (LimitCORE=0).
+        guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
+            throw SystemCallError(call: "setrlimit(RLIMIT_CORE)", code: errno)
+        }
+        guard refresh_worker_forbid_dumps() == 0 else {
+            throw SystemCallError(call: "prctl(PR_SET_DUMPABLE)", code: errno)
+        }
+    }
+}
+
+/// The system's limits for this process, checked before anything depends on them.
+extension ProcessSetup {
     /// Enough for the database's files, the logs, and the descriptors of Dispatch and libcurl.
     private static let filesOfCommand = 48
     /// A daemon also has connections to Google and from its callers.
@@ -22,14 +76,18 @@ package enum ProcessLimits {
     /// The threads of Swift's pool, the stores, the HTTP client, the listeners and the look-ups of hosts.
     private static let threads = 32
 
-    package static func check(forDaemon isDaemon: Bool) throws(Failure) {
+    /// Throws if a limit is too low.
+    ///
+    /// Dispatch traps without a descriptor, and waits forever without a thread. So the check comes before the first
+    /// `await`, while the process has one thread.
+    package static func checkLimits(forDaemon isDaemon: Bool) throws(CommandFailure) {
         try checkOpenFiles(isDaemon ? filesOfDaemon : filesOfCommand)
         try checkAddressSpace(RLIMIT_AS, "RLIMIT_AS", "ulimit -v")
         try checkAddressSpace(RLIMIT_DATA, "RLIMIT_DATA", "ulimit -d")
         try checkThreads()
     }
 
-    private static func checkOpenFiles(_ needed: Int) throws(Failure) {
+    private static func checkOpenFiles(_ needed: Int) throws(CommandFailure) {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         guard unsafe getrlimit(resource, &limit) == 0 else { return }
@@ -42,12 +100,12 @@ package enum ProcessLimits {
         guard allowed < needed + 4096 else { return }
         let open = (0..<Int32(allowed)).count { fcntl($0, F_GETFD) >= 0 }
         guard allowed - open < needed else { return }
-        throw Failure(
-            description: """
-                the limit of open files (RLIMIT_NOFILE) is \(allowed), of which \(open) are open, and \(needed) more are \
-                needed: raise LimitNOFILE= in the unit, or run: ulimit -n 1024
-                """,
-            exitCode: .configuration
+        throw CommandFailure(
+            .configuration,
+            """
+            the limit of open files (RLIMIT_NOFILE) is \(allowed), of which \(open) are open, and \(needed) more are \
+            needed: raise LimitNOFILE= in the unit, or run: ulimit -n 1024
+            """
         )
     }
 
@@ -55,22 +113,22 @@ package enum ProcessLimits {
         _ resource: __rlimit_resource,
         _ name: String,
         _ command: String
-    ) throws(Failure) {
+    ) throws(CommandFailure) {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { return }
         guard limit.rlim_cur < addressSpace else { return }
-        throw Failure(
-            description: """
-                the limit of address space (\(name)) is \(limit.rlim_cur >> 20) MiB, and at least \(addressSpace >> 20) MiB \
-                are needed, most of which is reserved and not used: run: \(command) unlimited, and limit the memory in use \
-                by MemoryMax= in the unit
-                """,
-            exitCode: .configuration
+        throw CommandFailure(
+            .configuration,
+            """
+            the limit of address space (\(name)) is \(limit.rlim_cur >> 20) MiB, and at least \(addressSpace >> 20) MiB \
+            are needed, most of which is reserved and not used: run: \(command) unlimited, and limit the memory in use \
+            by MemoryMax= in the unit
+            """
         )
     }
 
     /// Starts as many threads as may be needed at once, and ends them.
-    private static func checkThreads() throws(Failure) {
+    private static func checkThreads() throws(CommandFailure) {
         let gate = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
         defer { unsafe gate.deallocate() }
         guard unsafe sem_init(gate, 0, 0) == 0 else { return }
@@ -87,12 +145,12 @@ package enum ProcessLimits {
         guard reason != 0 else { return }
         let text = unsafe String(cString: strerror(reason))
         // The limit includes the user's other processes, which may have ended by the next try.
-        throw Failure(
-            description: """
-                only \(started.count) threads can be started (\(text)), and \(threads) are needed: raise LimitNPROC= and \
-                TasksMax= in the unit, or ulimit -u
-                """,
-            exitCode: .leftForLater
+        throw CommandFailure(
+            .leftForLater,
+            """
+            only \(started.count) threads can be started (\(text)), and \(threads) are needed: raise LimitNPROC= and \
+            TasksMax= in the unit, or ulimit -u
+            """
         )
     }
 }
@@ -101,54 +159,6 @@ private func waitAtGate(_ gate: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoi
     guard let gate = unsafe gate?.assumingMemoryBound(to: sem_t.self) else { return nil }
     while unsafe sem_wait(gate) != 0, errno == EINTR {}
     return nil
-}
-
-/// Protects the process's memory, which holds tokens and keys, from core dumps and from other processes.
-package enum ProcessHardening {
-    /// Forbids core dumps, and debuggers and /proc/PID/mem of other processes of the same user.
-    ///
-    /// Call it before the first secret is read. The limit alone is not enough: with a pipe in
-    /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
-    package static func apply() throws(SystemCallError) {
-        var limit = rlimit()
-        var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {
-            throw SystemCallError(call: "getrlimit(RLIMIT_CORE)", code: errno)
-        }
-        // A unit's filter of system calls may forbid setting the limit that the unit has already set (LimitCORE=0).
-        guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
-            throw SystemCallError(call: "setrlimit(RLIMIT_CORE)", code: errno)
-        }
-        guard refresh_worker_forbid_dumps() == 0 else {
-            throw SystemCallError(call: "prctl(PR_SET_DUMPABLE)", code: errno)
-        }
-    }
-}
-
-/// The identity of this process.
-enum ProcessIdentity {
-    static var number: Int32 { getpid() }
-}
-
-/// The three descriptors that every program expects to be open.
-package enum StandardDescriptors {
-    /// Opens /dev/null for each of them that is closed.
-    ///
-    /// Otherwise the next file or socket would get the number, and messages for standard error would be written into
-    /// it. Input cannot be read and output cannot be written: a token written to /dev/null must not look delivered.
-    /// Standard error accepts everything, so that a failure keeps its exit code.
-    package static func fill() {
-        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-            let flags =
-                switch descriptor {
-                case STDIN_FILENO: O_WRONLY
-                case STDOUT_FILENO: O_RDONLY
-                default: O_RDWR
-                }
-            // All lower numbers are open, so the lowest free number is the missing one.
-            guard unsafe open("/dev/null", flags) == descriptor else { exit(ExitCode.internalFailure.rawValue) }
-        }
-    }
 }
 
 /// A user of this machine, as whom a process of root can continue.

@@ -5,7 +5,10 @@ import Scheduler
 import Storage
 import Telemetry
 
-/// The loops of a daemon.
+/// A part of a worker that runs until its task is cancelled.
+typealias Service = @Sendable () async -> Void
+
+/// The services of a worker.
 extension RunningWorker {
     /// The interval at which the HTTP client's thread is checked for the watchdog.
     private static let httpCheckInterval: Duration = .seconds(2)
@@ -15,39 +18,38 @@ extension RunningWorker {
 
     private static let tallyInterval: Duration = .seconds(300)
 
-    func runLoops() async {
-        await withDiscardingTaskGroup { group in
-            group.addTask { await engine.run { loopHeartbeats.record(.scan) } }
-            group.addTask {
+    /// The services of every worker, also of a single pass.
+    var services: [Service] {
+        [
+            { await heartbeat.run(by: context.time) { loopHeartbeats.record(.store) } },
+            {
                 await PeriodicTask.run(every: await engine.leaseRenewalInterval, by: context.time) {
                     await engine.renewLeases()
                 }
-            }
-            group.addTask { await heartbeat.run(by: context.time) { loopHeartbeats.record(.store) } }
-            group.addTask {
+            },
+        ]
+    }
+
+    /// The services that a daemon adds.
+    var daemonServices: [Service] {
+        var services: [Service] = [
+            { await engine.run { loopHeartbeats.record(.scan) } },
+            {
                 await PeriodicTask.run(every: WorkerHeartbeat.interval, by: context.time) {
                     await engine.recordClock()
                 }
-            }
-            group.addTask { await monitorHTTP() }
-            group.addTask { await database.run() }
-            group.addTask { await keepReserve() }
-            group.addTask { await cleanUp() }
-            group.addTask { await compareTally() }
-            group.addTask { await listeners?.checkCertificateDaily() }
-            group.addTask { await listeners?.observe() }
-            if let server = store as? PostgresStore {
-                // Changes by other workers' apps. The scan would find them too, but later.
-                group.addTask { for await _ in server.changes() { await engine.storeChanged() } }
-            }
-            if let notices {
-                group.addTask { await deliver(notices) }
-            }
-            group.addTask { await summarise() }
-            if let interval = notifier.watchdogInterval {
-                group.addTask { await feedWatchdog(interval) }
-            }
+            },
+            monitorHTTP, database.run, keepReserve, cleanUp, compareTally, summarise,
+            { await listeners?.checkCertificateDaily() },
+            { await listeners?.observe() },
+        ]
+        if let server = store as? PostgresStore {
+            // Changes by other workers' apps. The scan would find them too, but later.
+            services.append { for await _ in server.changes() { await engine.storeChanged() } }
         }
+        if let notices { services.append { await deliver(notices) } }
+        if let interval = notifier.watchdogInterval { services.append { await feedWatchdog(interval) } }
+        return services
     }
 
     /// Keeps disk space reserved for results that the database does not accept.
@@ -69,18 +71,16 @@ extension RunningWorker {
     }
 
     private func feedWatchdog(_ interval: Duration) async {
-        let watchdog = Watchdog(interval: interval, heartbeats: loopHeartbeats, time: context.time)
-        var previous = Watchdog.Decision.feed
-        await PeriodicTask.run(every: watchdog.feedingPeriod, by: context.time) {
-            let decision = watchdog.decide()
-            switch decision {
-            case .feed: notify(.watchdog)
-            case .doNotFeed(let stalled) where decision != previous:
+        var previous: [LoopHeartbeats.Loop] = []
+        await PeriodicTask.run(every: LoopHeartbeats.feedingPeriod(interval), by: context.time) {
+            let stalled = loopHeartbeats.stalled(within: interval)
+            if stalled.isEmpty {
+                notify(.watchdog)
+            } else if stalled != previous {
                 let names = stalled.map(\.rawValue).joined(separator: ", ")
                 context.diagnostics.error("the watchdog is not fed: a loop is stalled", ["loops": names])
-            case .doNotFeed: break
             }
-            previous = decision
+            previous = stalled
         }
     }
 
