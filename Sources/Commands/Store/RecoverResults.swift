@@ -51,7 +51,7 @@ struct RecoverResults: Command {
                     "\(path) could not be recovered completely: \(problem). \(summary.sentence); the file was not removed"
                 )
             }
-            guard summary != ResultRecovery.Summary() else {
+            guard summary != ResultRecovery() else {
                 throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
             }
             try SpillFile.remove(path)
@@ -61,7 +61,7 @@ struct RecoverResults: Command {
     }
 
     /// The numbers are unknown if the opening of the database has stored the results.
-    private func answer(_ text: String, _ summary: ResultRecovery.Summary?, in context: CommandContext) {
+    private func answer(_ text: String, _ summary: ResultRecovery?, in context: CommandContext) {
         context.answer(text) { line in
             line.field("file", path)
             line.fieldOrNull("stored", summary?.stored)

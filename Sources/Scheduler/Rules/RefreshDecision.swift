@@ -104,6 +104,17 @@ struct DecisionContext: Sendable {
             && (attempt.refreshToken == nil || !result.answer.containsTokens || grant.holds(attempt.refreshToken))
     }
 
+    /// Returns a decision that stores the grant with a change, and the health.
+    func decision(
+        _ outcome: RefreshOutcome,
+        health: ClientHealth? = nil,
+        _ change: (inout Grant) -> [GrantEvent] = { _ in [] }
+    ) -> RefreshDecision {
+        var grant = grant
+        let events = change(&grant)
+        return RefreshDecision(outcome, grant: grant, events: events, health: health ?? self.health)
+    }
+
     /// Returns the health with one more answer that shows if the grant's token is alive.
     ///
     /// Grants that never worked do not count, so that dead tokens which strangers bring cannot look like a wave.
@@ -159,34 +170,26 @@ package final class RefreshResult: Sendable {
         /// An attempt at a revocation; `failure` is `nil` if it succeeded.
         case revocation(failure: AccountLookupFailure?)
 
-        /// `true` if the answer contains tokens: this may be their only copy.
-        var containsTokens: Bool {
+        /// The refresh token that the answer brings to replace the one that was sent.
+        var rotated: Grant.RefreshToken? {
             switch self {
-            case .granted: true
-            case .flawed(_, let rotated): rotated != nil
-            case .failed, .nothingToSend, .unreadable, .revocation: false
+            case .granted(let tokens): tokens.rotated
+            case .flawed(_, let rotated): rotated
+            case .failed, .nothingToSend, .unreadable, .revocation: nil
             }
         }
 
+        /// `true` if the answer contains tokens: this may be their only copy.
+        var containsTokens: Bool { if case .granted = self { true } else { rotated != nil } }
+
         /// `true` if the server might have processed the request, or might still be working on it.
         var isOutcomeUnknown: Bool {
-            guard case .failed(let verdict, _) = self else { return false }
-            return verdict.isOutcomeUnknown
+            if case .failed(let verdict, _) = self { verdict.isOutcomeUnknown } else { false }
         }
 
         /// `true` if the worker did not send the request, so there is nothing to store.
         var isNotSent: Bool {
-            guard case .failed(.notSent, _) = self else { return false }
-            return true
-        }
-    }
-
-    /// The refresh token that the answer brings to replace the one that was sent.
-    var rotated: Grant.RefreshToken? {
-        switch answer {
-        case .granted(let tokens): tokens.rotated
-        case .flawed(_, let rotated): rotated
-        case .failed, .nothingToSend, .unreadable, .revocation: nil
+            if case .failed(.notSent, _) = self { true } else { false }
         }
     }
 

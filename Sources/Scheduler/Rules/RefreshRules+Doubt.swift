@@ -126,8 +126,7 @@ extension RefreshRules {
         let isCurrent = context.grant.lastAttemptAt.map { context.othersSucceeded(after: $0) } ?? true
         let isOver = context.now - since >= Self.maximumDoubtAboutProvenGrant
         if !context.grant.isProven || isCurrent && isOver {
-            let events = context.grant.requireSignIn(reason: .clientMismatch, at: context.now)
-            return RefreshDecision(.reauthRequired, grant: context.grant, events: events, health: context.health)
+            return context.decision(.reauthRequired) { $0.requireSignIn(reason: .clientMismatch, at: context.now) }
         }
         var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
         decision.alarm = (

@@ -20,8 +20,9 @@ extension RefreshRules {
             return RefreshDecision(.retrying, grant: grant, health: context.health)
         }
         let delay = isUnderstood ? backOffDelay(context) : backOffDelayForUnknown(context)
-        let events = grant.retry(reason: reason, dueAt: now + max(delay, notBefore ?? .zero), at: now)
-        return RefreshDecision(.retrying, grant: grant, events: events, health: context.health)
+        return context.decision(.retrying) {
+            $0.retry(reason: reason, dueAt: now + max(delay, notBefore ?? .zero), at: now)
+        }
     }
 
     private func backOffDelay(_ context: DecisionContext) -> Duration {
@@ -58,8 +59,7 @@ extension RefreshRules {
             grant.reschedule(to: expiresAt)
             return RefreshDecision(.unchanged, grant: grant, health: context.health)
         }
-        let events = grant.requireSignIn(reason: .noRefreshToken, at: context.now)
-        return RefreshDecision(.reauthRequired, grant: grant, events: events, health: context.health)
+        return context.decision(.reauthRequired) { $0.requireSignIn(reason: .noRefreshToken, at: context.now) }
     }
 
     /// Waits for the key of a token that cannot be opened; a revocation waits for a day at most.
@@ -83,9 +83,7 @@ extension RefreshRules {
     /// Deletes the tokens after a revocation, and tries a failed one again for a day.
     func finishRevocation(_ failure: AccountLookupFailure?, _ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
-        guard let askedAt = grant.revocationAskedAt else {
-            return RefreshDecision(.void, grant: grant, health: context.health)
-        }
+        guard let askedAt = grant.revocationAskedAt else { return context.decision(.void) }
         if failure == nil || context.now - askedAt >= Self.maximumRevocation {
             grant.finishRevocation()
         } else {

@@ -36,9 +36,7 @@ package struct RefreshRules: Sendable {
     /// It consumes the context, because copies of grants are costly.
     func decide(_ context: consuming DecisionContext) -> RefreshDecision {
         // A commit whose confirmation was lost is repeated, although it may have been done.
-        if let outcome = outcomeIfStored(context) {
-            return RefreshDecision(outcome, grant: context.grant, health: context.health)
-        }
+        if let outcome = outcomeIfStored(context) { return context.decision(outcome) }
         let formerScope = context.grant.scope
         var effect = applyToClient(&context)
         let holdsLease = context.holdsLease
@@ -55,7 +53,7 @@ package struct RefreshRules: Sendable {
         if isCurrent, holdsLease, let lease, context.result.answer.isOutcomeUnknown {
             decision.grant?.leaveAlone(under: lease, for: Self.maximumUnansweredWork, at: context.now, context.instant)
         }
-        if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
+        if let rotated = context.result.answer.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
             decision.grant?.recordRotation(by: context.result.attempt.claim)
         }
         if let scope = decision.grant?.scope { decision.lostScopes = ScopeName.lost(from: formerScope, to: scope) }
@@ -109,7 +107,7 @@ package struct RefreshRules: Sendable {
         case .flawed(let code, let rotated):
             return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
         case _ where !holdsLease:
-            return RefreshDecision(.lostLease, grant: context.grant, health: context.health)
+            return context.decision(.lostLease)
         case .failed(let verdict, let retryAfter):
             return decideFailure(verdict, retryAfter: retryAfter, context)
         case .nothingToSend:
@@ -168,9 +166,7 @@ package struct RefreshRules: Sendable {
         var context = stored
         let events = context.grant.rotate(to: rotated, at: context.now)
         var decision =
-            holdsLease
-            ? retry(GrantReason(rawValue: code), context)
-            : RefreshDecision(.lostLease, grant: context.grant, health: context.health)
+            holdsLease ? retry(GrantReason(rawValue: code), context) : context.decision(.lostLease)
         decision.events = events + decision.events
         return decision
     }
@@ -207,23 +203,21 @@ package struct RefreshRules: Sendable {
             return retry(GrantReason(rawValue: verdict.code), context)
         case .granted, .notSent:
             // `granted` has a case of its own in `Answer`; a request that was not sent changes nothing.
-            return RefreshDecision(.unchanged, grant: context.grant, health: context.health)
+            return context.decision(.unchanged)
         }
     }
 
     private func requireSignIn(_ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
-        var grant = context.grant
-        let events = grant.requireSignIn(reason: reason, at: context.now)
         let health = context.healthRecordingAnswer(isInvalidGrant: false)
-        return RefreshDecision(.reauthRequired, grant: grant, events: events, health: health)
+        return context.decision(.reauthRequired, health: health) { $0.requireSignIn(reason: reason, at: context.now) }
     }
 
     private func suspend(_ reason: GrantReason, _ context: DecisionContext) -> RefreshDecision {
-        var grant = context.grant
         let probeAt = context.now + Self.probeSuspendedAfter
-        let events = grant.suspend(reason: reason, probeAt: probeAt, at: context.now)
         let health = context.healthRecordingAnswer(isInvalidGrant: false)
-        return RefreshDecision(.suspended, grant: grant, events: events, health: health)
+        return context.decision(.suspended, health: health) {
+            $0.suspend(reason: reason, probeAt: probeAt, at: context.now)
+        }
     }
 }
 
@@ -239,7 +233,7 @@ extension StoreTransaction {
     func grant(for result: RefreshResult) throws -> Grant? {
         let attempt = result.attempt
         guard var grant = try grant(attempt.grant) else { return nil }
-        guard result.answer.containsTokens, let sent = attempt.refreshToken ?? result.rotated,
+        guard result.answer.containsTokens, let sent = attempt.refreshToken ?? result.answer.rotated,
             grant.generation < attempt.generation
                 || grant.generation == attempt.generation && attempt.refreshToken != nil && !grant.holds(sent),
             grant.reason != .userDeleted, let answeredAt = result.answeredAt,
@@ -275,7 +269,7 @@ extension RefreshRules {
         guard !context.holdsLease else { return nil }
         let (grant, attempt) = (context.grant, context.result.attempt)
         let holdsRotated =
-            context.result.rotated.map { rotated in
+            context.result.answer.rotated.map { rotated in
                 grant.refreshToken?.sealed == rotated.sealed
                     || grant.hasStoredRotation(by: attempt.claim, ofGeneration: attempt.generation)
             } ?? false
@@ -298,11 +292,10 @@ extension RefreshRules {
     ///
     /// If the user has disconnected since A sent it, the successor is the token to revoke.
     func decideLate(_ context: inout DecisionContext) -> RefreshDecision {
-        guard let rotated = context.result.rotated else {
-            return RefreshDecision(.void, grant: context.grant, health: context.health)
+        guard let rotated = context.result.answer.rotated else {
+            return context.decision(.void)
         }
-        let attempt = context.result.attempt
-        var (grant, health) = (context.grant, context.health)
+        let (attempt, grant) = (context.result.attempt, context.grant)
         let isWanted =
             grant.revocationAskedAt == nil && !grant.wasEndedByUser
             && (grant.holds(attempt.refreshToken) || grant.wasEndedByAnswer(to: attempt.generation))
@@ -310,14 +303,12 @@ extension RefreshRules {
         case .granted(let tokens) where isWanted:
             return accept(tokens, &context)
         case .flawed where isWanted:
-            let events = grant.rotate(to: rotated, at: context.now)
-            return RefreshDecision(.lostLease, grant: grant, events: events, health: health)
+            return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
         case _ where grant.wasEndedByRequest(during: attempt.generation):
-            let events = grant.revoke(rotated: rotated, at: context.now)
-            return RefreshDecision(.void, grant: grant, events: events, health: health)
+            return context.decision(.void) { $0.revoke(rotated: rotated, at: context.now) }
         default:
-            let dropped = health.rate.recordDroppedToken(at: context.now)
-            var decision = RefreshDecision(.void, grant: grant, health: health)
+            let dropped = context.health.rate.recordDroppedToken(at: context.now)
+            var decision = context.decision(.void)
             guard dropped >= Self.droppedTokensToAlarm else { return decision }
             decision.alarm = (
                 .rotatedTokensDropped,

@@ -12,27 +12,18 @@ package struct TokenProvider: Sendable {
     /// Reads a user's grant on the caller's thread, without waiting; `nil` if the store has to be asked.
     package typealias ImmediateRead = @Sendable (_ userID: String) throws -> Grant?
 
-    private let store: any Store
-    private let immediateRead: ImmediateRead
-    private let vault: TokenVault
     private let engine: RefreshEngine
-    private let time: any TimeSource
+    private let immediateRead: ImmediateRead
+    private var store: any Store { engine.store }
+    private var vault: TokenVault { engine.dispatcher.vault }
+    private var time: any TimeSource { engine.time }
 
     /// Creates a provider.
     ///
     /// Without a `immediateRead` every call goes through the store's queue.
-    package init(
-        store: any Store,
-        immediateRead: @escaping ImmediateRead = { _ in nil },
-        vault: TokenVault,
-        engine: RefreshEngine,
-        time: any TimeSource
-    ) {
-        self.store = store
-        self.immediateRead = immediateRead
-        self.vault = vault
+    package init(engine: RefreshEngine, immediateRead: @escaping ImmediateRead = { _ in nil }) {
         self.engine = engine
-        self.time = time
+        self.immediateRead = immediateRead
     }
 
     /// Returns the stored grant to vend from.

@@ -71,13 +71,7 @@ extension HTTPListeners {
         let context = worker.context
         let vending = services.map { services in
             TokenVendingHandler(
-                provider: TokenProvider(
-                    store: worker.store,
-                    immediateRead: { try reader?.grant(ofUser: $0) },
-                    vault: worker.vault,
-                    engine: worker.engine,
-                    time: context.time
-                ),
+                provider: TokenProvider(engine: worker.engine, immediateRead: { try reader?.grant(ofUser: $0) }),
                 services: services,
                 log: worker.log,
                 time: context.time

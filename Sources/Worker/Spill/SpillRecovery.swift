@@ -22,7 +22,7 @@ extension CommandContext {
             }
             guard let problem else {
                 try SpillFile.remove(path)
-                guard summary != ResultRecovery.Summary() else { continue }
+                guard summary != ResultRecovery() else { continue }
                 diagnostics.notice(
                     "results that were not saved before are stored",
                     [
@@ -52,14 +52,14 @@ extension CommandContext {
         _ path: String,
         into store: any Store,
         _ vault: TokenVault
-    ) async throws -> (summary: ResultRecovery.Summary, problem: String?)? {
+    ) async throws -> (summary: ResultRecovery, problem: String?)? {
         let content: (results: [SealedSecret], isDamaged: Bool)
         do {
             guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
                 return nil
             }
             guard let bytes = try file.read(limit: SpillFormat.maximumSize) else {
-                return (ResultRecovery.Summary(), "it is larger than any spill file")
+                return (ResultRecovery(), "it is larger than any spill file")
             }
             content = SpillFormat.read(bytes)
         } catch let error as SystemCallError {
@@ -80,8 +80,13 @@ extension CommandContext {
                 problem = "\(error)"
             }
         }
-        let recovery = ResultRecovery(into: store, maxRate: configuration.maxRate, time: time, random: random)
-        let summary = try await recovery.recover(results)
+        let summary = try await ResultRecovery.recover(
+            results,
+            into: store,
+            maxRate: configuration.maxRate,
+            time: time,
+            random: random
+        )
         if summary.unknown > 0 {
             problem =
                 problem
@@ -100,7 +105,7 @@ extension CommandContext {
     }
 }
 
-extension ResultRecovery.Summary {
+extension ResultRecovery {
     /// The outcome in words.
     package var sentence: String {
         "\(stored) results are stored, \(outdated) were out of date, \(unknown) are of grants that are not here"

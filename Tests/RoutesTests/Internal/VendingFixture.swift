@@ -111,11 +111,8 @@ struct VendingFixture {
         )
         handler = TokenVendingHandler(
             provider: TokenProvider(
-                store: store,
-                immediateRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) },
-                vault: vault,
                 engine: engine,
-                time: time
+                immediateRead: { [immediateGrants] in immediateGrants.grant(ofUser: $0) }
             ),
             services: services,
             log: log,

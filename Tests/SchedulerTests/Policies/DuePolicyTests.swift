@@ -195,3 +195,19 @@ struct DueAfterRefreshTests {
         #expect(waits == [10, 20, 40, 80, 160, 320, 600, 600].map { .seconds($0) })
     }
 }
+
+@Suite("The due time of a grant in good order")
+struct DueTimesTests {
+    @Test("At once without a live access token, at its end without a refresh token, else by the policy")
+    func due() throws {
+        #expect(DuePolicy.due(try Sample.grant(), at: start) == start)
+        let dead = try Sample.accessToken(obtainedAt: start - .seconds(3600))
+        #expect(DuePolicy.due(try Sample.grant(accessToken: dead), at: start) == start)
+        let living = try Sample.accessToken()
+        #expect(DuePolicy.due(try Sample.grant(0, accessToken: living), at: start) == start + .seconds(3000))
+        let half = try Sample.grant(1 << 62, accessToken: living)
+        #expect(DuePolicy.due(half, at: start) == start + .seconds(1500))
+        let bare = try Sample.grant(hasRefreshToken: false, accessToken: living)
+        #expect(DuePolicy.due(bare, at: start) == start + .seconds(3600))
+    }
+}

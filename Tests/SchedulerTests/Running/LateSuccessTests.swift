@@ -164,7 +164,7 @@ struct LateSuccessTests {
             $0.generation = grant.generation
         }
         #expect(decide(next, &grant).outcome == .refreshed)
-        #expect(grant.refreshToken?.sealed == next.rotated?.sealed)
+        #expect(grant.refreshToken?.sealed == next.answer.rotated?.sealed)
     }
 
     @Test("five rotated tokens that cannot be stored within ten minutes raise an alarm")

@@ -34,8 +34,15 @@ private struct Fleet {
     /// Refreshes each grant that is due, step by step; `answer` gives each answer.
     mutating func run(for span: Duration, answer: (Int, Timestamp, Double) -> RefreshVerdict?) throws {
         let end = fixture.now + span
+        var deadlines = DeadlineHeap()
+        var changed = Array(grants.indices)
         while fixture.now < end {
-            for place in grants.indices where grants[place].dueAt.map({ $0 <= fixture.now }) ?? false {
+            for place in changed {
+                if let dueAt = grants[place].dueAt { deadlines.set(Int64(place), deadline: dueAt) }
+            }
+            changed.removeAll()
+            while let entry = deadlines.popDue(at: fixture.now) { changed.append(Int(entry.key)) }
+            for place in changed.sorted() where grants[place].dueAt.map({ $0 <= fixture.now }) ?? false {
                 guard mayAsk(place) else { continue }
                 let decision: RefreshDecision
                 if let verdict = answer(place, fixture.now, random.nextUnit()) {
@@ -53,6 +60,7 @@ private struct Fleet {
                     let called = Int(id.rawValue >> 20)
                     _ = grants[called].recall(confirmAt: fixture.now + .seconds(300), at: fixture.now)
                     ended[called] = nil
+                    changed.append(called)
                 }
             }
             fixture.advance(by: Self.step)

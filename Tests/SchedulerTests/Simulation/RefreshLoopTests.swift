@@ -53,12 +53,7 @@ struct RefreshLoopTests {
     func rejectedTokenIsReplaced() async throws {
         let fixture = try EngineFixture(seed: 62)
         try await fixture.add(0..<1)
-        let provider = TokenProvider(
-            store: fixture.store,
-            vault: fixture.vault,
-            engine: fixture.engine(),
-            time: fixture.time
-        )
+        let provider = TokenProvider(engine: fixture.engine())
         fixture.google.answer { .grantFor($0.count == 1 ? .seconds(7200) : .seconds(600)) }
         let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
         fixture.time.advance(by: .seconds(60))

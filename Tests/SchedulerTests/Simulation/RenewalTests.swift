@@ -9,7 +9,7 @@ import Testing
 @Suite("Another token for a caller whose token Google refused", .timeLimit(.minutes(10)))
 struct RenewalTests {
     private func provider(_ fixture: EngineFixture) -> TokenProvider {
-        TokenProvider(store: fixture.store, vault: fixture.vault, engine: fixture.engine(), time: fixture.time)
+        TokenProvider(engine: fixture.engine())
     }
 
     @Test("A thousand callers at once cost one call, and late ones none")

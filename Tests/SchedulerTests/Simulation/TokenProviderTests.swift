@@ -10,12 +10,7 @@ struct TokenProviderTests {
     func served() async throws {
         let fixture = try EngineFixture()
         try await fixture.add(0..<1)
-        let provider = TokenProvider(
-            store: fixture.store,
-            vault: fixture.vault,
-            engine: fixture.engine(),
-            time: fixture.time
-        )
+        let provider = TokenProvider(engine: fixture.engine())
         let first = try await provider.token(of: fixture.grant(0), minimumLife: .seconds(60))
         #expect(first.isFresh)
         let second = try await provider.token(of: fixture.grant(0), minimumLife: .seconds(60))
@@ -30,12 +25,7 @@ struct TokenProviderTests {
     func cap(secondsPassed: Int, isRefreshed: Bool) async throws {
         let fixture = try EngineFixture()
         try await fixture.add(0..<1)
-        let provider = TokenProvider(
-            store: fixture.store,
-            vault: fixture.vault,
-            engine: fixture.engine(),
-            time: fixture.time
-        )
+        let provider = TokenProvider(engine: fixture.engine())
         _ = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
         fixture.time.advance(by: .seconds(secondsPassed))
         let token = try await provider.token(of: fixture.grant(0), minimumLife: .seconds(3600))
@@ -47,12 +37,7 @@ struct TokenProviderTests {
         let fixture = try EngineFixture()
         let token = try Sample.accessToken(lifetime: .seconds(5))
         let grant = try Sample.grant(hasRefreshToken: false, accessToken: token)
-        let provider = TokenProvider(
-            store: fixture.store,
-            vault: fixture.vault,
-            engine: fixture.engine(),
-            time: fixture.time
-        )
+        let provider = TokenProvider(engine: fixture.engine())
         fixture.time.advance(by: .seconds(5))
         let expected = VendingFailure.refused(
             state: .reauthRequired,

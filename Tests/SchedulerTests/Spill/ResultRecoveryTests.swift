@@ -9,11 +9,9 @@ import Testing
 @Suite("Results of a former process")
 struct ResultRecoveryTests {
     private let fixture: EngineFixture
-    private let recovery: ResultRecovery
 
     init() throws {
         fixture = try EngineFixture(seed: 80, rotates: true)
-        recovery = ResultRecovery(into: fixture.store, maxRate: 200, time: fixture.time, random: fixture.random)
     }
 
     /// Returns the result of a worker that held the grant: an access token, and a rotated refresh token.
@@ -42,17 +40,21 @@ struct ResultRecoveryTests {
         try fixture.vault.openRefreshToken(of: try await fixture.grant(account))?.reveal()
     }
 
+    private func recover(_ results: [RefreshResult]) async throws -> ResultRecovery {
+        try await .recover(results, into: fixture.store, maxRate: 200, time: fixture.time, random: fixture.random)
+    }
+
     @Test("are stored, and storing them again changes nothing")
     func twice() async throws {
         try await fixture.add(0..<250)
         var results: [RefreshResult] = []
         for account in 0..<250 { results.append(try await result(account)) }
-        let first = try await recovery.recover(results)
+        let first = try await recover(results)
         #expect(first.stored == 250)
         let grants = try await fixture.grants()
         for account in 0..<250 { #expect(try await storedToken(account) == "refresh-\(account)-1") }
         fixture.time.advance(by: .seconds(60))
-        let second = try await recovery.recover(results)
+        let second = try await recover(results)
         #expect(second.stored + second.outdated == 250)
         #expect(try await fixture.grants() == grants)
     }
@@ -62,7 +64,7 @@ struct ResultRecoveryTests {
         try await fixture.add(0..<1)
         let late = try await result(0)
         try await fixture.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
-        #expect(try await recovery.recover([late]).stored == 1)
+        #expect(try await recover([late]).stored == 1)
         #expect(try await storedToken(0) == "refresh-0-1")
         #expect(try await fixture.grant(0).state == .active)
     }
@@ -82,7 +84,7 @@ struct ResultRecoveryTests {
                 at: start
             )
         }
-        #expect(try await recovery.recover([late]).stored == 1)
+        #expect(try await recover([late]).stored == 1)
         #expect(try await storedToken(0) == "refresh-0-1")
     }
 
@@ -100,7 +102,7 @@ struct ResultRecoveryTests {
                 at: start
             )
         }
-        #expect(try await recovery.recover([late]).outdated == 1)
+        #expect(try await recover([late]).outdated == 1)
         #expect(try await storedToken(0) == "refresh-0-9")
     }
 
@@ -148,14 +150,14 @@ struct ResultRecoveryTests {
             case .success: return grant.refreshed(brought, at: now) { _ in now + .seconds(3000) }
             }
         }
-        let summary = try await recovery.recover([late])
+        let summary = try await recover([late])
         let grant = try await fixture.grant(0)
         let token = try await storedToken(0)
         switch event {
         case .nothing, .refusal, .oldEnd:
             #expect(summary.stored == 1 && token == "refresh-0-8")
             #expect(grant.state == .active && grant.revocationAskedAt == nil && grant.generation == 7)
-            #expect(try await recovery.recover([late]).stored == 1)
+            #expect(try await recover([late]).stored == 1)
             #expect(try await fixture.grant(0) == grant)
         case .answerWithoutRotation:
             #expect(summary.stored == 1 && token == "refresh-0-7" && grant.generation == 6)
@@ -170,7 +172,7 @@ struct ResultRecoveryTests {
     func unknown() async throws {
         try await fixture.add(0..<1)
         let stray = try await result(0).changingAttempt { $0.grant = GrantID(rawValue: 1) }
-        let summary = try await recovery.recover([stray])
+        let summary = try await recover([stray])
         #expect(summary.unknown == 1 && summary.stored == 0)
     }
 
@@ -183,7 +185,7 @@ struct ResultRecoveryTests {
             try transaction.setClientHealth(health.stored, of: EngineFixture.clientID)
         }
         let before = try await fixture.store.clientHealth()
-        _ = try await recovery.recover([try await result(0)])
+        _ = try await recover([try await result(0)])
         #expect(try await fixture.store.clientHealth() == before)
     }
 }

@@ -2,82 +2,65 @@ package import Base
 package import Storage
 import Telemetry
 
-/// Stores results that a former process could not store.
+/// The outcome of a recovery: a former process could not store these results, and left them in a spill file.
 ///
-/// The same rules decide about them as about an answer that comes late. Storing a result twice has no further effect.
-package struct ResultRecovery: Sendable {
-    /// The outcome of a recovery.
-    package struct Summary: Hashable, Sendable {
-        /// Results that are now stored, or were stored before.
-        package var stored = 0
-        /// Results that no longer count: their grants have been reconnected or ended since.
-        package var outdated = 0
-        /// Results of grants that are not in the store.
-        package var unknown = 0
-
-        package init() {}
-
-        static func += (sum: inout Summary, other: Summary) {
-            sum.stored += other.stored
-            sum.outdated += other.outdated
-            sum.unknown += other.unknown
-        }
-    }
+/// The same rules decide about them as about a response that comes late. Storing a result twice has no further effect.
+package struct ResultRecovery: Hashable, Sendable {
+    /// Results that are now stored, or were stored before.
+    package var stored = 0
+    /// Results that no longer count: their grants have been reconnected or ended since.
+    package var outdated = 0
+    /// Results of grants that are not in the store.
+    package var unknown = 0
 
     private static let batchSize = 100
 
-    private let store: any Store
-    private let time: any TimeSource
-    private let random: any RandomSource
-    private let rules: RefreshRules
+    package init() {}
 
-    package init(into store: any Store, maxRate: Double, time: any TimeSource, random: any RandomSource) {
-        self.store = store
-        self.time = time
-        self.random = random
-        rules = RefreshRules(maxRate: maxRate)
-    }
-
-    package func recover(_ results: [RefreshResult]) async throws -> Summary {
-        var summary = Summary()
+    /// Stores results, many in one transaction.
+    package static func recover(
+        _ results: [RefreshResult],
+        into store: any Store,
+        maxRate: Double,
+        time: any TimeSource,
+        random: any RandomSource
+    ) async throws -> ResultRecovery {
+        let rules = RefreshRules(maxRate: maxRate)
+        var recovery = ResultRecovery()
         var rest = results[...]
         while !rest.isEmpty {
-            summary += try await store(Array(rest.prefix(Self.batchSize)))
-            rest = rest.dropFirst(Self.batchSize)
+            let batch = rest.prefix(batchSize).map { (result: $0, unit: random.nextUnit()) }
+            rest = rest.dropFirst(batchSize)
+            let (former, now) = (recovery, time.now)
+            recovery = try await store.transact { transaction in
+                try transaction.willRead(grants: batch.map(\.result.attempt.grant), healthOf: [])
+                var recovery = former
+                for (result, unit) in batch { try recovery.store(result, by: rules, at: now, unit, in: transaction) }
+                return recovery
+            }
         }
-        return summary
+        return recovery
     }
 
-    private func store(_ results: [RefreshResult]) async throws -> Summary {
-        let rules = rules
-        let now = time.now
-        let units = results.map { _ in random.nextUnit() }
-        return try await store.transact { transaction in
-            try transaction.willRead(grants: results.map(\.attempt.grant), healthOf: [])
-            var summary = Summary()
-            for (result, unit) in zip(results, units) {
-                guard let grant = try transaction.grant(for: result) else {
-                    summary.unknown += 1
-                    continue
-                }
-                let context = DecisionContext(
-                    result: result,
-                    grant: grant,
-                    // An old answer shows nothing about the client as it is now.
-                    health: ClientHealth(epoch: transaction.leaseTime.epoch),
-                    now: now,
-                    instant: transaction.leaseTime.instant,
-                    unit: unit
-                )
-                let decision = rules.decide(context)
-                try transaction.store(decision, at: now)
-                switch decision.outcome {
-                case .void: summary.outdated += 1
-                default: summary.stored += 1
-                }
-            }
-            return summary
+    private mutating func store(
+        _ result: RefreshResult,
+        by rules: RefreshRules,
+        at now: Timestamp,
+        _ unit: Double,
+        in transaction: any StoreTransaction
+    ) throws {
+        guard let grant = try transaction.grant(for: result) else {
+            unknown += 1
+            return
         }
+        let time = transaction.leaseTime
+        // An old response shows nothing about the client as it is now.
+        let health = ClientHealth(epoch: time.epoch)
+        let decision = rules.decide(
+            DecisionContext(result: result, grant: grant, health: health, now: now, instant: time.instant, unit: unit)
+        )
+        try transaction.store(decision, at: now)
+        if decision.outcome == .void { outdated += 1 } else { stored += 1 }
     }
 }
 
