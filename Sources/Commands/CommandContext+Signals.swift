@@ -1,10 +1,12 @@
+import HTTPClient
 import Scheduler
+import Storage
 import Telemetry
 import Worker
 
 /// Stops commands that refresh or revoke when a signal arrives.
 extension CommandContext {
-    /// Runs a command's work until it is done or a signal comes.
+    /// Runs a command's work until it is done or a signal comes, which it returns.
     ///
     /// After a signal no more requests are sent, and leases are given back. Requests in flight have until the deadline.
     /// A second SIGTERM or SIGINT ends the process immediately. The first must not: the answer that is in flight may
@@ -14,7 +16,7 @@ extension CommandContext {
         within deadline: Duration,
         spill: ResultSpillFile,
         _ body: @escaping @Sendable () async throws -> Value
-    ) async -> InterruptibleResult<Value> {
+    ) async -> (Result<Value, any Error>, SignalPolicy.Signal?) {
         let signals = await SignalStream.start()
         let work = Task { try await body() }
         let stop = Task { () -> SignalPolicy.Signal? in
@@ -28,13 +30,23 @@ extension CommandContext {
         }
         let result = await work.result
         signals.stop()
-        guard let signal = await stop.value else { return .finished(result) }
-        return .stopped(signal)
+        return (result, await stop.value)
     }
-}
 
-/// The result of a command's work, or the signal that stopped it.
-enum InterruptibleResult<Value: Sendable>: Sendable {
-    case finished(Result<Value, any Error>)
-    case stopped(SignalPolicy.Signal)
+    /// Creates an engine that logs only diagnostics, for commands that print their own answer.
+    func openQuietEngine(
+        store: any Store,
+        vault: TokenVault,
+        http: HTTPClient,
+        spill: ResultSpillFile
+    ) throws -> RefreshEngine {
+        openEngine(
+            store: store,
+            vault: vault,
+            http: http,
+            log: quietLog(),
+            spill: spill,
+            clientSecrets: try Self.clientSecrets(of: configuration)
+        )
+    }
 }

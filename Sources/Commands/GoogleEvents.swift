@@ -3,9 +3,9 @@ import GoogleOAuth
 import HTTPClient
 import Worker
 
-/// `google-events register`: has Google post all events to a URL.
-struct RegisterEvents: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `google-events register`: has Google post all events to a URL.
+    static let registerEvents = Command(
         words: ["google-events", "register"],
         summary: "have Google post all events to a URL",
         discussion: """
@@ -13,11 +13,11 @@ struct RegisterEvents: Command {
             one of the authorized domains of the project's consent screen. The command can be repeated.
             """,
         options: [
-            OptionSpecification("url", .endpoint, "the URL for Google's events; needed")
-        ] + StreamAccess.options + [.jsonObject],
+            OptionSpecification("url", .endpoint, "the URL for Google's events; needed", need: "")
+        ] + SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            Example(
+            (
                 """
                 refresh-worker google-events register --service-account-file risc.json \
                 --url https://api.example.com/v1/google/security-events
@@ -25,20 +25,10 @@ struct RegisterEvents: Command {
                 "once, and when the URL changes"
             )
         ],
-        exitCodes: StreamAccess.exitCodes
-    )
-
-    private let access: StreamAccess
-    private let url: String
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        url = try arguments.needed("url", "service-account-file")[0]
-        access = try StreamAccess(arguments)
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        try await access.use(in: context) { stream in
-            let target = try StreamAccess.endpoint(url)
+        exitCodes: SecurityEventStream.exitCodes
+    ) { arguments, context in
+        try await context.withEventStream(arguments) { stream in
+            let target = try CommandContext.endpoint(arguments.needed("url"))
             try await stream.register(url: target)
             context.answer("registered: Google posts security events to \(target)") { line in
                 line.field("url", "\(target)")
@@ -46,61 +36,29 @@ struct RegisterEvents: Command {
             }
         }
     }
-}
 
-/// `google-events status`: shows the stream of events.
-struct ShowEvents: Command {
-    static let specification = CommandSpecification(
+    /// `google-events status`: shows the stream of events.
+    static let showEvents = Command(
         words: ["google-events", "status"],
         summary: "show where Google posts events, which ones, and whether the stream is enabled",
         discussion: "While a stream is disabled, events are neither sent nor kept; register enables it.",
-        options: StreamAccess.options + [.jsonObject],
+        options: SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            Example("refresh-worker google-events status --service-account-file risc.json", "is the stream enabled?")
+            ("refresh-worker google-events status --service-account-file risc.json", "is the stream enabled?")
         ],
-        exitCodes: StreamAccess.exitCodes
-    )
-
-    private let access: StreamAccess
-
-    init(_ arguments: CommandArguments) throws(UsageError) { access = try StreamAccess(arguments) }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        try await access.use(in: context) { stream in
+        exitCodes: SecurityEventStream.exitCodes
+    ) { arguments, context in
+        try await context.withEventStream(arguments) { stream in
             let state = try await stream.state()
-            context.answer(Self.text(of: state)) { Self.write(state, to: &$0) }
+            context.answer(state.text, json: state.write)
         }
     }
 
-    private static func text(of state: SecurityEventStream.StreamState) -> String {
-        let known = Set(SecurityEvent.EventType.all)
-        let missing = SecurityEvent.EventType.all.filter { !state.events.contains($0) }
-        var lines = [
-            "status  \(state.status.map { DisplayedText($0).description } ?? "unknown")",
-            "url     \(state.url.map { DisplayedText($0).description } ?? "none")",
-            "events  \(state.events.count { known.contains($0) }) of \(known.count)",
-        ]
-        for type in missing { lines.append("missing \(type)") }
-        if !missing.isEmpty { lines.append("run google-events register to ask for those as well") }
-        return lines.joined(separator: "\n")
-    }
-
-    private static func write(_ state: SecurityEventStream.StreamState, to line: inout JSONLine) {
-        line.fieldOrNull("status", state.status)
-        line.fieldOrNull("url", state.url)
-        line.array("events") { array in state.events.forEach { array.element($0) } }
-        line.array("missing") { array in
-            for type in SecurityEvent.EventType.all where !state.events.contains(type) { array.element(type) }
-        }
-    }
-}
-
-/// `google-events verify`: lets Google post a test event.
-struct VerifyEvents: Command {
     private static let defaultState = "refresh-worker"
 
-    static let specification = CommandSpecification(
+    /// `google-events verify`: lets Google post a test event.
+    static let verifyEvents = Command(
         words: ["google-events", "verify"],
         summary: "let Google post a test event, to check the delivery",
         discussion: """
@@ -109,27 +67,19 @@ struct VerifyEvents: Command {
         options: [
             OptionSpecification(
                 "state",
-                .text(as: "TEXT", AllowedText(lengthLimit: 128, signs: "-_.:")),
-                "a text that the event carries. Default: \(defaultState)"
+                .text(as: "TEXT", maximumLength: 128, signs: "-_.:"),
+                "a text that the event carries. Default: \(defaultState)",
+                standard: defaultState
             )
-        ] + StreamAccess.options + [.jsonObject],
+        ] + SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            Example("refresh-worker google-events verify --service-account-file risc.json", "do events arrive?")
+            ("refresh-worker google-events verify --service-account-file risc.json", "do events arrive?")
         ],
-        exitCodes: StreamAccess.exitCodes
-    )
-
-    private let access: StreamAccess
-    private let state: String
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        access = try StreamAccess(arguments)
-        state = arguments["state"] ?? Self.defaultState
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        try await access.use(in: context) { stream in
+        exitCodes: SecurityEventStream.exitCodes
+    ) { arguments, context in
+        try await context.withEventStream(arguments) { stream in
+            let state = arguments.needed("state")
             try await stream.verify(state: state)
             context.answer("requested: Google posts a verification event soon, which the metrics log then shows") {
                 $0.field("state", state)
@@ -138,49 +88,76 @@ struct VerifyEvents: Command {
     }
 }
 
-/// The stream by which Google reports revoked tokens and accounts in danger, as the command line names it.
-private struct StreamAccess {
-    static let options = [
+extension SecurityEventStream.StreamState {
+    private var missing: [String] { SecurityEvent.EventType.all.filter { !events.contains($0) } }
+
+    fileprivate var text: String {
+        let known = Set(SecurityEvent.EventType.all)
+        let lines =
+            [
+                "status  \(status.map { DisplayedText($0).description } ?? "unknown")",
+                "url     \(url.map { DisplayedText($0).description } ?? "none")",
+                "events  \(events.count { known.contains($0) }) of \(known.count)",
+            ] + missing.map { "missing \($0)" }
+            + (missing.isEmpty ? [] : ["run google-events register to ask for those as well"])
+        return lines.joined(separator: "\n")
+    }
+
+    fileprivate func write(to line: inout JSONLine) {
+        line.fieldOrNull("status", status)
+        line.fieldOrNull("url", url)
+        line.array("events") { array in events.forEach { array.element($0) } }
+        line.array("missing") { array in missing.forEach { array.element($0) } }
+    }
+}
+
+/// The flags and exit codes of the commands about the stream.
+extension SecurityEventStream {
+    fileprivate static let options = [
         OptionSpecification(
             "service-account-file",
             .file,
-            "the JSON key file of the service account, mode 0600; needed"
+            "the JSON key file of the service account, mode 0600; needed",
+            need: ""
         ),
         OptionSpecification(
             "risc-endpoint",
             .endpoint,
-            "the address at which streams are managed. Default: \(SecurityEventStream.defaultEndpoint)"
+            "the address at which streams are managed. Default: \(defaultEndpoint)"
         ),
     ]
 
-    static let exitCodes: [ExitCode] = [
+    fileprivate static let exitCodes: [ExitCode] = [
         .success, .usage, .badData, .inputUnreadable, .googleUnreachable, .internalFailure, .configuration,
     ]
+}
 
-    private let serviceAccountFile: String
-    /// The endpoint to use instead of Google's.
-    private let endpoint: String?
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        serviceAccountFile = try arguments.needed("service-account-file")[0]
-        endpoint = arguments["risc-endpoint"]
-    }
-
-    func use(in context: CommandContext, _ body: (SecurityEventStream) async throws -> Void) async throws -> ExitCode {
-        let account = try Self.serviceAccount(in: serviceAccountFile)
-        let endpoint = try Self.endpoint(endpoint ?? SecurityEventStream.defaultEndpoint)
-        let http = try context.openHTTP()
+extension CommandContext {
+    /// Runs `body` with the stream by which Google reports revoked tokens and accounts in danger.
+    fileprivate func withEventStream(
+        _ arguments: CommandArguments,
+        _ body: (SecurityEventStream) async throws -> Void
+    ) async throws -> ExitCode {
+        let account = try Self.serviceAccount(in: arguments.needed("service-account-file"))
+        let endpoint = try Self.endpoint(arguments["risc-endpoint"] ?? SecurityEventStream.defaultEndpoint)
+        let http = try openHTTP()
         defer { http.shutDown() }
         do {
-            try await body(SecurityEventStream(http: http, endpoint: endpoint, account: account, time: context.time))
+            try await body(SecurityEventStream(http: http, endpoint: endpoint, account: account, time: time))
         } catch let failure as SecurityEventStreamFailure {
-            throw CommandFailure(Self.exitCode(of: failure), failure.description)
+            let code: ExitCode =
+                switch failure.reason {
+                case .unreachable, .unavailable: .googleUnreachable
+                case .malformed, .noStream: .badData
+                case .unsigned, .unauthenticated, .forbidden: .configuration
+                }
+            throw CommandFailure(code, failure.description)
         }
         return .success
     }
 
     private static func serviceAccount(in path: String) throws -> ServiceAccount {
-        let file = try CommandContext.readPrivate(path, for: "--service-account-file", unreadable: .inputUnreadable)
+        let file = try readPrivate(path, for: "--service-account-file", unreadable: .inputUnreadable)
         do throws(ServiceAccountError) {
             return try ServiceAccount(keyFile: file)
         } catch {
@@ -188,19 +165,11 @@ private struct StreamAccess {
         }
     }
 
-    static func endpoint(_ text: String) throws -> Endpoint {
+    fileprivate static func endpoint(_ text: String) throws -> Endpoint {
         do throws(EndpointError) {
             return try Endpoint(text)
         } catch {
             throw CommandFailure(.usage, error.description)
-        }
-    }
-
-    private static func exitCode(of failure: SecurityEventStreamFailure) -> ExitCode {
-        switch failure.reason {
-        case .unreachable, .unavailable: .googleUnreachable
-        case .malformed, .noStream: .badData
-        case .unsigned, .unauthenticated, .forbidden: .configuration
         }
     }
 }

@@ -7,9 +7,9 @@ import Storage
 import Telemetry
 import Worker
 
-/// `token USER`: prints one fresh access token.
-struct PrintToken: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `token USER`: prints one fresh access token.
+    static let printToken = Command(
         words: ["token"],
         summary: "print a fresh access token of a user",
         discussion: """
@@ -26,74 +26,54 @@ struct PrintToken: Command {
             OptionSpecification(
                 "min-ttl",
                 .seconds(0...86_400),
-                "the time for which the token must be valid at least. Default: 60"
+                "the time for which the token must be valid at least. Default: 60",
+                standard: "60"
             ),
             .jsonObject,
         ],
         settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
         examples: [
-            Example(
+            (
                 "refresh-worker token alice --min-ttl 300 > /run/user/1000/token",
                 "a token that is valid for five more minutes, not shown on the terminal"
             )
         ],
         exitCodes: .ofDatabase(.unknownUser, .googleUnreachable, .userMustAct, .interrupted, .terminated)
-    )
-
-    private static let timeout: Duration = .seconds(40)
-
-    private let user: String
-    private let minimumLifetime: Duration
-
-    init(_ arguments: CommandArguments) {
-        user = arguments.operand
-        minimumLifetime = arguments.seconds("min-ttl", otherwise: 60)
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let user = arguments.operand
+        let minimumLife = arguments.seconds("min-ttl")
         let vault = try context.openVault()
         let store = try await context.openExistingStore(for: .changing)
         let http = try context.openHTTP()
         let spill = context.openSpill(vault: vault)
-        let engine = context.openEngine(
-            store: store,
-            vault: vault,
-            http: http,
-            log: context.quietLog(),
-            spill: spill,
-            clientSecrets: try CommandContext.clientSecrets(of: context.configuration)
-        )
+        let engine = try context.openQuietEngine(store: store, vault: vault, http: http, spill: spill)
         let heartbeat = context.heartbeat(in: store, of: vault)
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
-            try await context.time.sleep(for: Self.timeout)
+            try await context.time.sleep(for: .seconds(40))
             context.report(await engine.stop(within: .zero), in: spill)
         }
         defer { limit.cancel() }
         // An answer in flight may be the only copy of a rotated refresh token.
         let stopDeadline = min(context.configuration.stopDeadline, CommandContext.maximumStop)
-        let end = await context.untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
+        let (result, signal) = await context.untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
             try await heartbeat.report()
             do {
-                return try await engine.freshToken(of: user, minimumLife: minimumLifetime)
+                return try await engine.freshToken(of: user, minimumLife: minimumLife)
             } catch {
                 guard !vault.ring.missingKeys.isEmpty else { throw error }
                 // A second report finds out whether another worker has the unknown key.
                 try await heartbeat.report()
-                return try await engine.freshToken(of: user, minimumLife: minimumLifetime)
+                return try await engine.freshToken(of: user, minimumLife: minimumLife)
             }
         }
         await heartbeat.leave()
         await store.close()
         http.shutDown()
-        let outcome: Result<VendedToken, any Error>
-        switch end {
-        case .finished(let result): outcome = result
-        case .stopped(let signal): return ExitCode(signal)
-        }
+        if let signal { return ExitCode(signal) }
         let token: VendedToken
         do {
-            token = try outcome.get()
+            token = try result.get()
         } catch let failure as VendingFailure {
             throw CommandFailure(failure, ofUser: user)
         }

@@ -2,9 +2,9 @@ import Base
 import Storage
 import Worker
 
-/// `notices replay`: queues notices for another delivery.
-struct ReplayNotices: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `notices replay`: queues notices for another delivery.
+    static let replayNotices = Command(
         words: ["notices", "replay"],
         summary: "post notices again, under the same ids",
         discussion: """
@@ -16,33 +16,24 @@ struct ReplayNotices: Command {
             OptionSpecification(
                 "within",
                 .seconds(1...604_800),
-                "the age of the oldest notice to post again. Default: 86400 (a day)"
+                "the age of the oldest notice to post again. Default: 86400 (a day)",
+                standard: "86400"
             ),
             OptionSpecification("user", .user, "only the notices of this user"),
             .json,
         ],
         settings: [.config, .database, .logLevel],
         examples: [
-            Example(
+            (
                 "refresh-worker notices replay --within 7200",
                 "after the backend has lost the notices of the last two hours"
             )
         ],
         exitCodes: .ofDatabase()
-    )
-
-    private let user: String?
-    private let span: Duration
-
-    init(_ arguments: CommandArguments) {
-        user = arguments["user"]
-        span = arguments.seconds("within", otherwise: 86_400)
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let now = context.time.now
+    ) { arguments, context in
+        let start = context.time.now - arguments.seconds("within")
         let count = try await context.withExistingStore(for: .changing) { store in
-            try await store.replayNotices(since: now - span, ofUser: user, at: context.time.now)
+            try await store.replayNotices(since: start, ofUser: arguments["user"], at: context.time.now)
         }
         let queued = "\(count) \(count == 1 ? "notice is" : "notices are") queued to be posted again"
         context.answer(count == 0 ? "no notice matches" : queued) { $0.field("queued", count) }

@@ -1,8 +1,8 @@
 import Worker
 
-/// The program without a command: the daemon, or one pass over the due grants with `--run-once`.
-struct RunWorker: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// The program without a command: the daemon, or one pass over the due grants with `--run-once`.
+    static let runWorker = Command(
         words: [],
         summary: "keeps stored Google OAuth grants alive",
         discussion: """
@@ -29,22 +29,18 @@ struct RunWorker: Command {
             """,
         settings: Setting.Name.allCases,
         examples: [
-            Example(
+            (
                 "refresh-worker --config /etc/refresh-worker/refresh-worker.conf",
                 "run the worker as its service does"
             ),
-            Example(
+            (
                 "refresh-worker --client-id 1234-abc.apps.googleusercontent.com --run-once",
                 "refresh the due grants and exit, from cron"
             ),
-            Example("refresh-worker grants import --help", "learn about one command"),
+            ("refresh-worker grants import --help", "learn about one command"),
         ],
         exitCodes: .ofDatabase(.cannotCreate)
-    )
-
-    init(_ arguments: CommandArguments) {}
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { _, context in
         guard !context.configuration.runsOnce else { return try await context.runPass() }
         return try await context.runDaemon(reporter: context.statusReporter)
     }

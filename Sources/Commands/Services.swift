@@ -3,9 +3,9 @@ import Crypto
 import Routes
 import Worker
 
-/// `services credential`: makes a credential for a service or an operator.
-struct MakeCredential: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `services credential`: makes a credential for a service or an operator.
+    static let makeCredential = Command(
         words: ["services", "credential"],
         summary: "make a new credential for a service or an operator",
         discussion: """
@@ -19,22 +19,13 @@ struct MakeCredential: Command {
             .jsonObject,
         ],
         examples: [
-            Example("refresh-worker services credential mailer", "let the service mailer get tokens"),
-            Example("refresh-worker services credential --operator jane", "let jane look up users on the status page"),
+            ("refresh-worker services credential mailer", "let the service mailer get tokens"),
+            ("refresh-worker services credential --operator jane", "let jane look up users on the status page"),
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput]
-    )
-
-    private let service: String
-    private let isOperator: Bool
-
-    init(_ arguments: CommandArguments) {
-        service = arguments.operand
-        isOperator = arguments.has("operator")
-    }
-
-    func run(in context: CommandContext) throws -> ExitCode {
-        guard let credential = try ServiceCredential(forService: service, isOperator: isOperator) else {
+    ) { arguments, context in
+        let service = arguments.operand
+        guard let credential = try ServiceCredential(forService: service, isOperator: arguments.has("operator")) else {
             throw CommandFailure(.badData, "a service's name \(ServiceCredential.nameRule)")
         }
         let secret = credential.secret.reveal()
@@ -45,11 +36,9 @@ struct MakeCredential: Command {
         }
         return .success
     }
-}
 
-/// `services handle`: prints the handle of a user for a service.
-struct MakeHandle: Command {
-    static let specification = CommandSpecification(
+    /// `services handle`: prints the handle of a user for a service.
+    static let makeHandle = Command(
         words: ["services", "handle"],
         summary: "print a handle, which names a user to one service",
         discussion: """
@@ -61,18 +50,10 @@ struct MakeHandle: Command {
         operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
         options: [.jsonObject],
         settings: [.config, .servicesFile],
-        examples: [Example("refresh-worker services handle mailer alice", "name alice to the service mailer")],
+        examples: [("refresh-worker services handle mailer alice", "name alice to the service mailer")],
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
-    )
-
-    private let service: String
-    private let user: String
-
-    init(_ arguments: CommandArguments) {
-        (service, user) = (arguments.operands[0], arguments.operands[1])
-    }
-
-    func run(in context: CommandContext) throws -> ExitCode {
+    ) { arguments, context in
+        let (service, user) = (arguments.operands[0], arguments.operands[1])
         let handle = try context.handle(of: user, for: service)
         context.answer(handle) { line in
             line.field("service", service)

@@ -1,8 +1,8 @@
 import Worker
 
-/// `help`: the help of a command, a manual page, or the completions of a shell.
-struct ShowHelp: TextCommand {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `help`: the help of a command, a manual page, or the completions of a shell.
+    static let showHelp = Command(
         words: ["help"],
         summary: "explain a command",
         discussion: "refresh-worker help COMMAND and refresh-worker COMMAND --help are the same, and so is -h.",
@@ -17,24 +17,16 @@ struct ShowHelp: TextCommand {
             )
         ],
         examples: [
-            Example("refresh-worker help grants import", "explain grants import"),
-            Example(
+            ("refresh-worker help grants import", "explain grants import"),
+            (
                 "refresh-worker help --format bash > ~/.local/share/bash-completion/completions/refresh-worker",
                 "completions where make install did not put them"
             ),
         ],
-        exitCodes: [.success, .usage]
+        exitCodes: [.success, .usage],
+        text: { arguments in
+            (HelpForm(rawValue: arguments["format"] ?? "") ?? .commandManual).text(of: .program)
+        },
+        run: nil
     )
-
-    /// The text, ready to print.
-    let text: String
-
-    init(text: String) {
-        self.text = text
-    }
-
-    init(_ arguments: CommandArguments) {
-        let form = HelpForm(rawValue: arguments["format"] ?? "") ?? .commandManual
-        text = form.text(of: .program)
-    }
 }

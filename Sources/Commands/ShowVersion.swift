@@ -5,9 +5,9 @@ import HTTPServer
 import Storage
 import Worker
 
-/// `version`: the program, and the libraries that it runs with.
-struct ShowVersion: TextCommand {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `version`: the program, and the libraries that it runs with.
+    static let showVersion = Command(
         words: ["version"],
         summary: "print the version",
         discussion: """
@@ -15,42 +15,25 @@ struct ShowVersion: TextCommand {
             it runs with. --version does the same.
             """,
         options: [.jsonObject],
-        exitCodes: [.success, .usage]
+        exitCodes: [.success, .usage],
+        text: { arguments in
+            let libraries = [
+                ("libcurl", HTTPClient.curlVersion), ("nghttp2", HTTPClient.nghttp2Version),
+                ("SQLite", SQLiteLibrary.version), ("OpenSSL", OpenSSL.version),
+                ("libpq", PostgresLibrary.version), ("libmicrohttpd", MicroHTTPLibrary.version),
+                ("GnuTLS", MicroHTTPLibrary.versionOfGnuTLS),
+            ]
+            guard arguments.has("json") else {
+                return "refresh-worker \(Version.withCommit)\n" + libraries.map { "\($0) \($1)\n" }.joined()
+            }
+            var line = JSONLine()
+            line.field("version", Version.current)
+            line.fieldOrNull("commit", Version.commit)
+            line.object("libraries") { object in
+                for (name, version) in libraries { object.field(name, version) }
+            }
+            return line.text + "\n"
+        },
+        run: nil
     )
-
-    private let isJSON: Bool
-
-    init(isJSON: Bool) {
-        self.isJSON = isJSON
-    }
-
-    init(_ arguments: CommandArguments) {
-        self.init(isJSON: arguments.has("json"))
-    }
-
-    var text: String {
-        guard isJSON else {
-            let lines = ["refresh-worker \(Version.withCommit)"] + Self.libraries.map { "\($0.name) \($0.version)" }
-            return lines.joined(separator: "\n") + "\n"
-        }
-        var line = JSONLine()
-        line.field("version", Version.current)
-        line.fieldOrNull("commit", Version.commit)
-        line.object("libraries") { object in
-            for library in Self.libraries { object.field(library.name, library.version) }
-        }
-        return line.text + "\n"
-    }
-
-    private static var libraries: [(name: String, version: String)] {
-        [
-            ("libcurl", HTTPClient.curlVersion),
-            ("nghttp2", HTTPClient.nghttp2Version),
-            ("SQLite", SQLiteLibrary.version),
-            ("OpenSSL", OpenSSL.version),
-            ("libpq", PostgresLibrary.version),
-            ("libmicrohttpd", MicroHTTPLibrary.version),
-            ("GnuTLS", MicroHTTPLibrary.versionOfGnuTLS),
-        ]
-    }
 }

@@ -13,7 +13,7 @@ enum Program {
         ProcessSetup.openStandardDescriptors()
         let invocation: Invocation
         do {
-            invocation = try CommandSpecification.program.parse(try ProcessArguments.read(), documents: .current)
+            invocation = try Command.program.parse(try CommandLine.words(), documents: .current)
             if let text = invocation.text {
                 Output.standard.write(text)
                 exit(ExitCode.success.rawValue)
@@ -44,7 +44,7 @@ enum Program {
         let configuration = try Configuration(inputs)
         var context = CommandContext(configuration: configuration, inputs: inputs)
         context.printsJSON = invocation.printsJSON
-        return try await context.run(invocation.command)
+        return try await context.run(invocation)
     }
 
     private static func fail(_ error: any Error) -> Never {

@@ -6,10 +6,10 @@ import Testing
 
 @Suite("The help")
 struct HelpTests {
-    static let everyCommand = CommandSpecification.program.tree.map(\.words)
+    static let everyCommand = Command.program.tree.map(\.words)
 
     private static func help(_ words: [String]) throws -> String {
-        let invocation = try CommandSpecification.program.parse(words + ["--help"])
+        let invocation = try Command.program.parse(words + ["--help"])
         guard let text = invocation.text else {
             Issue.record("\(words) --help is understood as \(invocation)")
             return ""
@@ -22,14 +22,14 @@ struct HelpTests {
         let text = try Self.help(words)
         #expect(text.hasPrefix((["refresh-worker"] + words).joined(separator: " ") + ": "))
         for arguments in [["-h"] + words, ["help"] + words, ["--help"] + words] {
-            #expect(try CommandSpecification.program.parse(arguments).text == text)
+            #expect(try Command.program.parse(arguments).text == text)
         }
     }
 
     @Test("mentions every option, operand, subcommand, setting and exit code", arguments: everyCommand)
     func mentionsAll(words: [String]) throws {
         let text = try Self.help(words)
-        let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
+        let command = try #require(Command.program.tree.first { $0.words == words })
         let names =
             command.options.map { "--\($0.name)" } + command.operands.map(\.placeholder)
             + command.subcommands.compactMap(\.words.last) + command.settings.map { "--\($0.rawValue)" }
@@ -43,7 +43,7 @@ struct HelpTests {
 
     @Test("fits a terminal of 80 columns, except for text that users copy", arguments: everyCommand)
     func fits(words: [String]) throws {
-        let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
+        let command = try #require(Command.program.tree.first { $0.words == words })
         let examples = command.examples.map { "  \($0.line)" }
         for line in try Self.help(words).split(separator: "\n") where !examples.contains(String(line)) {
             let isOneWord = line.split(separator: " ").count == 1
@@ -53,13 +53,13 @@ struct HelpTests {
 
     @Test("has examples that the program accepts", arguments: everyCommand)
     func examplesWork(words: [String]) throws {
-        let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
+        let command = try #require(Command.program.tree.first { $0.words == words })
         for example in command.examples {
             // The words between the program's name and the shell's own operators.
             let parts = example.line.split(separator: " ").map(String.init)
             let start = try #require(parts.lastIndex(of: "refresh-worker"), "\(example.line)")
             let arguments = parts[(start + 1)...].prefix { !["|", ">", "<"].contains($0) }
-            #expect(throws: Never.self, "\(example.line)") { try CommandSpecification.program.parse(Array(arguments)) }
+            #expect(throws: Never.self, "\(example.line)") { try Command.program.parse(Array(arguments)) }
         }
     }
 
@@ -77,7 +77,7 @@ struct HelpTests {
     func wins() throws {
         let text = try Self.help(["grants", "show"])
         let arguments = ["grants", "show", "alice", "--nonsense", "--help"]
-        #expect(try CommandSpecification.program.parse(arguments).text == text)
+        #expect(try Command.program.parse(arguments).text == text)
     }
 
     @Test("The runbook has a row for every exit code", arguments: ExitCode.allCases)
@@ -92,7 +92,7 @@ struct HelpTests {
     func tablesAgree() {
         #expect(ExitCode.allCases.allSatisfy { !$0.meaning.isEmpty })
         var arities: [String: Set<Bool>] = [:]
-        for option in CommandSpecification.program.tree.flatMap(\.options) {
+        for option in Command.program.tree.flatMap(\.options) {
             arities[option.name, default: []].insert(option.placeholder != nil)
         }
         for setting in Setting.all {

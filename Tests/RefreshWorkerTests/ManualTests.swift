@@ -9,7 +9,7 @@ struct ManualTests {
     private static let table = CompletionTable(.program)
 
     private static func text(of form: HelpForm) throws -> String {
-        let command = try CommandSpecification.program.parse(["help", "--format", form.rawValue])
+        let command = try Command.program.parse(["help", "--format", form.rawValue])
         guard let text = command.text else {
             Issue.record("help --format \(form) is understood as \(command)")
             return ""
@@ -25,7 +25,7 @@ struct ManualTests {
             #expect(form != .settingsManual || text.contains(".B \(setting.name.environmentName)="))
         }
         guard form != .settingsManual else { return }
-        for command in CommandSpecification.program.tree {
+        for command in Command.program.tree {
             #expect(command.words.last.map { text.contains($0) } ?? true)
             for option in command.options { #expect(text.contains(option.name)) }
         }
@@ -49,7 +49,7 @@ struct ManualTests {
     func values() throws {
         let list = try #require(Self.table.entries.first { $0.path == "grants list" })
         let values = Dictionary(uniqueKeysWithValues: list.flags.map { ($0.name, $0.value) })
-        #expect(values["state"] == .choices(ListGrants.states))
+        #expect(values["state"] == .choices(Command.grantStates))
         #expect(values["log-level"] == .choices(["error", "warning", "notice", "info", "debug"]))
         #expect(values["config"] == .file)
         #expect(values["json"] == .some(nil))
@@ -76,17 +76,21 @@ struct ManualTests {
         #expect(folder("/usr/bin/refresh-worker") == "docs")
         #expect(folder("/src/.build/debug/refresh-worker", "/src/.build/share/doc/refresh-worker") == "docs")
         let installed = DocumentFolder(path: "/usr/share/doc/refresh-worker")
-        let invocation = try CommandSpecification.program.parse(["--help"], documents: installed)
+        let invocation = try Command.program.parse(["--help"], documents: installed)
         let text = try #require(invocation.text)
         #expect(text.contains("/usr/share/doc/refresh-worker/postgres.md") && !text.contains(" docs/"))
     }
 
+    private static func version(_ flags: String...) throws -> String {
+        try #require(try Command.program.parse(["version"] + flags).text)
+    }
+
     @Test("as JSON, the version has the same facts")
     func versionAsJSON() throws {
-        let document = try #require(JSONValue.object(in: ShowVersion(isJSON: true).text.utf8))
+        let document = try #require(JSONValue.object(in: Self.version("--json").utf8))
         #expect(document["version"]?.string == Version.current)
         #expect(document["commit"]?.string == Version.commit)
-        let libraries = ShowVersion(isJSON: false).text.split(separator: "\n").dropFirst().map {
+        let libraries = try Self.version().split(separator: "\n").dropFirst().map {
             $0.split(separator: " ")
         }
         for library in libraries {
@@ -95,8 +99,8 @@ struct ManualTests {
     }
 
     @Test("the version names the libraries, with numbers")
-    func version() {
-        let lines = ShowVersion(isJSON: false).text.split(separator: "\n")
+    func version() throws {
+        let lines = try Self.version().split(separator: "\n")
         #expect(lines.first?.hasPrefix("refresh-worker \(Version.current)") == true)
         #expect(lines.count > 5)
         #expect(lines.contains { $0.hasPrefix("nghttp2 1.") })

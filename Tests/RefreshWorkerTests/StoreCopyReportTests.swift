@@ -32,7 +32,7 @@ struct StoreCopyReportTests {
         var summary = StoreCopy.Summary()
         summary.counts = [.user: 2, .grant: 3]
         summary.copiedNow = 4
-        let text = written { StoreCopyReport.write(summary, from: .file("a"), to: .file("b"), to: &$0) }.text
+        let text = written { summary.write(from: .file("a"), to: .file("b"), into: &$0) }.text
         #expect(
             text == """
                 {"from":"a","to":"b","records":5,"copied_now":4,"records_by_kind":{"user":2,"grant":3,"event":0,\

@@ -2,14 +2,9 @@ import Worker
 
 /// Separates flags from words before the command is known: flags may precede it.
 struct ArgumentScanner {
-    /// A flag as it was given; its value is `nil` if it does not take one.
-    struct Flag: Equatable {
-        let name: String
-        let value: String?
-    }
-
     private(set) var words: [String] = []
-    private(set) var flags: [Flag] = []
+    /// The flags as they were given, without a value if they do not take one.
+    private(set) var flags: [(name: String, value: String?)] = []
     private(set) var problems: [String] = []
     private(set) var asksForHelp = false
     private(set) var asksForVersion = false
@@ -20,7 +15,7 @@ struct ArgumentScanner {
     /// A name means the same in every command, which a test checks.
     private let takesValue: [String: Bool]
 
-    init(_ arguments: [String], program: CommandSpecification) {
+    init(_ arguments: [String], program: Command) {
         rest = arguments[...]
         takesValue = Self.knownFlags(of: program)
         while let argument = rest.popFirst() {
@@ -39,7 +34,7 @@ struct ArgumentScanner {
         }
     }
 
-    private static func knownFlags(of program: CommandSpecification) -> [String: Bool] {
+    private static func knownFlags(of program: Command) -> [String: Bool] {
         var known: [String: Bool] = [:]
         for setting in Setting.all {
             known[setting.name.rawValue] = setting.placeholder != nil
@@ -78,7 +73,7 @@ struct ArgumentScanner {
         case (nil, _):
             reportUnknown(name)
         case (false?, nil):
-            flags.append(Flag(name: name, value: nil))
+            flags.append((name, nil))
         case (false?, _?):
             problems.append("--\(name) takes no value")
         case (true?, let value?):
@@ -106,7 +101,7 @@ struct ArgumentScanner {
         } else if value.isEmpty {
             problems.append("the value of --\(name) is empty")
         } else {
-            flags.append(Flag(name: name, value: value))
+            flags.append((name, value))
         }
     }
 

@@ -55,7 +55,7 @@ extension CompletionTable {
 
     private var flagCases: String {
         entries.map { entry in
-            "        '\(entry.path)') offered='\(entry.flags.map(\.dashed).joined(separator: " "))' ;;"
+            "        '\(entry.path)') offered='\(entry.flags.map { "--\($0.name)" }.joined(separator: " "))' ;;"
         }.joined(separator: "\n")
     }
 
@@ -72,9 +72,9 @@ extension CompletionTable {
         entries.flatMap { entry in
             entry.flags.compactMap { flag -> String? in
                 switch flag.value {
-                case .file: "        '\(entry.path) \(flag.dashed)') \(file) ;;"
+                case .file: "        '\(entry.path) --\(flag.name)') \(file) ;;"
                 case .choices(let words):
-                    "        '\(entry.path) \(flag.dashed)') \(choices(words.joined(separator: " "))) ;;"
+                    "        '\(entry.path) --\(flag.name)') \(choices(words.joined(separator: " "))) ;;"
                 case .other, nil: nil
                 }
             }
@@ -189,7 +189,7 @@ extension CompletionTable {
     private var zshBranches: String {
         entries.flatMap { entry in
             let commands = entry.subcommands.map { Self.described($0.name, $0.summary) }.joined(separator: " ")
-            let flags = entry.flags.map { Self.described($0.dashed, $0.summary) }.joined(separator: " ")
+            let flags = entry.flags.map { Self.described("--\($0.name)", $0.summary) }.joined(separator: " ")
             return ["'\(entry.path)')", "    commands=(\(commands))", "    flags=(\(flags))"]
                 + (entry.takesFile ? ["    [[ $current == -* ]] || _files"] : []) + ["    ;;"]
         }.map { "    " + $0 }.joined(separator: "\n")

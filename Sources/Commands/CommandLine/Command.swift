@@ -4,50 +4,63 @@ package import Worker
 
 /// A command of the program: its arguments, its help, and what it does.
 ///
-///     struct ShowUser: Command {
-///         static let specification = CommandSpecification(words: ["users", "show"], …)
-///         private let user: String
-///
-///         init(_ arguments: CommandArguments) { user = arguments.operand }
-///         func run(in context: CommandContext) async throws -> ExitCode { … }
+///     extension Command {
+///         static let showUser = Command(words: ["users", "show"], …) { arguments, context in
+///             let id = arguments.operand
+///             …
+///         }
 ///     }
 ///
-/// A new command is added to the list in ``CommandSpecification/program``.
-package protocol Command: Sendable {
-    static var specification: CommandSpecification { get }
-    /// Takes the arguments, each of which fits the specification.
-    init(_ arguments: CommandArguments) throws(UsageError)
-    func run(in context: CommandContext) async throws -> ExitCode
-}
+/// The parser and the help read the same specification, so that they cannot differ. A new command is added to the list
+/// in ``Command/program``.
+package struct Command: Sendable {
+    /// The words that name the command; empty for the program itself.
+    let words: [String]
+    let summary: String
+    /// The explanation; an empty line separates paragraphs.
+    let discussion: String
+    var operands: [OperandSpecification] = []
+    var options: [OptionSpecification] = []
+    /// The settings that matter to the command.
+    ///
+    /// The others are accepted too, so that a wrapper can always pass the same flags.
+    var settings: [Setting.Name] = []
+    /// Command lines, each with its purpose.
+    var examples: [(line: String, purpose: String)] = []
+    var exitCodes: [ExitCode] = []
+    var subcommands: [Command] = []
+    /// Refuses arguments that are valid one by one but not together.
+    var check: @Sendable (CommandArguments) throws(UsageError) -> Void = { _ in }
+    /// The text of a command that only prints one, and needs neither the configuration nor a thread for it.
+    var text: (@Sendable (CommandArguments) -> String)?
+    /// Does the work.
+    ///
+    /// A command that only prints a text has none, nor has a group of subcommands.
+    let run: (@Sendable (CommandArguments, CommandContext) async throws -> ExitCode)?
 
-extension Command {
-    typealias Example = CommandSpecification.Example
+    var isGroup: Bool { run == nil && text == nil }
 
-    /// The command as an entry of the list of commands.
-    static var entry: CommandSpecification {
-        var entry = specification
-        entry.make = { arguments throws(UsageError) in try Self(arguments) }
-        return entry
+    var paragraphs: [String] { discussion.split(separator: "\n\n").map(String.init) }
+
+    /// The command as it is typed.
+    var invocation: String {
+        (["refresh-worker"] + words).joined(separator: " ")
     }
-}
 
-/// A command that prints a text, and needs neither the configuration nor a thread for it.
-protocol TextCommand: Command {
-    /// The text with its last line break.
-    var text: String { get }
-}
-
-extension TextCommand {
-    func run(in context: CommandContext) -> ExitCode {
-        Output.standard.write(text)
-        return .success
+    /// The command and all commands below it.
+    var tree: [Command] {
+        [self] + subcommands.flatMap(\.tree)
     }
 }
 
 extension CommandContext {
-    package func run(_ command: any Command) async throws -> ExitCode {
+    package func run(_ invocation: Invocation) async throws -> ExitCode {
+        guard invocation.text == nil, let run = invocation.command.run else {
+            Output.standard.write(invocation.text ?? "")
+            return .success
+        }
         do {
-            return try await command.run(in: self)
+            return try await run(invocation.arguments, self)
         } catch let error as StoreError {
             throw await Self.confirmed(error)
         }
@@ -64,5 +77,169 @@ extension CommandContext {
     /// Creates the report of this process to the workers on the database.
     func heartbeat(in store: any Store, of vault: TokenVault) -> WorkerHeartbeat {
         WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+    }
+}
+
+/// A flag of one command.
+struct OptionSpecification: Sendable {
+    /// The kind of value that a flag takes.
+    enum Kind: Sendable {
+        case toggle
+        case choice([String], as: String)
+        case seconds(ClosedRange<Int>)
+        case number(ClosedRange<Int>)
+        case file
+        case clientID
+        case user
+        case endpoint
+        case database
+        /// A text of letters, digits and these signs, shown in the help as the placeholder.
+        case text(as: String, maximumLength: Int, signs: String)
+    }
+
+    let name: String
+    let kind: Kind
+    let summary: String
+    /// The end of the message about a flag that is needed and missing, or `nil` if it can be left out.
+    let need: String?
+    /// The value of a flag that is not given.
+    let standard: String?
+
+    init(_ name: String, _ kind: Kind, _ summary: String, need: String? = nil, standard: String? = nil) {
+        self.name = name
+        self.kind = kind
+        self.summary = summary
+        self.need = need
+        self.standard = standard
+    }
+
+    /// The placeholder for the value in the help; `nil` if the flag does not take a value.
+    var placeholder: String? {
+        switch kind {
+        case .toggle: nil
+        case .choice(_, let placeholder): placeholder
+        case .seconds: "SECONDS"
+        case .number: "N"
+        case .file: "FILE"
+        case .clientID: "ID"
+        case .user: "USER"
+        case .endpoint: "URL"
+        case .database: "PLACE"
+        case .text(let placeholder, _, _): placeholder
+        }
+    }
+
+    /// The flag with the placeholder of its value, as the help shows it.
+    var usage: String { "--\(name)" + (placeholder.map { " " + $0 } ?? "") }
+
+    /// The message if the flag is needed and not given.
+    var missing: String? { need.map { "--\(name) is needed\($0)" } }
+
+    /// Returns the reason why a value is invalid.
+    func problem(with value: String) -> String? {
+        do throws(InputError) {
+            switch kind {
+            case .toggle:
+                break
+            case .choice(let choices, _):
+                guard !choices.contains(value) else { break }
+                let hint = NameSuggestion.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
+                return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
+            case .seconds(let range):
+                _ = try SettingValue.seconds(value, in: range)
+            case .number(let range):
+                guard let number = Int(value), range.contains(number) else {
+                    let limits = "\(range.lowerBound) to \(range.upperBound)"
+                    return "--\(name): \(DisplayedText(value)) is not a whole number from \(limits)"
+                }
+            case .file, .database:
+                try SettingValue.checkText(value)
+            case .clientID:
+                _ = try SettingValue.clientID(value)
+            case .user:
+                return OperandSpecification.user("").problem(with: value)
+            case .endpoint:
+                _ = try SettingValue.endpoint(value)
+            case .text(_, let maximumLength, let signs):
+                let isAllowed = value.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || signs.contains($0) }
+                guard isAllowed, (1...maximumLength).contains(value.utf8.count) else {
+                    let rule = "up to \(maximumLength) letters, digits and \(signs)"
+                    return "--\(name): \(DisplayedText(value)) is not \(rule)"
+                }
+            }
+            return nil
+        } catch {
+            return "--\(name): \(error.message)"
+        }
+    }
+}
+
+/// A word that a command needs after its name.
+struct OperandSpecification: Sendable {
+    let placeholder: String
+    let summary: String
+    /// The limit of the value in bytes.
+    let lengthLimit: Int
+    /// `true` if a flag may replace the operand; the command's `problems` check which.
+    var isOptional = false
+
+    static func user(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
+        OperandSpecification(placeholder: "USER", summary: summary, lengthLimit: 1024, isOptional: isOptional)
+    }
+
+    static func file(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
+        OperandSpecification(
+            placeholder: "FILE",
+            summary: summary,
+            lengthLimit: SettingValue.lengthLimit,
+            isOptional: isOptional
+        )
+    }
+
+    static func service(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "SERVICE", summary: summary, lengthLimit: 64)
+    }
+
+    static func keyID(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "ID", summary: summary, lengthLimit: 128)
+    }
+
+    /// Returns the reason why a value is invalid.
+    func problem(with value: String) -> String? {
+        guard !value.isEmpty else { return "\(placeholder) is empty" }
+        guard value.utf8.count <= lengthLimit else {
+            return "\(placeholder) has \(value.utf8.count) bytes; at most \(lengthLimit) are allowed"
+        }
+        guard !value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            return "\(placeholder) contains control characters"
+        }
+        return nil
+    }
+}
+
+extension [ExitCode] {
+    /// Returns the codes of every command that opens the database, and the others of a command, in their order.
+    static func ofDatabase(_ others: ExitCode...) -> [ExitCode] {
+        let usual: [ExitCode] = [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration]
+        return (usual + others).sorted { $0.rawValue < $1.rawValue }
+    }
+}
+
+/// The options that several commands have.
+extension OptionSpecification {
+    /// `--json`, of commands that print records.
+    static let json = toggle("json", "JSON, one object a line, instead of text; never a token")
+    /// `--json`, of commands that print one result.
+    static let jsonObject = toggle("json", "one JSON object instead of text")
+    /// `--json`, of imports.
+    static let jsonSummary = toggle("json", "the numbers at the end as a JSON object on standard output")
+
+    static func toggle(_ name: String, _ summary: String) -> OptionSpecification {
+        OptionSpecification(name, .toggle, summary)
+    }
+
+    /// `--client ID`, which selects grants; `--client-id` is a setting.
+    static func client(_ summary: String) -> OptionSpecification {
+        OptionSpecification("client", .clientID, summary)
     }
 }

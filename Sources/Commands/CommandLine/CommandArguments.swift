@@ -1,6 +1,6 @@
 package import Worker
 
-extension CommandSpecification {
+extension Command {
     /// Parses the arguments that follow the program's name.
     package func parse(
         _ arguments: [String],
@@ -14,23 +14,24 @@ extension CommandSpecification {
             return try helpInvocation(about: Array(scanner.words.dropFirst()), documents: documents)
         }
         if scanner.asksForVersion {
-            let version = ShowVersion(isJSON: scanner.flags.contains { $0.name == "json" })
-            return Invocation(command: version, flags: [], printsJSON: false)
+            let options = scanner.flags.contains { $0.name == "json" } ? ["json": ""] : [:]
+            return Invocation(.showVersion, CommandArguments(invocation: invocation, options: options))
         }
         let (command, operands) = descend(scanner.words)
         var problems = scanner.problems
         guard problems.isEmpty else { throw UsageError(problems: problems, invocation: command.invocation) }
         problems += command.problemsOfOperands(operands)
-        let (options, flags) = command.sort(scanner.flags, problems: &problems)
-        guard problems.isEmpty, let make = command.make else {
-            throw UsageError(problems: problems, invocation: command.invocation)
-        }
+        var (options, flags) = command.sort(scanner.flags, problems: &problems)
+        for option in command.options where options[option.name] == nil { options[option.name] = option.standard }
+        if problems.isEmpty { problems = command.options.compactMap { options[$0.name] == nil ? $0.missing : nil } }
         let arguments = CommandArguments(invocation: command.invocation, operands: operands, options: options)
-        return Invocation(command: try make(arguments), flags: flags, printsJSON: arguments.has("json"))
+        guard problems.isEmpty else { throw arguments.refusal(problems) }
+        try command.check(arguments)
+        return Invocation(command, arguments, flags: flags)
     }
 
     /// Follows the words down the tree as far as they name commands; the remaining words are operands.
-    private func descend(_ words: [String]) -> (CommandSpecification, operands: [String]) {
+    private func descend(_ words: [String]) -> (Command, operands: [String]) {
         var command = self
         var rest = words[...]
         while let word = rest.first, let next = command.subcommands.first(where: { $0.words.last == word }) {
@@ -49,7 +50,8 @@ extension CommandSpecification {
         if let word = rest.first, !command.subcommands.isEmpty {
             throw UsageError(problems: [command.unknownSubcommand(word)], invocation: command.invocation)
         }
-        return Invocation(command: ShowHelp(text: command.helpText(documents: documents)), flags: [], printsJSON: false)
+        let arguments = CommandArguments(invocation: command.invocation)
+        return Invocation(command, arguments, help: command.helpText(documents: documents))
     }
 
     private func unknownSubcommand(_ word: String) -> String {
@@ -61,7 +63,7 @@ extension CommandSpecification {
 
     private func problemsOfOperands(_ given: [String]) -> [String] {
         if let word = given.first, !subcommands.isEmpty { return [unknownSubcommand(word)] }
-        guard make != nil else {
+        guard !isGroup else {
             let names = subcommands.compactMap(\.words.last)
             return ["'\(invocation)' needs one of \(names.joined(separator: ", "))"]
         }
@@ -75,7 +77,7 @@ extension CommandSpecification {
 
     /// Splits the flags into the command's own and settings; the command's own flag of the same name wins.
     private func sort(
-        _ flags: [ArgumentScanner.Flag],
+        _ flags: [(name: String, value: String?)],
         problems: inout [String]
     ) -> (options: [String: String], flags: [ConfigurationInputs.Flag]) {
         var chosen: [String: String] = [:]
@@ -107,9 +109,9 @@ extension CommandSpecification {
 package struct CommandArguments: Sendable {
     /// The command as it is typed.
     let invocation: String
-    let operands: [String]
+    var operands: [String] = []
     /// The values of the command's own flags; empty for a toggle.
-    let options: [String: String]
+    var options: [String: String] = [:]
 
     /// The only operand of the commands that need one.
     var operand: String { operands.first ?? "" }
@@ -118,32 +120,39 @@ package struct CommandArguments: Sendable {
 
     func has(_ option: String) -> Bool { options[option] != nil }
 
-    func seconds(_ option: String, otherwise defaultValue: Int) -> Duration {
-        .seconds(options[option].flatMap { Int($0) } ?? defaultValue)
-    }
+    func seconds(_ option: String) -> Duration { .seconds(Int(needed(option)) ?? 0) }
 
-    /// Returns the values of flags that the command needs; `purpose` ends the message about a missing one.
-    func needed(_ names: String..., purpose: String = "") throws(UsageError) -> [String] {
-        let missing = names.filter { !has($0) }
-        guard missing.isEmpty else { throw refusal(missing.map { "--\($0) is needed\(purpose)" }) }
-        return names.compactMap { self[$0] }
-    }
+    /// Returns the value of a flag that the command needs, or that has a default.
+    func needed(_ option: String) -> String { options[option] ?? "" }
 
     /// Returns the error about arguments that are valid one by one but not together.
     func refusal(_ problems: [String]) -> UsageError { UsageError(problems: problems, invocation: invocation) }
 }
 
-/// A parsed command line: the command, and the settings that were given with it.
+/// A parsed command line: the command with its arguments, and the settings that were given with it.
 package struct Invocation: Sendable {
-    package let command: any Command
+    let command: Command
+    let arguments: CommandArguments
     package let flags: [ConfigurationInputs.Flag]
-    /// `true` for the form of results that `--json` asks for.
-    package let printsJSON: Bool
+    /// The text of a command that only prints one, or the help of any.
+    package let text: String?
+
+    init(
+        _ command: Command,
+        _ arguments: CommandArguments,
+        flags: [ConfigurationInputs.Flag] = [],
+        help: String? = nil
+    ) {
+        self.command = command
+        self.arguments = arguments
+        self.flags = flags
+        text = help ?? command.text?(arguments)
+    }
 
     /// `true` for the daemon or a single pass.
-    package var runsWorker: Bool { command is RunWorker }
-    /// The text of a command that only prints one.
-    package var text: String? { (command as? any TextCommand)?.text }
+    package var runsWorker: Bool { command.words.isEmpty && text == nil }
+    /// `true` for the form of results that `--json` asks for.
+    package var printsJSON: Bool { arguments.has("json") }
 }
 
 /// The problems of a command line, and the command whose help explains it.
@@ -162,16 +171,14 @@ extension UsageError: CustomStringConvertible {
     }
 }
 
-/// The words that the process was started with.
-package enum ProcessArguments {
+extension CommandLine {
     /// The arguments after the program's name.
     ///
     /// Swift's runtime looks for them next to the environment on the stack, and does not find them if a preloaded
     /// library moved the environment before the program began. The program would then run as the daemon instead of the
     /// command, so the kernel is asked (https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html).
-    package static func read() throws -> [String] {
-        let known = CommandLine.arguments
-        guard known.isEmpty else { return Array(known.dropFirst()) }
+    package static func words() throws -> [String] {
+        guard arguments.isEmpty else { return Array(arguments.dropFirst()) }
         let words = try FileReader.system.read("/proc/self/cmdline").split(
             separator: 0,
             omittingEmptySubsequences: false

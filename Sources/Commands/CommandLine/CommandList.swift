@@ -1,18 +1,18 @@
 import Worker
 
 /// Every command, in the order of the help.
-extension CommandSpecification {
+extension Command {
     /// The whole program: the daemon at the root, the commands below it.
-    package static let program: CommandSpecification = {
-        var program = RunWorker.entry
+    package static let program: Command = {
+        var program = runWorker
         program.subcommands = [
-            grants, users, PrintToken.entry, services, keys, notices, googleEvents, ShowStatus.entry, RunDoctor.entry,
-            BackUp.entry, store, results, ShowVersion.entry, ShowHelp.entry,
+            grants, users, printToken, services, keys, notices, googleEvents, ShowStatus.command, runDoctor,
+            backUp, store, results, showVersion, showHelp,
         ]
         return program
     }()
 
-    private static let grants = CommandSpecification(
+    private static let grants = Command(
         words: ["grants"],
         summary: "list, show, add, import, try, correct, export or disconnect stored grants",
         discussion: """
@@ -22,12 +22,13 @@ extension CommandSpecification {
         settings: [.config, .database, .keyFile],
         exitCodes: [.usage],
         subcommands: [
-            ListGrants.entry, ShowGrant.entry, ShowHistory.entry, AddGrant.entry, ImportGrants.entry, RetryGrants.entry,
-            SetClient.entry, ExportGrants.entry, DisconnectGrant.entry,
-        ]
+            listGrants, showGrant, showHistory, addGrant, importGrants, retryGrants,
+            setClient, exportGrants, disconnectGrant,
+        ],
+        run: nil
     )
 
-    private static let users = CommandSpecification(
+    private static let users = Command(
         words: ["users"],
         summary: "list, show, import or delete users",
         discussion: """
@@ -36,10 +37,11 @@ extension CommandSpecification {
             """,
         settings: [.config, .database],
         exitCodes: [.usage],
-        subcommands: [ListUsers.entry, ShowUser.entry, ImportUsers.entry, DeleteUser.entry]
+        subcommands: [listUsers, showUser, importUsers, deleteUser],
+        run: nil
     )
 
-    private static let services = CommandSpecification(
+    private static let services = Command(
         words: ["services"],
         summary: "make credentials and handles for services that may get tokens",
         discussion: """
@@ -48,10 +50,11 @@ extension CommandSpecification {
             lists the operators, who look up users on the status page.
             """,
         exitCodes: [.usage],
-        subcommands: [MakeCredential.entry, MakeHandle.entry]
+        subcommands: [makeCredential, makeHandle],
+        run: nil
     )
 
-    private static let keys = CommandSpecification(
+    private static let keys = Command(
         words: ["keys"],
         summary: "make, list, rotate or retire the keys that seal tokens",
         discussion: """
@@ -61,10 +64,11 @@ extension CommandSpecification {
             """,
         settings: [.config, .keyFile],
         exitCodes: [.usage],
-        subcommands: [GenerateKeys.entry, ListKeys.entry, RotateKeys.entry, RetireKey.entry]
+        subcommands: [generateKeys, listKeys, rotateKeys, retireKey],
+        run: nil
     )
 
-    private static let notices = CommandSpecification(
+    private static let notices = Command(
         words: ["notices"],
         summary: "notify the backend again of changes that it may have missed",
         discussion: """
@@ -74,10 +78,11 @@ extension CommandSpecification {
             """,
         settings: [.config, .database],
         exitCodes: [.usage],
-        subcommands: [ReplayNotices.entry]
+        subcommands: [replayNotices],
+        run: nil
     )
 
-    private static let googleEvents = CommandSpecification(
+    private static let googleEvents = Command(
         words: ["google-events"],
         summary: "let Google report revoked tokens and accounts in danger immediately",
         discussion: """
@@ -88,10 +93,11 @@ extension CommandSpecification {
             """,
         settings: [.config, .caFile],
         exitCodes: [.usage],
-        subcommands: [RegisterEvents.entry, ShowEvents.entry, VerifyEvents.entry]
+        subcommands: [registerEvents, showEvents, verifyEvents],
+        run: nil
     )
 
-    private static let store = CommandSpecification(
+    private static let store = Command(
         words: ["store"],
         summary: "move all data from one database to another",
         discussion: """
@@ -100,10 +106,11 @@ extension CommandSpecification {
             """,
         settings: [.config],
         exitCodes: [.usage],
-        subcommands: [CopyStore.entry]
+        subcommands: [copyStore],
+        run: nil
     )
 
-    private static let results = CommandSpecification(
+    private static let results = Command(
         words: ["results"],
         summary: "store results that were kept outside the database",
         discussion: """
@@ -113,6 +120,7 @@ extension CommandSpecification {
             """,
         settings: [.config, .database, .keyFile],
         exitCodes: [.usage],
-        subcommands: [RecoverResults.entry]
+        subcommands: [recoverResults],
+        run: nil
     )
 }

@@ -12,14 +12,8 @@ struct CompletionTable {
         case other
     }
 
-    struct Flag {
-        let name: String
-        let summary: String
-        /// `nil` if the flag does not take a value.
-        let value: Value?
-
-        var dashed: String { "--" + name }
-    }
+    /// A flag without its dashes, and without a value if it does not take one.
+    typealias Flag = (name: String, summary: String, value: Value?)
 
     /// A command, by the words that lead to it.
     struct Entry {
@@ -31,7 +25,7 @@ struct CompletionTable {
 
     let entries: [Entry]
 
-    init(_ program: CommandSpecification) {
+    init(_ program: Command) {
         entries =
             program.tree.map { command in
                 // The operands of help are the words of a command.
@@ -44,22 +38,22 @@ struct CompletionTable {
 
     /// The flags that take a value, in any command, with their dashes.
     var valuedFlags: [String] {
-        Set(entries.flatMap(\.flags).filter { $0.value != nil }.map(\.dashed)).sorted()
+        Set(entries.flatMap(\.flags).filter { $0.value != nil }.map { "--\($0.name)" }).sorted()
     }
 
     var paths: [String] { entries.map(\.path).filter { !$0.isEmpty } }
 
-    private static func entry(of command: CommandSpecification, subcommands: [CommandSpecification]) -> Entry {
+    private static func entry(of command: Command, subcommands: [Command]) -> Entry {
         var flags = command.options.map { option in
-            Flag(name: option.name, summary: option.summary.firstSentence, value: option.completed)
+            (option.name, option.summary.firstSentence, option.completed)
         }
         flags += command.settings.compactMap(Setting.named).filter { setting in
             !command.options.contains { $0.name == setting.name.rawValue }
         }.map { setting in
-            Flag(name: setting.name.rawValue, summary: setting.summary.firstSentence, value: setting.completed)
+            (setting.name.rawValue, setting.summary.firstSentence, setting.completed)
         }
-        flags.append(Flag(name: "help", summary: "print the help", value: nil))
-        if command.words.isEmpty { flags.append(Flag(name: "version", summary: "print the version", value: nil)) }
+        flags.append(("help", "print the help", nil))
+        if command.words.isEmpty { flags.append(("version", "print the version", nil)) }
         return Entry(
             path: command.words.joined(separator: " "),
             subcommands: subcommands.map(named),
@@ -69,13 +63,13 @@ struct CompletionTable {
     }
 
     /// The words after `help` that further words follow, such as `help grants`.
-    private static func helpTopics(of program: CommandSpecification) -> [Entry] {
+    private static func helpTopics(of program: Command) -> [Entry] {
         program.tree.dropFirst().filter { !$0.subcommands.isEmpty }.map { group in
             Entry(path: (["help"] + group.words).joined(separator: " "), subcommands: group.subcommands.map(named))
         }
     }
 
-    private static func named(_ command: CommandSpecification) -> (name: String, summary: String) {
+    private static func named(_ command: Command) -> (name: String, summary: String) {
         (command.words.last ?? "", command.summary)
     }
 }

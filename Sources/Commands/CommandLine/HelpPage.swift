@@ -43,7 +43,7 @@ struct HelpPage {
         )
     }
 
-    mutating func examples(_ examples: [CommandSpecification.Example]) {
+    mutating func examples(_ examples: [(line: String, purpose: String)]) {
         guard !examples.isEmpty else { return }
         heading("Examples")
         append(examples.flatMap { ["  # \($0.purpose)", "  \($0.line)"] })
@@ -83,7 +83,7 @@ struct HelpPage {
     }
 }
 
-extension CommandSpecification {
+extension Command {
     /// Returns the help of this command, ready to print.
     func helpText(documents: DocumentFolder) -> String {
         var page = HelpPage()
@@ -106,7 +106,7 @@ extension CommandSpecification {
     }
 
     var usageLines: [String] {
-        guard make != nil || subcommands.isEmpty else { return ["\(invocation) COMMAND [flags]"] }
+        guard !isGroup else { return ["\(invocation) COMMAND [flags]"] }
         if words.isEmpty { return ["refresh-worker [flags]", "refresh-worker COMMAND [flags] [--help]"] }
         if words == ["help"] { return ["refresh-worker help [COMMAND]"] }
         let flags = options.map { "[\($0.usage)]" }

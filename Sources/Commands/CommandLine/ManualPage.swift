@@ -51,7 +51,7 @@ struct ManualPage {
         }
     }
 
-    mutating func examples(_ examples: [CommandSpecification.Example]) {
+    mutating func examples(_ examples: [(line: String, purpose: String)]) {
         for example in examples {
             paragraph("Example, \(example.purpose):")
             lines += [".PP", ".RS 4", ".nf", Self.line(example.line), ".fi", ".RE"]
@@ -91,7 +91,7 @@ struct ManualPage {
     }
 }
 
-extension CommandSpecification {
+extension Command {
     /// The page refresh-worker(1).
     var manual: String {
         var page = ManualPage(name: "refresh-worker", section: 1, summary: summary)
@@ -100,7 +100,7 @@ extension CommandSpecification {
         page.section("DESCRIPTION")
         paragraphs.forEach { page.paragraph($0) }
         page.section("COMMANDS")
-        for command in tree.dropFirst() where command.make != nil {
+        for command in tree.dropFirst() where !command.isGroup {
             command.describe(on: &page)
         }
         page.section("OPTIONS")
@@ -208,7 +208,7 @@ enum HelpForm: String, CaseIterable, Sendable {
     case zsh
     case fish
 
-    func text(of program: CommandSpecification) -> String {
+    func text(of program: Command) -> String {
         switch self {
         case .commandManual: program.manual
         case .settingsManual: Setting.manual

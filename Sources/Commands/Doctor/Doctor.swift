@@ -4,9 +4,9 @@ import Status
 import Storage
 import Worker
 
-/// `doctor`: checks the installation.
-struct RunDoctor: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `doctor`: checks the installation.
+    static let runDoctor = Command(
         words: ["doctor"],
         summary: "check the set-up and say what to fix",
         discussion: """
@@ -19,11 +19,11 @@ struct RunDoctor: Command {
         options: [.jsonObject],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },
         examples: [
-            Example(
+            (
                 "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf",
                 "as the service's user, with the service's configuration"
             ),
-            Example(
+            (
                 """
                 refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
                 """,
@@ -31,11 +31,7 @@ struct RunDoctor: Command {
             ),
         ],
         exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration]
-    )
-
-    init(_ arguments: CommandArguments) {}
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { _, context in
         let isPlain = !(context.inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
         let isColoured = Output.standard.isTerminal && !isPlain
         let diagnoses = try await Doctor(context: context).examine { diagnosis in

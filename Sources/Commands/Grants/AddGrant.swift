@@ -5,9 +5,9 @@ import GoogleOAuth
 import Storage
 import Worker
 
-/// `grants add USER`: stores one grant and replaces the user's stored one.
-struct AddGrant: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `grants add USER`: stores one grant and replaces the user's stored one.
+    static let addGrant = Command(
         words: ["grants", "add"],
         summary: "store a user's grant from a refresh token",
         discussion: """
@@ -31,23 +31,13 @@ struct AddGrant: Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example("refresh-worker grants add alice --token-file ./alice.token", "a refresh token kept in a file"),
-            Example("pass show google/alice | refresh-worker grants add alice", "from a password store"),
+            ("refresh-worker grants add alice --token-file ./alice.token", "a refresh token kept in a file"),
+            ("pass show google/alice | refresh-worker grants add alice", "from a password store"),
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
-    )
-
-    private let user: String
-    private let tokenFile: String?
-    private let clientID: String?
-
-    init(_ arguments: CommandArguments) {
-        user = arguments.operand
-        tokenFile = arguments["token-file"]
-        clientID = arguments["client-id"]
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let user = arguments.operand
+        let tokenFile = arguments["token-file"]
         let vault = try context.openVault()
         if tokenFile == nil, isatty(STDIN_FILENO) == 1 {
             Output.error.line("type or paste a refresh token, or the JSON of a grant; then Enter and Ctrl-D")
@@ -57,10 +47,10 @@ struct AddGrant: Command {
         }
         let added: ImportedGrant
         do throws(CommandFailure) {
-            added = try AddedGrant.read(
+            added = try ImportedGrant.read(
                 input,
                 forUser: user,
-                clientID: clientID,
+                clientID: arguments["client-id"],
                 configured: context.configuration.clientIDs,
                 at: context.time.now
             )
@@ -91,17 +81,17 @@ struct AddGrant: Command {
         case .replaced: verb = "replaced"
         case .stored, .kept, nil: verb = "added"
         }
-        let due = stored?.dueAt.map { ", due \(RelativeTime($0, from: context.time.now))" } ?? ""
+        let due = stored?.dueAt.map { ", due \($0.distance(from: context.time.now))" } ?? ""
         context.answer("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)") { line in
             line.field("result", verb)
-            if let stored { GrantDocument.write(stored, to: &line) }
+            if let stored { stored.write(to: &line) }
         }
         return .success
     }
 }
 
 /// Parses the input of `grants add`: a refresh token alone, or the JSON of a grant.
-enum AddedGrant {
+extension ImportedGrant {
     static func read(
         _ input: Secret,
         forUser user: String,

@@ -4,9 +4,9 @@ import Scheduler
 import Storage
 import Worker
 
-/// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
-struct DisconnectGrant: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
+    static let disconnectGrant = Command(
         words: ["grants", "disconnect"],
         summary: "end a user's grant, here and at Google",
         discussion: """
@@ -21,15 +21,10 @@ struct DisconnectGrant: Command {
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
         ],
-        examples: [Example("refresh-worker grants disconnect alice", "end alice's grant")],
+        examples: [("refresh-worker grants disconnect alice", "end alice's grant")],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
-    )
-
-    private let user: String
-
-    init(_ arguments: CommandArguments) { user = arguments.operand }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let user = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
         let outcome = try await store.transact { transaction -> GrantEnding.Outcome? in
@@ -62,24 +57,15 @@ extension CommandContext {
         let http = try openHTTP()
         let vault = try openVault()
         let spill = openSpill(vault: vault)
-        let engine = openEngine(
-            store: store,
-            vault: vault,
-            http: http,
-            log: quietLog(),
-            spill: spill,
-            clientSecrets: try Self.clientSecrets(of: configuration)
-        )
+        let engine = try openQuietEngine(store: store, vault: vault, http: http, spill: spill)
         // A revocation does not return a token and can be repeated, so its answer is not awaited after a signal.
-        let end = await untilSignal(stopping: engine, within: .zero, spill: spill) {
+        let (result, signal) = await untilSignal(stopping: engine, within: .zero, spill: spill) {
             try await engine.finishRevocation(of: user)
         }
         await store.close()
         http.shutDown()
-        switch end {
-        case .finished(let result): return try result.get() ? (.done, .success) : (.pending, .leftForLater)
-        case .stopped(let signal): return (.pending, ExitCode(signal))
-        }
+        if let signal { return (.pending, ExitCode(signal)) }
+        return try result.get() ? (.done, .success) : (.pending, .leftForLater)
     }
 }
 

@@ -6,13 +6,13 @@ private import Synchronization
 import Telemetry
 import Worker
 
-/// `grants import FILE`: imports grants that were kept elsewhere.
-struct ImportGrants: Command {
+extension Command {
     private static let secretsManager = "aws-secrets-manager"
     /// The default prefix of the names of secrets, before the user's id.
     private static let defaultPrefix = "gmail/user/"
 
-    static let specification = CommandSpecification(
+    /// `grants import FILE`: imports grants that were kept elsewhere.
+    static let importGrants = Command(
         words: ["grants", "import"],
         summary: "import grants from a file of JSON, also from the output of aws secretsmanager",
         discussion: """
@@ -48,7 +48,7 @@ struct ImportGrants: Command {
             ),
             OptionSpecification(
                 "prefix",
-                .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
+                .text(as: "PREFIX", maximumLength: 512, signs: "/_+=.@-"),
                 "the prefix of the names, before the user. Default: \(defaultPrefix)"
             ),
             .toggle(
@@ -59,18 +59,18 @@ struct ImportGrants: Command {
         ],
         settings: [.config, .database, .keyFile, .clientID, .logLevel],
         examples: [
-            Example("refresh-worker grants import grants.jsonl", "from a file"),
-            Example(
+            ("refresh-worker grants import grants.jsonl", "from a file"),
+            (
                 "ssh old-host export-grants | refresh-worker grants import -",
                 "from another machine, without a copy on disk"
             ),
-            Example(
+            (
                 """
                 aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
                 """,
                 "one grant, with Amazon's own program"
             ),
-            Example(
+            (
                 """
                 aws secretsmanager batch-get-secret-value --secret-id-list gmail/user/alice gmail/user/bob | \
                 refresh-worker grants import - --from aws-secrets-manager --dry-run
@@ -78,43 +78,32 @@ struct ImportGrants: Command {
                 "show what would be imported from AWS Secrets Manager"
             ),
         ],
-        exitCodes: .ofDatabase(.badData, .inputUnreadable)
-    )
-
-    private let file: String
-    /// The prefix of the names of secrets; `nil` for a file of grants.
-    private let prefix: String?
-    private let replacesExisting: Bool
-    private let isDryRun: Bool
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        file = arguments.operand
-        prefix = arguments.has("from") ? arguments["prefix"] ?? Self.defaultPrefix : nil
-        replacesExisting = arguments.has("replace")
-        isDryRun = arguments.has("dry-run")
-        if prefix == nil, arguments.has("prefix") {
-            throw arguments.refusal(["--prefix has a meaning only with --from"])
+        exitCodes: .ofDatabase(.badData, .inputUnreadable),
+        check: { arguments throws(UsageError) in
+            guard arguments.has("from") || !arguments.has("prefix") else {
+                throw arguments.refusal(["--prefix has a meaning only with --from"])
+            }
         }
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let (replaces, isDryRun) = (arguments.has("replace"), arguments.has("dry-run"))
+        let isFromAWS = arguments.has("from")
         let vault = try context.openVault()
-        let input = try InputFile(path: file)
+        let input = try InputFile(path: arguments.operand)
         let store = try await context.openStore(forDryRun: isDryRun)
         let heartbeat = store.map { context.heartbeat(in: $0, of: vault) }
         try await heartbeat?.report()
         let reporting = Task { await heartbeat?.run(by: context.time) {} }
-        var writer = ImportedGrantWriter(
+        let writer = ImportedGrantWriter(
             store: store,
             vault: vault,
             time: context.time,
             random: context.random,
-            existing: replacesExisting ? .replace : .keep,
+            existing: replaces ? (isFromAWS ? .replaceOlder : .replace) : .keep,
             isDryRun: isDryRun
         )
         let run = ImportRun(
             file: input,
-            progress: ImportProgress(of: prefix == nil ? "grants" : "secrets", time: context.time),
+            progress: ImportProgress(of: isFromAWS ? "secrets" : "grants", time: context.time),
             isDryRun: isDryRun,
             isJSON: context.printsJSON
         ) {
@@ -123,17 +112,16 @@ struct ImportGrants: Command {
             await heartbeat?.leave()
             await store?.close()
         }
-        guard let prefix = prefix else {
+        guard isFromAWS else {
             let reader = GrantReader(clientIDs: context.configuration.clientIDs)
             return try await run.perform(
                 GrantImport(reader: reader, writer: writer, time: context.time, report: run.report)
             )
         }
-        if replacesExisting { writer.existing = .replaceOlder }
         let reportsDetails = context.configuration.logLevel >= .info
         return try await run.perform(
             SecretsManagerImport(
-                prefix: prefix,
+                prefix: arguments["prefix"] ?? defaultPrefix,
                 clientIDs: context.configuration.clientIDs,
                 writer: writer,
                 time: context.time,

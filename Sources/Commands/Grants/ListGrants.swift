@@ -3,12 +3,12 @@ import Crypto
 import Storage
 import Worker
 
-/// `grants list`: prints stored grants without their tokens.
-struct ListGrants: Command {
+extension Command {
     /// The states that a grant may be in, as `--state` takes them.
-    static let states = ["active", "retrying", "suspended", "reauth_required", "disconnected"]
+    static let grantStates = ["active", "retrying", "suspended", "reauth_required", "disconnected"]
 
-    static let specification = CommandSpecification(
+    /// `grants list`: prints stored grants without their tokens.
+    static let listGrants = Command(
         words: ["grants", "list"],
         summary: "list the stored grants and their states",
         discussion: """
@@ -19,12 +19,12 @@ struct ListGrants: Command {
             .json,
             OptionSpecification(
                 "state",
-                .choice(states, as: "STATE"),
-                "only grants in this state: " + states.joined(separator: ", ")
+                .choice(grantStates, as: "STATE"),
+                "only grants in this state: " + grantStates.joined(separator: ", ")
             ),
             OptionSpecification(
                 "reason",
-                .text(as: "REASON", AllowedText(lengthLimit: 64, signs: "_")),
+                .text(as: "REASON", maximumLength: 64, signs: "_"),
                 "only grants whose state has this reason, such as client_mismatch"
             ),
             .client("only grants of this client id"),
@@ -42,64 +42,52 @@ struct ListGrants: Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example("refresh-worker grants list", "a table of all grants"),
-            Example(
+            ("refresh-worker grants list", "a table of all grants"),
+            (
                 "refresh-worker grants list --expired --sort since --limit 20",
                 "the grants that have been without a valid token in their state for longest"
             ),
-            Example(
+            (
                 "refresh-worker grants list --state disconnected --json | jq -r .user_id",
                 "the users whose consent has ended"
             ),
         ],
         exitCodes: .ofDatabase()
-    )
-
-    /// The number of grants read at a time, so that memory does not grow with their number.
-    static let pageSize = 500
-
-    static let columns: [TextTable<Grant>.Column] = [
-        .init("USER", narrowest: 12) { grant, _ in TerminalText.escaped(grant.userID) },
-        .init("STATE") { grant, _ in grant.state.rawValue },
-        .init("REASON", narrowest: 12) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
-        .init("SINCE") { grant, now in "\(RelativeTime(grant.since, from: now))" },
-        .init("TOKEN ENDS") { grant, now in
-            grant.accessToken.map { "\(RelativeTime($0.expiresAt, from: now))" } ?? "-"
-        },
-        .init("DUE") { grant, now in grant.dueAt.map { "\(RelativeTime($0, from: now))" } ?? "-" },
-        .init("E-MAIL", narrowest: 16) { grant, _ in grant.owner.email.map { TerminalText.escaped($0) } ?? "-" },
-    ]
-
-    private let filter: GrantFilter
-    private let selectsUnreadable: Bool
-    private let order: SortedGrants.Order?
-    private let limit: Int?
-
-    init(_ arguments: CommandArguments) {
-        filter = GrantFilter(
+    ) { arguments, context in
+        var filter = GrantFilter(
             state: arguments["state"].flatMap { GrantState(rawValue: $0) },
             reason: arguments["reason"].map { GrantReason(rawValue: $0) },
             clientID: arguments["client"],
             isExpired: arguments.has("expired")
         )
-        selectsUnreadable = arguments.has("unreadable")
-        order = arguments["sort"].flatMap { SortedGrants.Order(rawValue: $0) }
-        limit = arguments["limit"].flatMap { Int($0) }
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        var filter = filter
-        if selectsUnreadable { filter.vault = try context.openVault() }
+        if arguments.has("unreadable") { filter.vault = try context.openVault() }
         let time = context.time
+        let limit = arguments["limit"].flatMap { Int($0) }
         let count = try await context.withExistingStore(for: .reading) { [filter] store in
-            var list = Listing(Self.columns, limit: limit, in: context, json: GrantDocument.write)
-            if let order {
-                try await print(in: order, filter, from: store, to: &list, time)
-            } else {
-                for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
+            var list = Listing(grantColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
+                for try await page in GrantPages(store: store, state: filter.state) {
                     let now = time.now
-                    guard try await list.print(page.filter { try filter.matches($0, at: now) }) else { break }
+                    guard try await list.print(page.filter { try filter.matches($0, at: now) }, at: now) else { break }
                 }
+                return list.count
+            }
+            // Finds the order first, and then reads the grants again, a page at a time.
+            var sorted = SortedGrants(by: order, limit: limit)
+            for try await page in GrantPages(store: store, state: filter.state) {
+                let now = time.now
+                for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
+            }
+            var rest = sorted.finish()[...]
+            while !rest.isEmpty {
+                var page: [Grant] = []
+                for id in rest.prefix(GrantPages.usualSize) {
+                    if let grant = try await store.grant(id), try filter.matches(grant, at: time.now) {
+                        page.append(grant)
+                    }
+                }
+                rest = rest.dropFirst(GrantPages.usualSize)
+                guard try await list.print(page, at: time.now) else { break }
             }
             return list.count
         }
@@ -109,29 +97,15 @@ struct ListGrants: Command {
         return .success
     }
 
-    /// Finds the order first, and then reads the grants again, a page at a time.
-    private func print(
-        in order: SortedGrants.Order,
-        _ filter: GrantFilter,
-        from store: any Store,
-        to list: inout Listing<Grant>,
-        _ time: any TimeSource
-    ) async throws {
-        var sorted = SortedGrants(by: order, limit: limit)
-        for try await page in GrantPages(store: store, state: filter.state, size: Self.pageSize) {
-            let now = time.now
-            for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
-        }
-        var rest = sorted.finish()[...]
-        while !rest.isEmpty {
-            var page: [Grant] = []
-            for id in rest.prefix(Self.pageSize) {
-                if let grant = try await store.grant(id), try filter.matches(grant, at: time.now) { page.append(grant) }
-            }
-            rest = rest.dropFirst(Self.pageSize)
-            guard try await list.print(page) else { return }
-        }
-    }
+    static let grantColumns: [Listing<Grant>.Column] = [
+        .init("USER", narrowest: 12) { grant, _ in grant.userID.escapedForTerminal },
+        .init("STATE") { grant, _ in grant.state.rawValue },
+        .init("REASON", narrowest: 12) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
+        .init("SINCE") { grant, now in grant.since.distance(from: now) },
+        .init("TOKEN ENDS") { grant, now in grant.accessToken?.expiresAt.distance(from: now) ?? "-" },
+        .init("DUE") { grant, now in grant.dueAt?.distance(from: now) ?? "-" },
+        .init("E-MAIL", narrowest: 16) { grant, _ in grant.owner.email?.escapedForTerminal ?? "-" },
+    ]
 }
 
 /// The grants that `grants list` shows.
@@ -178,10 +152,19 @@ extension Grant {
 
 /// All grants of a store, or those in one state, a page at a time.
 struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
+    /// The number of grants read at a time, so that memory does not grow with their number.
+    static let usualSize = 500
+
     let store: any Store
-    let state: GrantState?
-    let size: Int
-    private(set) var last: GrantID?
+    var state: GrantState?
+    var size = usualSize
+    private var last: GrantID?
+
+    init(store: any Store, state: GrantState? = nil, size: Int = usualSize) {
+        self.store = store
+        self.state = state
+        self.size = size
+    }
 
     func makeAsyncIterator() -> Self { self }
 
@@ -203,22 +186,18 @@ struct SortedGrants {
         case since
     }
 
-    private struct Entry {
-        let time: Timestamp?
-        let text: String
-        let id: GrantID
+    private typealias Entry = (time: Timestamp?, text: String, id: GrantID)
 
-        /// Entries without a time come last; equal ones are in the order of their ids.
-        static func precedes(_ one: Self, _ other: Self) -> Bool {
-            switch (one.time, other.time) {
-            case (let first?, let second?) where first != second: return first < second
-            case (_?, nil): return true
-            case (nil, _?): return false
-            default: break
-            }
-            if one.text != other.text { return one.text.utf8.lexicographicallyPrecedes(other.text.utf8) }
-            return one.id < other.id
+    /// Entries without a time come last; equal ones are in the order of their ids.
+    private static func precedes(_ one: Entry, _ other: Entry) -> Bool {
+        switch (one.time, other.time) {
+        case (let first?, let second?) where first != second: return first < second
+        case (_?, nil): return true
+        case (nil, _?): return false
+        default: break
         }
+        if one.text != other.text { return one.text.utf8.lexicographicallyPrecedes(other.text.utf8) }
+        return one.id < other.id
     }
 
     private let order: Order
@@ -232,9 +211,9 @@ struct SortedGrants {
 
     mutating func add(_ grant: Grant) {
         switch order {
-        case .due: entries.append(Entry(time: grant.dueAt, text: "", id: grant.id))
-        case .since: entries.append(Entry(time: grant.since, text: "", id: grant.id))
-        case .user: entries.append(Entry(time: nil, text: grant.userID, id: grant.id))
+        case .due: entries.append((grant.dueAt, "", grant.id))
+        case .since: entries.append((grant.since, "", grant.id))
+        case .user: entries.append((nil, grant.userID, grant.id))
         }
         // Sorted once for as many additions as are kept, so that each costs little.
         if let limit, entries.count >= max(1000, 2 * limit) { truncate(to: limit) }
@@ -247,7 +226,7 @@ struct SortedGrants {
     }
 
     private mutating func truncate(to count: Int) {
-        entries.sort(by: Entry.precedes)
+        entries.sort(by: Self.precedes)
         entries = Array(entries.prefix(count))
     }
 }

@@ -4,12 +4,12 @@ import Storage
 import Telemetry
 import Worker
 
-/// `grants retry`: makes grants due now.
-struct RetryGrants: Command {
+extension Command {
     /// The states in which it finds something to try.
     private static let states = ["suspended", "retrying"]
 
-    static let specification = CommandSpecification(
+    /// `grants retry`: makes grants due now.
+    static let retryGrants = Command(
         words: ["grants", "retry"],
         summary: "make grants due now, without waiting for their back-off or probe",
         discussion: """
@@ -34,31 +34,26 @@ struct RetryGrants: Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example("refresh-worker grants retry alice", "try alice's grant now"),
-            Example("refresh-worker grants retry --state suspended", "after an administrator has lifted a block"),
+            ("refresh-worker grants retry alice", "try alice's grant now"),
+            ("refresh-worker grants retry --state suspended", "after an administrator has lifted a block"),
         ],
-        exitCodes: .ofDatabase(.unknownUser, .userMustAct)
-    )
-
-    private let user: String?
-    private let state: GrantState?
-    private let clientID: String?
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        user = arguments.operands.first
-        state = arguments["state"].flatMap { GrantState(rawValue: $0) }
-        clientID = arguments["client"]
-        switch (user == nil, state != nil || clientID != nil) {
-        case (true, false):
-            throw arguments.refusal(["'grants retry' takes USER, --state or --client; none was given"])
-        case (false, true):
-            throw arguments.refusal(["'grants retry' takes either USER, or --state and --client, not both"])
-        default: break
+        exitCodes: .ofDatabase(.unknownUser, .userMustAct),
+        check: { arguments throws(UsageError) in
+            switch (arguments.operands.isEmpty, arguments.has("state") || arguments.has("client")) {
+            case (true, false):
+                throw arguments.refusal(["'grants retry' takes USER, --state or --client; none was given"])
+            case (false, true):
+                throw arguments.refusal(["'grants retry' takes either USER, or --state and --client, not both"])
+            default: break
+            }
         }
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        guard let user else { return try await retryAll(in: context) }
+    ) { arguments, context in
+        guard let user = arguments.operands.first else {
+            let state = arguments["state"].flatMap { GrantState(rawValue: $0) }
+            let counts = try await retryAll(in: state, ofClient: arguments["client"], context)
+            context.answer(sentence(counts)) { write(counts, to: &$0) }
+            return .success
+        }
         let now = context.time.now
         let outcome = try await context.withExistingStore(for: .changing) { store in
             try await store.transact { transaction -> (Grant, GrantRetry.Outcome)? in
@@ -70,53 +65,32 @@ struct RetryGrants: Command {
             }
         }
         guard let (grant, result) = outcome else { throw CommandFailure(VendingFailure.unknownUser, ofUser: user) }
-        var tally = GrantRetryTally()
-        tally.count(result)
-        let failure = Self.failure(to: result, grant)
-        if failure == nil || context.printsJSON { context.answer(tally.sentence, json: tally.write) }
+        let failure = failure(to: result, grant)
+        if failure == nil || context.printsJSON {
+            context.answer(sentence([result: 1])) { write([result: 1], to: &$0) }
+        }
         if let failure { throw failure }
         return .success
     }
 
-    private func retryAll(in context: CommandContext) async throws -> ExitCode {
-        let states = state.map { [$0] } ?? [.retrying, .suspended]
-        let tally = try await context.withExistingStore(for: .changing) { store in
-            var tally = GrantRetryTally()
-            for state in states {
-                for try await page in GrantPages(store: store, state: state, size: ListGrants.pageSize) {
-                    let ids = page.filter { clientID == nil || $0.clientID == clientID }.map(\.id)
-                    tally.add(try await retry(ids, in: state, of: store, at: context.time.now))
+    private static func retryAll(
+        in state: GrantState?,
+        ofClient clientID: String?,
+        _ context: CommandContext
+    ) async throws -> [GrantRetry.Outcome: Int] {
+        try await context.withExistingStore(for: .changing) { store in
+            var counts: [GrantRetry.Outcome: Int] = [:]
+            for selected in state.map({ [$0] }) ?? [.retrying, .suspended] {
+                try await context.changeGrants(
+                    in: selected,
+                    of: store,
+                    where: { $0.state == selected && (clientID == nil || $0.clientID == clientID) },
+                    counting: &counts
+                ) {
+                    try GrantRetry.retry($0, includesDisabledAccounts: state == .suspended, in: $1, at: $2)
                 }
             }
-            return tally
-        }
-        context.answer(tally.sentence, json: tally.write)
-        return .success
-    }
-
-    /// Retries the grants that are still in the state: a worker may have changed them since they were read.
-    private func retry(
-        _ ids: [GrantID],
-        in state: GrantState,
-        of store: any Store,
-        at now: Timestamp
-    ) async throws -> GrantRetryTally {
-        guard !ids.isEmpty else { return GrantRetryTally() }
-        return try await store.transact { transaction in
-            var tally = GrantRetryTally()
-            try transaction.willRead(grants: ids, healthOf: [])
-            for id in ids {
-                guard let grant = try transaction.grant(id), grant.state == state else { continue }
-                tally.count(
-                    try GrantRetry.retry(
-                        grant,
-                        includesDisabledAccounts: self.state == .suspended,
-                        in: transaction,
-                        at: now
-                    )
-                )
-            }
-            return tally
+            return counts
         }
     }
 
@@ -144,28 +118,17 @@ struct RetryGrants: Command {
             )
         }
     }
-}
 
-/// The numbers of grants that `grants retry` made due, and of those that it left.
-struct GrantRetryTally: Equatable, Sendable {
-    private var counts: [GrantRetry.Outcome: Int] = [:]
-
-    subscript(_ outcome: GrantRetry.Outcome) -> Int { counts[outcome] ?? 0 }
-
-    mutating func count(_ outcome: GrantRetry.Outcome) { counts[outcome, default: 0] += 1 }
-
-    mutating func add(_ other: Self) { counts.merge(other.counts, uniquingKeysWith: +) }
-
-    func write(to line: inout JSONLine) {
-        for outcome in GrantRetry.Outcome.allCases { line.field(outcome.rawValue, self[outcome]) }
+    static func write(_ counts: [GrantRetry.Outcome: Int], to line: inout JSONLine) {
+        for outcome in GrantRetry.Outcome.allCases { line.field(outcome.rawValue, counts[outcome] ?? 0) }
     }
 
     /// The text for people; grants that were left are named only if there are any.
-    var sentence: String {
-        let due = self[.due] == 1 ? "1 grant is due now" : "\(self[.due]) grants are due now"
+    static func sentence(_ counts: [GrantRetry.Outcome: Int]) -> String {
+        let due = counts[.due] == 1 ? "1 grant is due now" : "\(counts[.due] ?? 0) grants are due now"
         let left = GrantRetry.Outcome.allCases.compactMap { outcome -> String? in
-            guard self[outcome] > 0, let reason = Self.reason(outcome) else { return nil }
-            return "\(self[outcome]) \(reason)"
+            guard let count = counts[outcome], let reason = reason(outcome) else { return nil }
+            return "\(count) \(reason)"
         }
         return left.isEmpty ? due : "\(due); left as they are: \(left.joined(separator: ", "))"
     }

@@ -2,9 +2,9 @@ import Base
 import Storage
 import Worker
 
-/// `grants set-client`: corrects the client id of stored grants.
-struct SetClient: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `grants set-client`: corrects the client id of stored grants.
+    static let setClient = Command(
         words: ["grants", "set-client"],
         summary: "move grants that were stored for the wrong client id to the right one",
         discussion: """
@@ -16,13 +16,13 @@ struct SetClient: Command {
             again.
             """,
         options: [
-            OptionSpecification("from", .clientID, "the client id that is stored now; needed"),
-            OptionSpecification("to", .clientID, "the right client id; needed"),
+            OptionSpecification("from", .clientID, "the client id that is stored now; needed", need: ""),
+            OptionSpecification("to", .clientID, "the right client id; needed", need: ""),
             .json,
         ],
         settings: [.config, .database, .keyFile, .clientID, .logLevel],
         examples: [
-            Example(
+            (
                 """
                 refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \
                 --to 1234-abc.apps.googleusercontent.com
@@ -30,19 +30,14 @@ struct SetClient: Command {
                 "after an import with a wrong client id"
             )
         ],
-        exitCodes: .ofDatabase()
-    )
-
-    private let former: String
-    private let clientID: String
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        let ids = try arguments.needed("from", "to")
-        (former, clientID) = (ids[0], ids[1])
-        if former == clientID { throw arguments.refusal(["--from and --to are the same client id"]) }
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+        exitCodes: .ofDatabase(),
+        check: { arguments throws(UsageError) in
+            guard arguments["from"] != arguments["to"] else {
+                throw arguments.refusal(["--from and --to are the same client id"])
+            }
+        }
+    ) { arguments, context in
+        let (former, clientID) = (arguments.needed("from"), arguments.needed("to"))
         guard context.configuration.clientIDs.contains(clientID) else {
             let known = context.configuration.clientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
             throw CommandFailure(
@@ -53,68 +48,17 @@ struct SetClient: Command {
                 """
             )
         }
-        let tally = try await context.withExistingStore(for: .changing) { store in
-            var tally = ClientChangeTally()
-            for try await page in GrantPages(store: store, state: nil, size: ListGrants.pageSize) {
-                let ids = page.filter { $0.clientID == former }.map(\.id)
-                tally.add(try await move(ids, in: store, at: context.time.now))
+        let counts = try await context.withExistingStore(for: .changing) { store in
+            var counts: [ClientChange.Outcome: Int] = [:]
+            try await context.changeGrants(of: store, where: { $0.clientID == former }, counting: &counts) {
+                try ClientChange.move($0, to: clientID, in: $1, at: $2)
             }
-            return tally
+            return counts
         }
-        context.answer(tally.sentence(from: former, to: clientID), json: tally.write)
-        return tally.inFlight == 0 ? .success : .leftForLater
-    }
-
-    /// Moves the grants that still have the former client id: the app may have connected one since it was read.
-    private func move(
-        _ ids: [GrantID],
-        in store: any Store,
-        at now: Timestamp
-    ) async throws -> ClientChangeTally {
-        guard !ids.isEmpty else { return ClientChangeTally() }
-        return try await store.transact { transaction in
-            var tally = ClientChangeTally()
-            try transaction.willRead(grants: ids, healthOf: [])
-            for id in ids {
-                guard let grant = try transaction.grant(id), grant.clientID == former else { continue }
-                tally.count(try ClientChange.move(grant, to: clientID, in: transaction, at: now))
-            }
-            return tally
-        }
-    }
-}
-
-/// The numbers of grants that `grants set-client` moved, and of those that it left.
-struct ClientChangeTally: Equatable, Sendable {
-    private(set) var moved = 0
-    private(set) var due = 0
-    private(set) var inFlight = 0
-
-    mutating func count(_ outcome: ClientChange.Outcome) {
-        switch outcome {
-        case .moved: moved += 1
-        case .movedAndDue:
-            moved += 1
-            due += 1
-        case .inFlight: inFlight += 1
-        }
-    }
-
-    mutating func add(_ other: Self) {
-        moved += other.moved
-        due += other.due
-        inFlight += other.inFlight
-    }
-
-    func write(to line: inout JSONLine) {
-        line.field("moved", moved)
-        line.field("due", due)
-        line.field("in_flight", inFlight)
-    }
-
-    func sentence(from former: String, to clientID: String) -> String {
-        let subject = moved == 1 ? "1 grant was" : "\(moved) grants were"
-        var text = "\(subject) moved from \(DisplayedText(former)) to \(DisplayedText(clientID))"
+        let (due, inFlight) = (counts[.movedAndDue] ?? 0, counts[.inFlight] ?? 0)
+        let moved = (counts[.moved] ?? 0) + due
+        var text = moved == 1 ? "1 grant was" : "\(moved) grants were"
+        text += " moved from \(DisplayedText(former)) to \(DisplayedText(clientID))"
         if due > 0 {
             text += "; \(due) of them had been refused as of another client id and \(due == 1 ? "is" : "are") due now"
         }
@@ -122,6 +66,37 @@ struct ClientChangeTally: Equatable, Sendable {
             text +=
                 "; \(inFlight) \(inFlight == 1 ? "is" : "are") being refreshed at this moment: run the command again"
         }
-        return text
+        context.answer(text) { line in
+            line.field("moved", moved)
+            line.field("due", due)
+            line.field("in_flight", inFlight)
+        }
+        return inFlight == 0 ? .success : .leftForLater
+    }
+}
+
+extension CommandContext {
+    /// Changes the grants that fit, a page at a time, and counts the outcomes.
+    ///
+    /// The transaction that changes a grant reads it again: a worker or the app might have changed it since.
+    func changeGrants<Outcome: Hashable & Sendable>(
+        in state: GrantState? = nil,
+        of store: any Store,
+        where fits: @escaping @Sendable (Grant) -> Bool,
+        counting counts: inout [Outcome: Int],
+        _ change: @escaping @Sendable (Grant, any StoreTransaction, Timestamp) throws -> Outcome
+    ) async throws {
+        for try await page in GrantPages(store: store, state: state) {
+            let (ids, now) = (page.filter(fits).map(\.id), time.now)
+            guard !ids.isEmpty else { continue }
+            let outcomes = try await store.transact { transaction -> [Outcome] in
+                try transaction.willRead(grants: ids, healthOf: [])
+                return try ids.compactMap { id in
+                    guard let grant = try transaction.grant(id), fits(grant) else { return nil }
+                    return try change(grant, transaction, now)
+                }
+            }
+            for outcome in outcomes { counts[outcome, default: 0] += 1 }
+        }
     }
 }

@@ -4,37 +4,30 @@ import Storage
 import Telemetry
 import Worker
 
-/// `grants show USER`: prints one grant without its tokens.
-struct ShowGrant: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `grants show USER`: prints one grant without its tokens.
+    static let showGrant = Command(
         words: ["grants", "show"],
         summary: "show everything known about a user's grant, and its history",
         discussion: "Shows the grant's state, its reason and time, its due time and its history, never a token.",
         operands: [.user("the user whose grant to show")],
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [Example("refresh-worker grants show alice", "what happened to alice's grant")],
+        examples: [("refresh-worker grants show alice", "what happened to alice's grant")],
         exitCodes: .ofDatabase(.unknownUser)
-    )
-
-    private let user: String
-
-    init(_ arguments: CommandArguments) { user = arguments.operand }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let user = arguments.operand
         // One more than is shown, to know if there are more.
-        let (grant, history) = try await context.readGrant(of: user, eventsAtMost: GrantReport.historyLimit + 1)
+        let (grant, history) = try await context.readGrant(of: user, eventsAtMost: Grant.shownEvents + 1)
         let now = context.time.now
-        context.answer(GrantReport.lines(about: grant, history: history, at: now).joined(separator: "\n")) { line in
-            GrantDocument.writeWithWarnings(grant, to: &line, at: now)
+        context.answer(grant.lines(with: history, at: now).joined(separator: "\n")) { line in
+            grant.writeWithWarnings(to: &line, at: now)
         }
         return .success
     }
-}
 
-/// `grants history USER`: prints the events of one grant.
-struct ShowHistory: Command {
-    static let specification = CommandSpecification(
+    /// `grants history USER`: prints the events of one grant.
+    static let showHistory = Command(
         words: ["grants", "history"],
         summary: "show the history of a user's grant, the latest event first",
         discussion: """
@@ -44,17 +37,12 @@ struct ShowHistory: Command {
         operands: [.user("the user of the grant")],
         options: [.json],
         settings: [.config, .database, .logLevel],
-        examples: [Example("refresh-worker grants history alice", "since when is alice disconnected, and why?")],
+        examples: [("refresh-worker grants history alice", "since when is alice disconnected, and why?")],
         exitCodes: .ofDatabase(.unknownUser)
-    )
-
-    private let user: String
-
-    init(_ arguments: CommandArguments) { user = arguments.operand }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let user = arguments.operand
         let (_, history) = try await context.readGrant(of: user, eventsAtMost: Retention.eventsPerGrant + 1)
-        for event in history { context.answer(GrantReport.line(event)) { GrantDocument.write(event, to: &$0) } }
+        for event in history { context.answer(event.line, json: event.write) }
         if history.isEmpty && !context.printsJSON {
             Output.error.line("the grant of user \(DisplayedText(user)) has no history yet")
         }
@@ -73,60 +61,68 @@ extension CommandContext {
     }
 }
 
-/// Everything known about one grant, for people.
-enum GrantReport {
-    /// The number of events of its history that are shown.
-    static let historyLimit = 50
+extension Grant {
+    /// The number of events of its history that are shown with a grant.
+    fileprivate static let shownEvents = 50
 
-    static func lines(about grant: Grant, history: [GrantEvent], at now: Timestamp) -> [String] {
+    /// The state, with its reason if it has one.
+    var stateWithReason: String { state.rawValue + (reason == .none ? "" : ", \(reason)") }
+
+    /// Everything known about the grant, for people.
+    func lines(with history: [GrantEvent], at now: Timestamp) -> [String] {
+        let access = accessToken.map { "ends \($0.expiresAt.shown(at: now))" }
+        let refresh = refreshToken.map { "stored" + ($0.expiresAt.map { ", ends \($0.shown(at: now))" } ?? "") }
         let facts: [(name: String, value: String)] = [
-            ("user", TerminalText.escaped(grant.userID)),
-            ("grant", grant.id.description),
-            ("state", grant.state.rawValue + (grant.reason == .none ? "" : ", \(grant.reason)")),
-            ("since", FactList.time(grant.since, now)),
-            ("google account", account(grant.owner)),
-            ("scope", grant.scope.isEmpty ? "-" : TerminalText.escaped(grant.scope)),
-            ("client id", TerminalText.escaped(grant.clientID)),
-            ("access token", grant.accessToken.map { "ends \(FactList.time($0.expiresAt, now))" } ?? "none"),
-            ("refresh token", refreshToken(grant.refreshToken, now)),
-            ("due", FactList.time(grant.dueAt, now)),
-            ("last success", FactList.time(grant.lastSuccessAt, now)),
-            ("last try", FactList.time(grant.lastAttemptAt, now)),
-            (
-                "failed tries",
-                "\(grant.attempts)" + (grant.failingSince.map { " since \(FactList.time($0, now))" } ?? "")
-            ),
-            ("generation", "\(grant.generation)"),
-            ("stored", FactList.time(grant.createdAt, now)),
+            ("user", userID.escapedForTerminal),
+            ("grant", id.description),
+            ("state", stateWithReason),
+            ("since", since.shown(at: now)),
+            ("google account", owner.line),
+            ("scope", scope.isEmpty ? "-" : scope.escapedForTerminal),
+            ("client id", clientID.escapedForTerminal),
+            ("access token", access ?? "none"),
+            ("refresh token", refresh ?? "none"),
+            ("due", dueAt?.shown(at: now) ?? "-"),
+            ("last success", lastSuccessAt?.shown(at: now) ?? "-"),
+            ("last try", lastAttemptAt?.shown(at: now) ?? "-"),
+            ("failed tries", "\(attempts)" + (failingSince.map { " since \($0.shown(at: now))" } ?? "")),
+            ("generation", "\(generation)"),
+            ("stored", createdAt.shown(at: now)),
         ]
-        var lines = FactList.lines(facts)
-        lines += GrantWarning.all(of: grant, at: now).map { "warning: \($0.sentence)" }
-        lines += ["", "history, the latest first:"]
-        lines += history.prefix(historyLimit).map { "  " + line($0) }
-        if history.count > historyLimit { lines.append("  …") }
-        return lines
+        return facts.lines + GrantWarning.all(of: self, at: now).map { "warning: \($0.sentence)" }
+            + ["", "history, the latest first:"] + history.prefix(Self.shownEvents).map { "  " + $0.line }
+            + (history.count > Self.shownEvents ? ["  …"] : [])
     }
+}
 
-    /// Returns one event of a history.
-    static func line(_ event: GrantEvent) -> String {
-        let former = event.from.map { $0 == event.to ? "" : "\($0.rawValue) -> " } ?? ""
-        let reason = event.reason == .none ? "" : ", \(event.reason)"
-        let kind = event.kind.rawValue
-        let padding = String(repeating: " ", count: max(0, 13 - kind.count))
-        return "\(event.at.iso8601Seconds)  \(kind)\(padding)  \(former)\(event.to.rawValue)\(reason)"
-            + " (generation \(event.generation))"
-    }
-
-    private static func account(_ owner: Grant.Owner) -> String {
-        var parts = [owner.email.map { TerminalText.escaped($0) } ?? "e-mail unknown"]
-        if let isVerified = owner.emailIsVerified { parts.append(isVerified ? "verified" : "not verified") }
-        if let name = owner.name { parts.append(TerminalText.escaped(name)) }
-        parts.append(owner.googleUserID.map { "id \(TerminalText.escaped($0))" } ?? "id unknown")
+extension Grant.Owner {
+    fileprivate var line: String {
+        var parts = [email?.escapedForTerminal ?? "e-mail unknown"]
+        if let emailIsVerified { parts.append(emailIsVerified ? "verified" : "not verified") }
+        if let name { parts.append(name.escapedForTerminal) }
+        parts.append(googleUserID.map { "id \($0.escapedForTerminal)" } ?? "id unknown")
         return parts.joined(separator: ", ")
     }
+}
 
-    private static func refreshToken(_ token: Grant.RefreshToken?, _ now: Timestamp) -> String {
-        guard let token else { return "none" }
-        return token.expiresAt.map { "stored, ends \(FactList.time($0, now))" } ?? "stored"
+/// An event of a grant's history.
+extension GrantEvent {
+    /// The event for people.
+    fileprivate var line: String {
+        let former = from.map { $0 == to ? "" : "\($0.rawValue) -> " } ?? ""
+        let reason = reason == .none ? "" : ", \(reason)"
+        return "\(at.iso8601Seconds)  \(kind.rawValue.padding(to: 13))  \(former)\(to.rawValue)\(reason)"
+            + " (generation \(generation))"
+    }
+
+    /// Adds the fields for programs.
+    func write(to line: inout JSONLine) {
+        line.field("at", at.iso8601)
+        line.field("event", kind.rawValue)
+        line.fieldOrNull("from", from?.rawValue)
+        line.field("to", to.rawValue)
+        line.fieldOrNull("reason", reason == .none ? nil : reason.rawValue)
+        line.field("generation", generation)
+        line.field("grant", grant.description)
     }
 }

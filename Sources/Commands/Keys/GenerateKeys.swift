@@ -5,9 +5,9 @@ import Storage
 import Telemetry
 import Worker
 
-/// `keys generate`: makes a key ring, unless the database holds tokens that it could not open.
-struct GenerateKeys: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `keys generate`: makes a key ring, unless the database holds tokens that it could not open.
+    static let generateKeys = Command(
         words: ["keys", "generate"],
         summary: "make a key ring with one new key",
         discussion: """
@@ -18,19 +18,13 @@ struct GenerateKeys: Command {
         options: [.toggle("lost", "give up the tokens of a key ring that is lost"), .jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example("sudo -u refresh-worker refresh-worker keys generate", "once, before the worker's first start")
+            ("sudo -u refresh-worker refresh-worker keys generate", "once, before the worker's first start")
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration]
-    )
-
-    /// `true` after a final loss: the ring is made nevertheless.
-    private let isLost: Bool
-
-    init(_ arguments: CommandArguments) { isLost = arguments.has("lost") }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
         let path = context.configuration.keyFile
-        if !isLost, !context.inputs.files.exists(path) { try await refuseIfTokensAreSealed(context) }
+        // After a final loss the ring is made nevertheless.
+        if !arguments.has("lost"), !context.inputs.files.exists(path) { try await refuseIfTokensAreSealed(context) }
         let id: KeyID
         do {
             id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path) }
@@ -49,7 +43,7 @@ struct GenerateKeys: Command {
         return .success
     }
 
-    private func refuseIfTokensAreSealed(_ context: CommandContext) async throws {
+    private static func refuseIfTokensAreSealed(_ context: CommandContext) async throws {
         let keysInUse: [KeyID: Int]
         do {
             guard let store = try await context.openStoreIfThere(for: .reading) else { return }

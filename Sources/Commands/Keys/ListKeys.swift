@@ -4,21 +4,17 @@ import Storage
 import Telemetry
 import Worker
 
-/// `keys list`: prints the keys of the ring, and the number of tokens that each seals.
-struct ListKeys: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `keys list`: prints the keys of the ring, and the number of tokens that each seals.
+    static let listKeys = Command(
         words: ["keys", "list"],
         summary: "list the keys by id, and the number of tokens that each seals",
         discussion: "Prints the id of each key and the number of stored tokens that it seals, never the key itself.",
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [Example("refresh-worker keys list", "is the old key still in use?")],
+        examples: [("refresh-worker keys list", "is the old key still in use?")],
         exitCodes: .ofDatabase()
-    )
-
-    init(_ arguments: CommandArguments) {}
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { _, context in
         let keys = KeyRingSummary(try context.openVault().ring.current)
         let keysInUse: [KeyID: Int]?
         if let store = try await context.openStoreIfThere(for: .reading) {

@@ -4,9 +4,9 @@ import Storage
 private import Synchronization
 import Worker
 
-/// `keys rotate`: replaces the sealing key.
-struct RotateKeys: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `keys rotate`: replaces the sealing key.
+    static let rotateKeys = Command(
         words: ["keys", "rotate"],
         summary: "add a new key and seal all tokens with it",
         discussion: """
@@ -18,17 +18,13 @@ struct RotateKeys: Command {
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(
+            (
                 "sudo -u refresh-worker refresh-worker keys rotate",
                 "once a year, or after a person who knew the key has left"
             )
         ],
         exitCodes: .ofDatabase()
-    )
-
-    init(_ arguments: CommandArguments) {}
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { _, context in
         let vault = try context.openVault()
         let signals = await SignalStream.start()
         let stop = StopFlag()
@@ -63,7 +59,7 @@ struct RotateKeys: Command {
         return .success
     }
 
-    private func rotate(
+    private static func rotate(
         store: any Store,
         vault: TokenVault,
         until stop: StopFlag,

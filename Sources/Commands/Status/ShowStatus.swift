@@ -7,8 +7,8 @@ import Telemetry
 import Worker
 
 /// `status`: reports on everything that is stored, with or without a running worker.
-struct ShowStatus: Command {
-    static let specification = CommandSpecification(
+struct ShowStatus {
+    static let command = Command(
         words: ["status"],
         summary: "show the number of grants by state, the due ones, and problems",
         discussion: """
@@ -29,11 +29,12 @@ struct ShowStatus: Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example("refresh-worker status", "a report for people"),
-            Example("refresh-worker status --json | jq -r .verdict", "ok or attention, for a monitor"),
-            Example("refresh-worker status --watch", "during an upgrade or an outage"),
+            ("refresh-worker status", "a report for people"),
+            ("refresh-worker status --json | jq -r .verdict", "ok or attention, for a monitor"),
+            ("refresh-worker status --watch", "during an upgrade or an outage"),
         ],
-        exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration]
+        exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration],
+        run: { try await ShowStatus(watches: $0.has("watch")).run(in: $1) }
     )
 
     private static let watchInterval: Duration = .seconds(2)
@@ -42,9 +43,7 @@ struct ShowStatus: Command {
     private static let eraseRestOfLine = "\u{1b}[K"
     private static let eraseRestOfScreen = "\u{1b}[J"
 
-    private let watches: Bool
-
-    init(_ arguments: CommandArguments) { watches = arguments.has("watch") }
+    let watches: Bool
 
     func run(in context: CommandContext) async throws -> ExitCode {
         do {

@@ -2,9 +2,9 @@ import Base
 import Storage
 import Worker
 
-/// `backup FILE`: copies the database while workers continue.
-struct BackUp: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `backup FILE`: copies the database while workers continue.
+    static let backUp = Command(
         words: ["backup"],
         summary: "copy the database while the worker runs",
         discussion: """
@@ -15,15 +15,10 @@ struct BackUp: Command {
         operands: [.file("the file to create")],
         options: [.jsonObject],
         settings: [.config, .database, .logLevel],
-        examples: [Example("refresh-worker backup /var/backups/grants.sqlite", "a copy for tonight")],
+        examples: [("refresh-worker backup /var/backups/grants.sqlite", "a copy for tonight")],
         exitCodes: .ofDatabase(.cannotCreate)
-    )
-
-    private let file: String
-
-    init(_ arguments: CommandArguments) { file = arguments.operand }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let file = arguments.operand
         guard let database = context.configuration.database.file else {
             throw CommandFailure(notBackedUp: context.configuration.database, to: file)
         }
@@ -61,7 +56,7 @@ struct BackUp: Command {
     }
 
     /// Throws errors that are clearer than SQLite's own.
-    private func checkDestination(_ file: String) throws {
+    private static func checkDestination(_ file: String) throws {
         if try FileStatus.of(file) != nil {
             throw CommandFailure(.cannotCreate, "\(file) exists already and was not changed: name another file")
         }

@@ -3,9 +3,11 @@ import Storage
 import Telemetry
 import Worker
 
-/// `store copy`: copies everything to another database.
-struct CopyStore: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    private static let need = ": a database to copy from, and one to copy to"
+
+    /// `store copy`: copies everything to another database.
+    static let copyStore = Command(
         words: ["store", "copy"],
         summary: "copy a database into an empty one, of either kind",
         discussion: """
@@ -29,36 +31,25 @@ struct CopyStore: Command {
             url-file:FILE.
             """,
         options: [
-            OptionSpecification("from", .database, "the database to copy"),
-            OptionSpecification("to", .database, "the database to copy to, which must be empty"),
+            OptionSpecification("from", .database, "the database to copy", need: need),
+            OptionSpecification("to", .database, "the database to copy to, which must be empty", need: need),
             .jsonObject,
         ],
         settings: [.config, .logLevel],
         examples: [
-            Example(
+            (
                 """
                 refresh-worker store copy --from /var/lib/refresh-worker/grants.sqlite \
                 --to url-file:/etc/refresh-worker/database-url
                 """,
                 "from a file to PostgreSQL"
             ),
-            Example("refresh-worker store copy --from postgres:///grants --to ./grants.sqlite", "and back"),
+            ("refresh-worker store copy --from postgres:///grants --to ./grants.sqlite", "and back"),
         ],
         exitCodes: .ofDatabase(.badData, .cannotCreate)
-    )
-
-    /// Both are a path, an address or `url-file:FILE`.
-    private let source: String
-    private let target: String
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        let places = try arguments.needed("from", "to", purpose: ": a database to copy from, and one to copy to")
-        (source, target) = (places[0], places[1])
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let source = try location(source, of: "--from", in: context)
-        let target = try location(target, of: "--to", in: context)
+    ) { arguments, context in
+        let source = try location("from", in: arguments, context)
+        let target = try location("to", in: arguments, context)
         guard source != target else {
             throw CommandFailure(.usage, "--from and --to name the same database; name the one to copy to with --to")
         }
@@ -78,20 +69,18 @@ struct CopyStore: Command {
             }
             return try await CommandContext.using(to) { try await copy(from, source, into: to, target, in: context) }
         }
-        context.answer(StoreCopyReport.text(of: summary, from: source, to: target)) { line in
-            StoreCopyReport.write(summary, from: source, to: target, to: &line)
-        }
+        context.answer(summary.text(from: source, to: target)) { summary.write(from: source, to: target, into: &$0) }
         return .success
     }
 
-    private func copy(
+    private static func copy(
         _ from: any Store,
         _ source: DatabaseLocation,
         into to: any Store,
         _ target: DatabaseLocation,
         in context: CommandContext
     ) async throws -> StoreCopy.Summary {
-        let title = StoreCopyReport.title(of: target)
+        let title = target.title
         if let newLocation = try await from.movedTo, newLocation != title, newLocation != StoreCopy.unfinished(title) {
             context.diagnostics.warning(
                 "the database was moved before; changes made there since then are not copied",
@@ -106,7 +95,7 @@ struct CopyStore: Command {
                 to: to,
                 at: title,
                 pause: { [time = context.time] in try await time.sleep(for: $0) },
-                report: { progress.show(StoreCopyReport.line(of: $0)) }
+                report: { progress.show($0.line) }
             )
             .run()
         }
@@ -129,15 +118,126 @@ struct CopyStore: Command {
         }
     }
 
-    private func location(_ text: String, of flag: String, in context: CommandContext) throws(CommandFailure)
-        -> DatabaseLocation
-    {
-        let value = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
+    /// Reads a place: a path, an address or `url-file:FILE`.
+    private static func location(
+        _ option: String,
+        in arguments: CommandArguments,
+        _ context: CommandContext
+    ) throws(CommandFailure) -> DatabaseLocation {
+        let (flag, text) = ("--\(option)", arguments.needed(option))
         do throws(InputError) {
             try SettingValue.checkText(text)
+            let value = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
             return try DatabaseLocation.read(value, files: context.inputs.files)
         } catch {
             throw CommandFailure(.configuration, "\(flag): \(error.message)")
+        }
+    }
+}
+
+/// The messages of `store copy`: its progress, its summary and its problems.
+extension StoreCopy.Progress {
+    var line: String {
+        switch self {
+        case .waiting(let rest):
+            "waiting for leases of workers that do not answer, \(Int(rest.inSeconds.rounded(.up))) s"
+        case .copied(let kind, let count, let all):
+            "copied \(count) of \(all) \(kind.plural)\(Self.percentage(count, all))"
+        case .compared(let kind, let count, let all):
+            "compared \(count) of \(all) \(kind.plural)\(Self.percentage(count, all))"
+        }
+    }
+
+    private static func percentage(_ count: Int, _ all: Int) -> String { all > 0 ? " (\(count * 100 / all) %)" : "" }
+}
+
+extension StoreCopy.Summary {
+    func text(from source: DatabaseLocation, to target: DatabaseLocation) -> String {
+        let kinds = ArchiveRecord.Kind.allCases.map { "\(counts[$0] ?? 0) \($0.plural)" }
+        let all = counts.values.reduce(0, +)
+        let earlier = all > copiedNow ? " (\(all - copiedNow) of them before this was interrupted)" : ""
+        return """
+            copied \(source) to \(target): \(all) records\(earlier)
+            \(kinds.joined(separator: ", "))
+            both databases have the same content: SHA-256 \(digest)
+            Next: set REFRESH_WORKER_DATABASE to the new database on every machine, give each the same key ring, run \
+            refresh-worker doctor, then start the workers. The old database is marked as moved, so that workers and commands that \
+            change anything refuse it; keep it, with a backup of the key ring, until the workers run without problems.
+            """
+    }
+
+    /// Adds the summary for programs.
+    func write(from source: DatabaseLocation, to target: DatabaseLocation, into line: inout JSONLine) {
+        line.field("from", "\(source)")
+        line.field("to", "\(target)")
+        line.field("records", counts.values.reduce(0, +))
+        line.field("copied_now", copiedNow)
+        line.object("records_by_kind") { object in
+            for kind in ArchiveRecord.Kind.allCases { object.field(kind.rawValue, counts[kind] ?? 0) }
+        }
+        line.field("sha256", "\(digest)")
+    }
+}
+
+extension DatabaseLocation {
+    /// The name in a form that is valid from any folder, for users of a copied database.
+    fileprivate var title: String {
+        switch self {
+        case .file(let path): "the SQLite file \(FileStatus.absolute(path))"
+        case .server(let address): "PostgreSQL at \(address.url)"
+        }
+    }
+}
+
+extension ArchiveRecord.Kind {
+    var plural: String {
+        switch self {
+        case .user: "users"
+        case .grant: "grants"
+        case .event: "events"
+        case .session: "sessions"
+        case .clientHealth: "clients"
+        case .securityEvent: "security events"
+        case .notice: "notices"
+        }
+    }
+}
+
+extension CommandFailure {
+    init(_ failure: StoreCopy.Failure, from source: DatabaseLocation, to target: DatabaseLocation) {
+        switch failure {
+        case .workers(let side, let names):
+            let location = side == .source ? source : target
+            self.init(
+                .leftForLater,
+                """
+                workers use \(location) (\(names.joined(separator: ", "))): stop them, and cron, on every machine; a killed \
+                worker counts as live for 30 seconds
+                """
+            )
+        case .occupied:
+            self.init(
+                .cannotCreate,
+                "\(target) contains data already and was not changed: name an empty database with --to"
+            )
+        case .differs(let kind, let sourceDigest, let copyDigest):
+            self.init(
+                .badData,
+                """
+                the \(kind.plural) of \(target) are not those of \(source) (\(copyDigest.count) records, SHA-256 \
+                \(copyDigest); \(sourceDigest.count) records, SHA-256 \(sourceDigest)): it was begun as a copy of something else, or a \
+                worker has used one of them since
+                \(target) cannot be used by a worker in this state. To copy again, empty it first: \(Self.emptying(target))
+                """
+            )
+        }
+    }
+
+    private static func emptying(_ target: DatabaseLocation) -> String {
+        switch target {
+        case .file(let path):
+            "rm -f -- \(["", "-wal", "-shm", ".reserve"].map { (path + $0).shellWord }.joined(separator: " ")) \(path.shellWord)-leases-*"
+        case .server(let address): "psql \(address.url.shellWord) -c 'DROP SCHEMA refresh_worker CASCADE'"
         }
     }
 }

@@ -2,9 +2,9 @@ import Base
 import Scheduler
 import Worker
 
-/// `results recover FILE`: stores the results of a spill file.
-struct RecoverResults: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `results recover FILE`: stores the results of a spill file.
+    static let recoverResults = Command(
         words: ["results", "recover"],
         summary: "store the results of a spill file in the configured database",
         discussion: """
@@ -16,7 +16,7 @@ struct RecoverResults: Command {
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(
+            (
                 """
                 refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
                 --database postgres:///grants
@@ -25,21 +25,25 @@ struct RecoverResults: Command {
             )
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
-    )
-
-    private let path: String
-
-    init(_ arguments: CommandArguments) { path = arguments.operand }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let path = arguments.operand
         guard context.inputs.files.exists(path) else {
             throw CommandFailure(.inputUnreadable, "\(path) does not exist, or cannot be reached")
         }
         let vault = try context.openVault()
         let store = try await context.openExistingStore(for: .changing)
+        /// The numbers are unknown if the opening of the database has stored the results.
+        func answer(_ text: String, _ summary: ResultRecovery? = nil) {
+            context.answer(text) { line in
+                line.field("file", path)
+                line.fieldOrNull("stored", summary?.stored)
+                line.fieldOrNull("outdated", summary?.outdated)
+                line.fieldOrNull("unknown", summary?.unknown)
+            }
+        }
         return try await CommandContext.using(store) {
             guard context.inputs.files.exists(path) else {
-                answer("everything in \(path) was stored when the database was opened", nil, in: context)
+                answer("everything in \(path) was stored when the database was opened")
                 return .success
             }
             guard let (summary, problem) = try await context.recover(path, into: store, vault) else {
@@ -55,18 +59,8 @@ struct RecoverResults: Command {
                 throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
             }
             try SpillFile.remove(path)
-            answer("\(summary.sentence); \(path) is removed", summary, in: context)
+            answer("\(summary.sentence); \(path) is removed", summary)
             return .success
-        }
-    }
-
-    /// The numbers are unknown if the opening of the database has stored the results.
-    private func answer(_ text: String, _ summary: ResultRecovery?, in context: CommandContext) {
-        context.answer(text) { line in
-            line.field("file", path)
-            line.fieldOrNull("stored", summary?.stored)
-            line.fieldOrNull("outdated", summary?.outdated)
-            line.fieldOrNull("unknown", summary?.unknown)
         }
     }
 }

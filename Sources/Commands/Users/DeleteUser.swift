@@ -2,9 +2,9 @@ import Base
 import Storage
 import Worker
 
-/// `users delete USER`: deletes a user here, and ends the user's grant at Google.
-struct DeleteUser: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `users delete USER`: deletes a user here, and ends the user's grant at Google.
+    static let deleteUser = Command(
         words: ["users", "delete"],
         summary: "delete a user: sessions, grant and data, here and at Google",
         discussion: """
@@ -23,15 +23,10 @@ struct DeleteUser: Command {
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
             .logLevel,
         ],
-        examples: [Example("refresh-worker users delete alice", "delete alice at alice's request")],
+        examples: [("refresh-worker users delete alice", "delete alice at alice's request")],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
-    )
-
-    private let id: String
-
-    init(_ arguments: CommandArguments) { id = arguments.operand }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let id = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
         let outcome: AccountDeletion.Outcome
@@ -46,7 +41,9 @@ struct DeleteUser: Command {
             throw error
         }
         func print(_ end: RevocationEnd?) {
-            context.answer(Self.sentence(id, outcome, end)) { line in
+            let sessions = outcome.endedSessions == 1 ? "1 session" : "\(outcome.endedSessions) sessions"
+            let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
+            context.answer("deleted user \(DisplayedText(id)) and \(sessions); \(grant)") { line in
                 line.field("user_id", id)
                 line.field("ended_sessions", outcome.endedSessions)
                 line.fieldOrNull("revocation", end?.rawValue)
@@ -57,23 +54,15 @@ struct DeleteUser: Command {
             print(nil)
             return .success
         }
-        let end: RevocationEnd
-        let code: ExitCode
         do {
-            (end, code) = try await context.finishRevocation(of: id, isShared: outcome.isShared, in: store)
+            let (end, code) = try await context.finishRevocation(of: id, isShared: outcome.isShared, in: store)
+            print(end)
+            return code
         } catch {
             // The user is deleted, whatever prevents the revocation.
             await store.close()
             print(.pending)
             throw error
         }
-        print(end)
-        return code
-    }
-
-    private static func sentence(_ id: String, _ outcome: AccountDeletion.Outcome, _ end: RevocationEnd?) -> String {
-        let sessions = outcome.endedSessions == 1 ? "1 session" : "\(outcome.endedSessions) sessions"
-        let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
-        return "deleted user \(DisplayedText(id)) and \(sessions); \(grant)"
     }
 }

@@ -1,9 +1,9 @@
 import Storage
 import Worker
 
-/// `users import FILE`: imports users that another system has kept.
-struct ImportUsers: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `users import FILE`: imports users that another system has kept.
+    static let importUsers = Command(
         words: ["users", "import"],
         summary: "import users from a file of JSON",
         discussion: """
@@ -33,7 +33,7 @@ struct ImportUsers: Command {
         options: [
             OptionSpecification(
                 "map",
-                .text(as: "MAP", AllowedText(lengthLimit: 1024, signs: "=,_-.:$#@/")),
+                .text(as: "MAP", maximumLength: 1024, signs: "=,_-.:$#@/"),
                 "paypulse, comprehension-engine, or FIELD=NAME,… for other names of fields"
             ),
             .toggle("replace", "replace fields of stored users"),
@@ -42,40 +42,30 @@ struct ImportUsers: Command {
         ],
         settings: [.config, .database, .logLevel],
         examples: [
-            Example("refresh-worker users import users.jsonl", "from a file"),
-            Example(
+            ("refresh-worker users import users.jsonl", "from a file"),
+            (
                 "zcat export/data/*.json.gz | refresh-worker users import - --map paypulse",
                 "from an export of PayPulse's table"
             ),
-            Example(
+            (
                 """
                 psql -Atc 'SELECT row_to_json(u) FROM users u' | refresh-worker users import - --map comprehension-engine
                 """,
                 "from ComprehensionEngine's database"
             ),
         ],
-        exitCodes: .ofDatabase(.badData, .inputUnreadable)
-    )
-
-    private let file: String
-    private let map: UserFieldMap
-    private let replacesExisting: Bool
-    private let isDryRun: Bool
-
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        file = arguments.operand
-        do throws(ImportProblem) {
-            map =
-                try arguments["map"].map { text throws(ImportProblem) in try UserFieldMap(reading: text) } ?? .unmapped
-        } catch {
-            throw arguments.refusal(["--map: \(error.message)"])
+        exitCodes: .ofDatabase(.badData, .inputUnreadable),
+        check: { arguments throws(UsageError) in
+            do throws(ImportProblem) {
+                _ = try UserFieldMap(reading: arguments["map"])
+            } catch {
+                throw arguments.refusal(["--map: \(error.message)"])
+            }
         }
-        replacesExisting = arguments.has("replace")
-        isDryRun = arguments.has("dry-run")
-    }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
-        let input = try InputFile(path: file)
+    ) { arguments, context in
+        let isDryRun = arguments.has("dry-run")
+        let map = try UserFieldMap(reading: arguments["map"])
+        let input = try InputFile(path: arguments.operand)
         let store = try await context.openStore(forDryRun: isDryRun)
         let run = ImportRun(
             file: input,
@@ -88,7 +78,7 @@ struct ImportUsers: Command {
             UserImport(
                 store: store,
                 map: map,
-                replacesExisting: replacesExisting,
+                replacesExisting: arguments.has("replace"),
                 isDryRun: isDryRun,
                 time: context.time,
                 report: run.report

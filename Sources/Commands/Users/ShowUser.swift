@@ -3,30 +3,25 @@ import Storage
 import Telemetry
 import Worker
 
-/// `users show USER`: prints what is stored about a user, and the state of the user's grant.
-struct ShowUser: Command {
-    static let specification = CommandSpecification(
+extension Command {
+    /// `users show USER`: prints what is stored about a user, and the state of the user's grant.
+    static let showUser = Command(
         words: ["users", "show"],
         summary: "show a user's data and the state of the user's grant",
         discussion: "Shows what is stored about the user, never a token. grants show has more about the grant.",
         operands: [.user("the user to show")],
         options: [.json],
         settings: [.config, .database, .logLevel],
-        examples: [Example("refresh-worker users show alice", "who is alice?")],
+        examples: [("refresh-worker users show alice", "who is alice?")],
         exitCodes: .ofDatabase(.unknownUser)
-    )
-
-    private let id: String
-
-    init(_ arguments: CommandArguments) { id = arguments.operand }
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+    ) { arguments, context in
+        let id = arguments.operand
         let (user, grant) = try await context.withExistingStore(for: .reading) { store in
             guard let user = try await store.user(id) else { throw CommandFailure(unknownUser: id) }
             return (user, try await store.grant(ofUser: id))
         }
-        let text = UserReport.lines(about: user, grant: grant, at: context.time.now).joined(separator: "\n")
-        context.answer(text) { UserDocument.write(user, grant: grant, to: &$0) }
+        let lines = user.lines(with: grant, at: context.time.now)
+        context.answer(lines.joined(separator: "\n")) { user.write(with: grant, to: &$0) }
         return .success
     }
 }
@@ -37,66 +32,53 @@ extension CommandFailure {
     }
 }
 
-/// A user as JSON: the output of `users list` and `users show`.
-enum UserDocument {
-    static func write(_ user: User, to line: inout JSONLine) {
-        line.field("user_id", user.id)
-        line.fieldOrNull("email", user.email)
-        if let isVerified = user.emailIsVerified {
-            line.field("email_verified", isVerified)
+/// A user as `users list` and `users show` print it.
+extension User {
+    /// Adds the fields for programs.
+    func write(to line: inout JSONLine) {
+        line.field("user_id", id)
+        line.fieldOrNull("email", email)
+        if let emailIsVerified {
+            line.field("email_verified", emailIsVerified)
         } else {
             line.null("email_verified")
         }
-        line.fieldOrNull("name", user.name)
-        line.fieldOrNull("picture", user.picture)
-        line.fieldOrNull("google_user_id", user.googleUserID)
-        line.field("is_active", user.isActive)
-        line.field("created_at", user.createdAt.iso8601)
-        line.fieldOrNull("last_login", user.lastLoginAt?.iso8601)
-        line.fieldOrNull("deleted_until", user.deletedUntil?.iso8601)
+        line.fieldOrNull("name", name)
+        line.fieldOrNull("picture", picture)
+        line.fieldOrNull("google_user_id", googleUserID)
+        line.field("is_active", isActive)
+        line.field("created_at", createdAt.iso8601)
+        line.fieldOrNull("last_login", lastLoginAt?.iso8601)
+        line.fieldOrNull("deleted_until", deletedUntil?.iso8601)
     }
 
-    /// Adds the same fields and the user's grant, as `grants show` prints it.
-    static func write(_ user: User, grant: Grant?, to line: inout JSONLine) {
-        write(user, to: &line)
+    /// Adds the same fields and the user's grant, as `grants list` prints it.
+    func write(with grant: Grant?, to line: inout JSONLine) {
+        write(to: &line)
         if let grant {
-            line.object("grant") { GrantDocument.write(grant, to: &$0) }
+            line.object("grant", grant.write)
         } else {
             line.null("grant")
         }
     }
-}
 
-/// Everything known about one user, for people.
-enum UserReport {
-    static func lines(about user: User, grant: Grant?, at now: Timestamp) -> [String] {
-        let email = user.email.map { address in
-            let isVerified = user.emailIsVerified.map { $0 ? ", verified" : ", not verified" } ?? ""
-            return TerminalText.escaped(address) + isVerified
-        }
-        return FactList.lines([
-            ("user", TerminalText.escaped(user.id)),
-            (
-                "state",
-                user.deletedUntil.map { "deleted; the id is refused until \(FactList.time($0, now))" } ?? user.status
-            ),
-            ("e-mail", email ?? "-"),
-            ("name", (user.name ?? grant?.owner.name).map { TerminalText.escaped($0) } ?? "-"),
-            ("google account", user.googleUserID.map { "id \(TerminalText.escaped($0))" } ?? "id unknown"),
-            ("last sign-in", FactList.time(user.lastLoginAt, now)),
-            ("created", FactList.time(user.createdAt, now)),
-            ("grant", self.grant(grant, now)),
-        ])
+    /// Everything known about the user, for people.
+    func lines(with grant: Grant?, at now: Timestamp) -> [String] {
+        let deleted = deletedUntil.map { "deleted; the id is refused until \($0.shown(at: now))" }
+        let verified = emailIsVerified.map { $0 ? ", verified" : ", not verified" } ?? ""
+        let facts: [(name: String, value: String)] = [
+            ("user", id.escapedForTerminal),
+            ("state", deleted ?? status),
+            ("e-mail", email.map { $0.escapedForTerminal + verified } ?? "-"),
+            ("name", (name ?? grant?.owner.name)?.escapedForTerminal ?? "-"),
+            ("google account", googleUserID.map { "id \($0.escapedForTerminal)" } ?? "id unknown"),
+            ("last sign-in", lastLoginAt?.shown(at: now) ?? "-"),
+            ("created", createdAt.shown(at: now)),
+            ("grant", grant.map { "\($0.stateWithReason), since \($0.since.shown(at: now))" } ?? "none"),
+        ]
+        return facts.lines
     }
 
-    private static func grant(_ grant: Grant?, _ now: Timestamp) -> String {
-        guard let grant else { return "none" }
-        let reason = grant.reason == .none ? "" : ", \(grant.reason)"
-        return "\(grant.state.rawValue)\(reason), since \(FactList.time(grant.since, now))"
-    }
-}
-
-extension User {
     /// The user's status in a word.
     var status: String { isDeleted ? "deleted" : isActive ? "active" : "inactive" }
 }

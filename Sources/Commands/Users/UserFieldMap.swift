@@ -34,14 +34,16 @@ struct UserFieldMap: Equatable, Sendable {
     }
 
     /// Parses the name of a known map, or `FIELD=NAME,…`.
-    init(reading argument: String) throws(ImportProblem) {
-        if let known = [Self.payPulse, .comprehensionEngine].first(where: { $0.argument == argument }) {
+    ///
+    /// Without an argument, fields have their own names.
+    init(reading argument: String?) throws(ImportProblem) {
+        if let known = [.unmapped, Self.payPulse, .comprehensionEngine].first(where: { $0.argument == argument }) {
             self = known
             return
         }
-        guard argument.contains("=") else {
+        guard let argument, argument.contains("=") else {
             throw ImportProblem(
-                "\(DisplayedText(argument)) is not a known map: use paypulse, comprehension-engine or FIELD=NAME,…"
+                "\(DisplayedText(argument ?? "")) is not a known map: use paypulse, comprehension-engine or FIELD=NAME,…"
             )
         }
         var names: [String: String] = [:]

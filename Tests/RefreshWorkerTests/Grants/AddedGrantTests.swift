@@ -15,7 +15,7 @@ struct AddedGrantTests {
         clientID: String? = nil,
         configured: [String] = ["c1"]
     ) throws(CommandFailure) -> ImportedGrant {
-        try AddedGrant.read(Secret(text), forUser: "alice", clientID: clientID, configured: configured, at: now)
+        try ImportedGrant.read(Secret(text), forUser: "alice", clientID: clientID, configured: configured, at: now)
     }
 
     @Test("accepts a refresh token with blanks around it, or JSON")

@@ -1,3 +1,4 @@
+import Scheduler
 import Storage
 import Testing
 
@@ -139,15 +140,13 @@ struct GrantRepairTests {
 
     @Test("a tally names only what was left")
     func tally() {
-        var tally = GrantRetryTally()
-        #expect(tally.sentence == "0 grants are due now")
-        tally.count(.due)
-        #expect(tally.sentence == "1 grant is due now")
-        tally.count(.inFlight)
-        tally.count(.accountDisabled)
+        #expect(Command.sentence([:]) == "0 grants are due now")
+        #expect(Command.sentence([.due: 1]) == "1 grant is due now")
+        let counts: [GrantRetry.Outcome: Int] = [.due: 1, .inFlight: 1, .accountDisabled: 1]
         #expect(
-            tally.sentence.hasPrefix("1 grant is due now; left as they are: 1 being refreshed at this moment, 1 with")
+            Command.sentence(counts)
+                .hasPrefix("1 grant is due now; left as they are: 1 being refreshed at this moment, 1 with")
         )
-        #expect(written(tally.write).text.contains(#""due":1,"in_flight":1,"#))
+        #expect(written { Command.write(counts, to: &$0) }.text.contains(#""due":1,"in_flight":1,"#))
     }
 }

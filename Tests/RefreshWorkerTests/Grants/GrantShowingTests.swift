@@ -22,12 +22,12 @@ struct GrantShowingTests {
             "user_id", "state", "reason", "since", "google_email", "scope", "client_id", "expires_at", "due_at",
             "last_success_at", "attempts", "generation", "grant",
         ]
-        let listed = try #require(try JSONValue.parse(written { GrantDocument.write(grant, to: &$0) }.bytes).object)
+        let listed = try #require(try JSONValue.parse(written { grant.write(to: &$0) }.bytes).object)
         #expect(Set(listed.keys) == names)
         for absent in ["reason", "google_email", "scope", "last_success_at"] { #expect(listed[absent] == .null) }
         #expect(listed["expires_at"] == .string("2027-01-15T09:00:00.000Z"))
         let shown = try #require(
-            try JSONValue.parse(written { GrantDocument.writeWithWarnings(grant, to: &$0, at: fixture.time.now) }.bytes)
+            try JSONValue.parse(written { grant.writeWithWarnings(to: &$0, at: fixture.time.now) }.bytes)
                 .object
         )
         #expect(Set(shown.keys) == names.union(["refresh_token_expires_at", "warnings"]))
@@ -42,14 +42,14 @@ struct GrantShowingTests {
         let grant = try await fixture.grant("hostile")
         let now = fixture.time.now
         let history = try await fixture.store.events(of: grant.id, atMost: 10)
-        var table = TextTable(ListGrants.columns, width: 80)
+        var table = Listing(Command.grantColumns, width: 80)
         let texts =
             [
-                written { GrantDocument.write(grant, to: &$0) }.text,
-                written { GrantDocument.writeWithWarnings(grant, to: &$0, at: now) }.text, "\(grant)",
+                written { grant.write(to: &$0) }.text,
+                written { grant.writeWithWarnings(to: &$0, at: now) }.text, "\(grant)",
             ]
             + table.lines(of: [grant], at: now)
-            + GrantReport.lines(about: grant, history: history, at: now)
+            + grant.lines(with: history, at: now)
         for text in texts {
             #expect(!text.contains("ya29."))
             #expect(!text.contains("1//"))
@@ -67,7 +67,7 @@ struct GrantShowingTests {
             try line("a") + "\n" + line(long, ["state": "reauth_required", "reason": "no_refresh_token"])
         )
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
-        var table = TextTable(ListGrants.columns, width: width)
+        var table = Listing(Command.grantColumns, width: width)
         let lines = table.lines(of: grants, at: fixture.time.now)
         let column = try #require(lines[0].range(of: "STATE")).lowerBound
         let offset = lines[0].distance(from: lines[0].startIndex, to: column)
@@ -87,7 +87,7 @@ struct GrantShowingTests {
         let long = String(repeating: "long", count: 200)
         try await fixture.importText(try line("a") + "\n" + line(long, ["google_email": long + "@example.com"]))
         let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
-        var table = TextTable(ListGrants.columns, width: nil)
+        var table = Listing(Command.grantColumns, width: nil)
         let lines = table.lines(of: grants, at: fixture.time.now)
         let row = try #require(lines.first { $0.hasPrefix(long) })
         #expect(row.hasSuffix("  \(long)@example.com"))
@@ -100,7 +100,7 @@ struct GrantShowingTests {
         try await fixture.importText(try line("a"))
         let grant = try await fixture.grant("a")
         let event = try #require(try await fixture.store.events(of: grant.id, atMost: 1).first)
-        let printed = try #require(try JSONValue.parse(written { GrantDocument.write(event, to: &$0) }.bytes).object)
+        let printed = try #require(try JSONValue.parse(written { event.write(to: &$0) }.bytes).object)
         #expect(Set(printed.keys) == ["at", "event", "from", "to", "reason", "generation", "grant"])
         #expect(printed["event"] == .string("connected") && printed["reason"] == .null)
     }
@@ -116,7 +116,7 @@ struct GrantShowingTests {
     )
     func relative(seconds: Int64, text: String) {
         let now = Timestamp(secondsSince1970: 1_800_000_000)
-        #expect(RelativeTime(now + .seconds(seconds), from: now).description == text)
+        #expect((now + .seconds(seconds)).distance(from: now) == text)
     }
 
     @Test("warns of refresh tokens that expire, are missing or idle")

@@ -79,9 +79,9 @@ final class ImportFixture {
     func export() async throws -> String {
         var text = ""
         for try await page in GrantPages(store: store, state: nil, size: 3) {
-            let export = GrantExport(page: page, vault: vault)
-            reports += export.problems
-            text += export.text
+            let (lines, problems) = page.exported(from: vault)
+            reports += problems
+            text += lines
         }
         return text
     }

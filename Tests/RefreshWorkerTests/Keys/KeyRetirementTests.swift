@@ -25,7 +25,7 @@ struct KeyRetirementTests {
     )
     func refused(key: KeyID, keysInUse: [KeyID: Int], workers: [WorkerReport], code: ExitCode, text: String) throws {
         let refusal = try #require(
-            RetireKey.refusal(of: key, keys: Self.keys, keysInUse: keysInUse, workers: workers)
+            CommandFailure(retiring: key, of: Self.keys, keysInUse: keysInUse, workers: workers)
         )
         #expect(refusal.exitCode == code)
         #expect(refusal.message.contains(text))
@@ -34,9 +34,9 @@ struct KeyRetirementTests {
     @Test("an unneeded key is removed")
     func allowed() {
         let worker = WorkerReport(id: "8-cd", keyIDs: [Self.old, Self.new], sealingKeyID: Self.new)
-        let refusal = RetireKey.refusal(
-            of: Self.old,
-            keys: Self.keys,
+        let refusal = CommandFailure(
+            retiring: Self.old,
+            of: Self.keys,
             keysInUse: [Self.new: 3],
             workers: [worker]
         )
@@ -112,9 +112,9 @@ struct KeyRetirementTests {
             ),
             (.removed, #"{"key":"00000001","result":"removed","file":"k"}"#),
             (.givenUp(tokens: 2), #"{"key":"00000001","result":"given_up","unreadable_tokens":2}"#),
-        ] as [(RetireKey.Outcome, String)]
+        ] as [(KeyRetirement, String)]
     )
-    func json(outcome: RetireKey.Outcome, text: String) {
+    func json(outcome: KeyRetirement, text: String) {
         #expect(written { outcome.write(Self.old, in: "k", to: &$0) }.text == text)
     }
 

@@ -112,10 +112,10 @@ struct OperatorFixture: Sendable {
 extension CommandContext {
     /// Runs the command of these arguments.
     func run(_ arguments: [String]) async throws -> ExitCode {
-        let invocation = try CommandSpecification.program.parse(arguments)
+        let invocation = try Command.program.parse(arguments)
         var context = self
         context.printsJSON = invocation.printsJSON
-        return try await context.run(invocation.command)
+        return try await context.run(invocation)
     }
 }
 

@@ -53,7 +53,7 @@ struct UserCommandTests {
             let grant = try await store.grant(ofUser: "user 1")
             await store.close()
             let shown = try #require(
-                try JSONValue.parse(written { UserDocument.write(user, grant: grant, to: &$0) }.bytes).object
+                try JSONValue.parse(written { user.write(with: grant, to: &$0) }.bytes).object
             )
             #expect(
                 Set(shown.keys) == [
@@ -63,7 +63,7 @@ struct UserCommandTests {
                 ]
             )
             #expect(shown["grant"]?.object?["state"] == .string("active"))
-            let texts = UserReport.lines(about: user, grant: grant, at: fixture.time.now) + ["\(shown)"]
+            let texts = user.lines(with: grant, at: fixture.time.now) + ["\(shown)"]
             #expect(texts.allSatisfy { !$0.contains("refresh 1") && !$0.contains("access 1") })
             #expect(texts.contains { $0.hasPrefix("grant ") && $0.contains("active, since") })
             for command in [["users", "list"], ["users", "show", "user 1"]] {

@@ -3,53 +3,12 @@ private import Synchronization
 import Telemetry
 import Worker
 
-/// A listing of items: a table for people, or JSON, a page at a time.
-struct Listing<Item> {
-    private(set) var count = 0
-    private var table: TextTable<Item>
-    private let limit: Int?
-    private let printsJSON: Bool
-    private let time: any TimeSource
-    private let json: (Item, inout JSONLine) -> Void
-    private let output = BlockingCallQueue(label: "refresh-worker.output")
-
-    init(
-        _ columns: [TextTable<Item>.Column],
-        limit: Int? = nil,
-        in context: CommandContext,
-        json: @escaping (Item, inout JSONLine) -> Void
-    ) {
-        table = TextTable(columns, width: Output.standard.width)
-        self.limit = limit
-        printsJSON = context.printsJSON
-        time = context.time
-        self.json = json
-    }
-
-    /// Prints the items up to the limit, and returns `false` once it is reached.
-    mutating func print(_ items: [Item]) async throws -> Bool {
-        let page = limit.map { Array(items.prefix($0 - count)) } ?? items
-        count += page.count
-        if !page.isEmpty {
-            let lines = printsJSON ? page.map(document) : table.lines(of: page, at: time.now)
-            try await output.run { Output.standard.line(lines.joined(separator: "\n")) }
-        }
-        return limit.map { count < $0 } ?? true
-    }
-
-    private func document(of item: Item) -> String {
-        var line = JSONLine()
-        json(item, &line)
-        return line.text
-    }
-}
-
-/// Items in rows for people, page by page.
+/// A listing of items, a page at a time: a table for people, or JSON.
 ///
 /// On a terminal the first page fixes the widths: wide texts are cut, and the last columns are left out if there is no
 /// room for them. Elsewhere no text is cut: columns grow with their content, and a very long text moves the rest of its
 /// own line.
-struct TextTable<Item> {
+struct Listing<Item> {
     struct Column: Sendable {
         let title: String
         /// The width to which a terminal may cut the column, or `nil` if its texts are never cut.
@@ -67,6 +26,12 @@ struct TextTable<Item> {
     /// The width up to which a column grows where nothing is cut.
     private static var widestPadding: Int { 40 }
 
+    /// The number of items that were printed.
+    private(set) var count = 0
+    private let limit: Int?
+    /// Writes an item as JSON, or `nil` for a table.
+    private let json: ((Item, inout JSONLine) -> Void)?
+    private let output = BlockingCallQueue(label: "refresh-worker.output")
     private let columns: [Column]
     /// The width of the terminal, or `nil` if the table is not for one.
     private let width: Int?
@@ -75,15 +40,40 @@ struct TextTable<Item> {
     private var shown: Int
     private var isFitted = false
 
-    init(_ columns: [Column], width: Int?) {
+    init(
+        _ columns: [Column],
+        limit: Int? = nil,
+        width: Int? = Output.standard.width,
+        json: ((Item, inout JSONLine) -> Void)? = nil
+    ) {
         self.columns = columns
+        self.limit = limit
         self.width = width
+        self.json = json
         widths = columns.map(\.title.count)
         shown = columns.count
     }
 
-    /// Returns the lines of the next page, below the titles on the first one.
+    /// Prints the items up to the limit, and returns `false` once it is reached.
+    mutating func print(_ items: [Item], at now: Timestamp) async throws -> Bool {
+        let page = limit.map { Array(items.prefix($0 - count)) } ?? items
+        count += page.count
+        if !page.isEmpty {
+            let text = lines(of: page, at: now).joined(separator: "\n")
+            try await output.run { Output.standard.line(text) }
+        }
+        return limit.map { count < $0 } ?? true
+    }
+
+    /// Returns the lines of the next page, in a table below the titles on the first one.
     mutating func lines(of page: [Item], at now: Timestamp) -> [String] {
+        if let json {
+            return page.map { item in
+                var line = JSONLine()
+                json(item, &line)
+                return line.text
+            }
+        }
         let isFirst = !isFitted
         let rows = (isFirst ? [columns.map(\.title)] : []) + page.map { item in columns.map { $0.text(item, now) } }
         if isFirst || width == nil { grow(with: rows) }
@@ -124,7 +114,7 @@ struct TextTable<Item> {
         var text = ""
         var missing = 0
         for (cell, width) in zip(row, widths).prefix(shown) {
-            let shown = self.width == nil ? cell : TerminalText.cut(cell, to: width)
+            let shown = self.width == nil ? cell : cell.cut(to: width)
             text += String(repeating: " ", count: missing) + shown
             missing = max(0, width - shown.count) + Self.gap
         }
@@ -133,43 +123,39 @@ struct TextTable<Item> {
 }
 
 /// Names and values in two columns, for people.
-enum FactList {
-    static func lines(_ facts: [(name: String, value: String)]) -> [String] {
-        let width = facts.map(\.name.count).max() ?? 0
-        return facts.map { $0.name.padding(to: width + 2) + $0.value }
-    }
-
-    static func time(_ instant: Timestamp?, _ now: Timestamp) -> String {
-        instant.map { "\($0.iso8601Seconds) (\(RelativeTime($0, from: now)))" } ?? "-"
+extension [(name: String, value: String)] {
+    var lines: [String] {
+        let width = map(\.name.count).max() ?? 0
+        return map { $0.name.padding(to: width + 2) + $0.value }
     }
 }
 
-/// The distance of an instant from now, in a unit that suits people.
-struct RelativeTime: CustomStringConvertible {
-    let description: String
-
-    init(_ instant: Timestamp, from now: Timestamp) {
-        let seconds = (instant - now).wholeMilliseconds / 1000
-        let amount: String
-        switch seconds.magnitude {
-        case 0:
-            description = "now"
-            return
-        case ..<100: amount = "\(seconds.magnitude) s"
-        case ..<(100 * 60): amount = "\(seconds.magnitude / 60) min"
-        case ..<(48 * 3600): amount = "\(seconds.magnitude / 3600) h"
-        default: amount = "\(seconds.magnitude / 86_400) d"
-        }
-        description = seconds > 0 ? "in \(amount)" : "\(amount) ago"
+/// Times for people.
+extension Timestamp {
+    /// The distance from now, in a unit that suits people.
+    func distance(from now: Timestamp) -> String {
+        let seconds = (self - now).wholeMilliseconds / 1000
+        let amount =
+            switch seconds.magnitude {
+            case 0: "now"
+            case ..<100: "\(seconds.magnitude) s"
+            case ..<(100 * 60): "\(seconds.magnitude / 60) min"
+            case ..<(48 * 3600): "\(seconds.magnitude / 3600) h"
+            default: "\(seconds.magnitude / 86_400) d"
+            }
+        return seconds == 0 ? amount : seconds > 0 ? "in \(amount)" : "\(amount) ago"
     }
+
+    /// The time with its distance from now.
+    func shown(at now: Timestamp) -> String { "\(iso8601Seconds) (\(distance(from: now)))" }
 }
 
-/// Makes text from outside safe for a terminal.
-enum TerminalText {
-    /// Escapes characters that could move the cursor or change the direction of the text.
-    static func escaped(_ text: String) -> String {
+/// Text from outside, made safe for a terminal.
+extension String {
+    /// The text without characters that could move the cursor or change the direction of the text.
+    var escapedForTerminal: String {
         var shown = ""
-        for scalar in text.unicodeScalars {
+        for scalar in unicodeScalars {
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator:
                 shown += "\\u{\(String(scalar.value, radix: 16))}"
@@ -179,12 +165,8 @@ enum TerminalText {
         return shown
     }
 
-    /// Cuts the text to the width.
-    ///
-    /// An ellipsis marks the cut.
-    static func cut(_ text: String, to width: Int) -> String {
-        text.count <= width ? text : text.prefix(width - 1) + "…"
-    }
+    /// The text cut to the width, with an ellipsis at the cut.
+    fileprivate func cut(to width: Int) -> String { count <= width ? self : prefix(width - 1) + "…" }
 }
 
 /// Formats a number of bytes for people.
