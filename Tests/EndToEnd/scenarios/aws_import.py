@@ -29,6 +29,8 @@ STORE = "sqlite"
 REGION = "eu-west-1"
 # More than one batch of the worker's two hundred records.
 COUNT = 230
+# The number of secrets that the script reads at a time.
+BATCH = 8
 
 
 class Moto:
@@ -122,6 +124,22 @@ def program(name):
     return path
 
 
+def record_calls(folder, environment):
+    """Puts a program before aws that writes a line for each call; returns the file of these lines."""
+    calls, wrapper = folder / "aws-calls", folder / "recording" / "aws"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >>{shlex.quote(str(calls))}\nexec {shlex.quote(program("aws"))} "$@"\n')
+    wrapper.chmod(0o755)
+    environment["PATH"] = f"{wrapper.parent}:{environment['PATH']}"
+    return calls
+
+
+def batch_sizes(calls):
+    """The number of secrets in each call that reads several."""
+    lines = (line.split() for line in calls.read_text().splitlines())
+    return [len(line) - line.index("--secret-id-list") - 1 for line in lines if "batch-get-secret-value" in line]
+
+
 def iso_time(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%S.123456", time.gmtime(seconds))
 
@@ -170,6 +188,7 @@ def run_imports(fixture, moto):
         "AWS_DEFAULT_REGION": REGION, "HOME": str(fixture.folder), "REFRESH_WORKER": shlex.join(worker),
         "AWS_MAX_ATTEMPTS": "2",
     }
+    calls = record_calls(fixture.folder, aws)
     script = [ROOT / "deploy" / "import-from-aws", "gmail/user/"]
     outputs = []
 
@@ -180,8 +199,20 @@ def run_imports(fixture, moto):
         assert result.returncode == expect, f"it exits with {expect}, not {result.returncode}: {result.stderr[-2000:]}"
         return result.stderr
 
+    # Options that the import does not know are refused, and so are those that the script's other command would lack.
+    output = import_secrets(importer, "--nonsense", expect=64)
+    assert "unknown flag '--nonsense'" in output, f"the import names the unknown option; it wrote: {output[-300:]}"
+    for option in ("--database", "--database=x", "--config"):
+        output = import_secrets(importer, option, "x", expect=64)
+        assert "name the database in REFRESH_WORKER" in output, f"the script refuses {option}: {output[-300:]}"
+    assert not fixture.database.exists(), "a refused option stores nothing"
+
     # A dry run stores nothing and does not create a database.
+    calls.write_text("")
     output = import_secrets(importer, "--dry-run", "--log-level", "info")
+    sizes = batch_sizes(calls)
+    whole, rest = divmod(COUNT + 1, BATCH)
+    assert sizes == [BATCH] * whole + [rest] * (rest > 0), f"the script reads {BATCH} secrets at a time, not {sizes}"
     assert f"{COUNT} to store, 0 to replace, 0 to keep, 1 bad" in output, (
         f"the dry run counts the secrets; it wrote: {output[-300:]}"
     )
