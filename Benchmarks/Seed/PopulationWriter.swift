@@ -54,14 +54,6 @@ struct PopulationWriter {
     }
 
     private static func connection(of grant: Grant) -> GrantEvent {
-        GrantEvent(
-            grant: grant.id,
-            at: grant.createdAt,
-            kind: .connected,
-            from: nil,
-            to: .active,
-            reason: .none,
-            generation: 1
-        )
+        GrantEvent(of: grant, kind: .connected, from: nil, at: grant.createdAt)
     }
 }

@@ -42,35 +42,29 @@ struct SampleGrant {
 
     /// Returns the grant as the worker would have stored it after its last refresh.
     func stored(vault: TokenVault) throws -> Grant {
-        Grant(
-            id: id,
-            userID: Self.userID(number),
-            createdAt: obtainedAt - Self.past,
+        let incoming = IncomingTokens(
             clientID: Self.clientID,
             owner: Grant.Owner(
                 googleUserID: "1" + Self.digits(number, 20),
                 email: Self.userID(number) + "@example.com"
             ),
             scope: Self.scope,
-            state: .active,
-            reason: .none,
-            since: obtainedAt - Self.past,
-            generation: 1,
-            refreshToken: try vault.seal(refreshToken: Secret(Self.refreshToken(number)), for: id),
-            accessToken: Grant.AccessToken(
-                sealed: try vault.seal(accessToken: Secret(Self.firstAccessToken(number)), for: id),
-                obtainedAt: obtainedAt,
-                expiresAt: obtainedAt + Self.lifetime
-            ),
-            dueAt: dueAt,
-            attempts: 0,
-            failingSince: nil,
-            lastSuccessAt: obtainedAt,
-            lastAttemptAt: obtainedAt,
-            isProven: true,
-            revocationAskedAt: nil,
-            lease: nil
+            refreshToken: try vault.seal(refreshToken: Secret(Self.refreshToken(number)), for: id)
         )
+        var grant = Grant.connected(
+            id: id,
+            userID: Self.userID(number),
+            incoming: incoming,
+            dueAt: nil,
+            at: obtainedAt - Self.past
+        ).grant
+        let accessToken = Grant.AccessToken(
+            sealed: try vault.seal(accessToken: Secret(Self.firstAccessToken(number)), for: id),
+            obtainedAt: obtainedAt,
+            expiresAt: obtainedAt + Self.lifetime
+        )
+        _ = grant.refreshed(RefreshedTokens(accessToken: accessToken), at: obtainedAt) { _ in dueAt }
+        return grant
     }
 
     static func userID(_ number: Int) -> String { "user-" + digits(number, 10) }

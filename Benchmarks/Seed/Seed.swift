@@ -82,7 +82,10 @@ enum Seed {
 
     private static func open(_ options: Options) async throws -> any Store {
         let place = try options.required("database", options.text)
-        if place.hasPrefix("postgres://") { return try await PostgresStore.open(url: Secret(place)) }
+        if place.hasPrefix("postgres://") {
+            let clock = DatabaseClock(local: SystemTime())
+            return try await PostgresStore.open(at: try DatabaseAddress(url: Secret(place)), clock: clock)
+        }
         return try SQLiteStore(path: place, timeSource: SystemTime())
     }
 

@@ -19,8 +19,8 @@ extension Command {
         text: { arguments in
             let libraries = [
                 ("libcurl", HTTPClient.curlVersion), ("nghttp2", HTTPClient.nghttp2Version),
-                ("SQLite", SQLiteLibrary.version), ("OpenSSL", OpenSSL.version),
-                ("libpq", PostgresLibrary.version), ("libmicrohttpd", MicroHTTPLibrary.version),
+                ("SQLite", SQLiteStore.libraryVersion), ("OpenSSL", OpenSSL.version),
+                ("libpq", PostgresStore.libraryVersion), ("libmicrohttpd", MicroHTTPLibrary.version),
                 ("GnuTLS", MicroHTTPLibrary.versionOfGnuTLS),
             ]
             guard arguments.has("json") else {

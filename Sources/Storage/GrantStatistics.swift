@@ -46,21 +46,6 @@ package struct GrantStatistics: Hashable, Sendable {
     package var connected: Int { GrantState.allCases.filter(\.isConnected).reduce(0) { $0 + byState[$1, default: 0] } }
 }
 
-/// The number of stored grants, and the number that this program has stored and not removed.
-package struct GrantTally: Hashable, Sendable {
-    var counted: Int
-    var recorded: Int
-
-    /// The text for a person if something else has removed or added rows.
-    package var problem: String? {
-        guard counted != recorded else { return nil }
-        return """
-            \(counted) grants are in the database, and \(recorded) were stored there: something else changed its rows. Grants \
-            that are gone are not refreshed
-            """
-    }
-}
-
 extension Store {
     /// Returns the statistics with the usual limits of the warnings.
     package func grantStatistics(at now: Timestamp) async throws -> GrantStatistics {
@@ -110,21 +95,9 @@ extension ExpiredGrants {
         static let limit = 4096
         private static let slices: Int64 = 64
 
-        /// A range of ids, and the number of grants to read in it.
-        struct Slice: Hashable, Sendable {
-            var first: Int64
-            var last: Int64
-            var limit: Int
-        }
-
-        private struct Part {
-            var expired: Int
-            var oldest: Timestamp
-        }
-
         private let total: Int
         private var examined = 0
-        private var parts: [String: Part] = [:]
+        private var parts: [String: Client] = [:]
         private var doubted: [String: Int] = [:]
 
         /// Makes an empty sample of `total` grants.
@@ -132,15 +105,15 @@ extension ExpiredGrants {
             self.total = total
         }
 
-        /// The ids to read.
+        /// The ranges of ids to read, and the number of grants to read in each.
         ///
         /// The ids of grants are ordered by the phase of their due time. Grants with neighbouring ids expire together,
         /// so a large set is read in slices.
-        var ranges: [Slice] {
-            guard total > Self.limit else { return [Slice(first: 0, last: .max, limit: Self.limit)] }
+        var ranges: [(first: Int64, last: Int64, limit: Int)] {
+            guard total > Self.limit else { return [(0, .max, Self.limit)] }
             let width = Int64.max / Self.slices + 1
             return (0..<Self.slices).map { index in
-                Slice(first: index * width, last: index * width + (width - 1), limit: Self.limit / Int(Self.slices))
+                (index * width, index * width + (width - 1), Self.limit / Int(Self.slices))
             }
         }
 
@@ -157,8 +130,8 @@ extension ExpiredGrants {
             examined += count
             if inDoubt > 0 { doubted[client, default: 0] += inDoubt }
             guard expired > 0, let oldest else { return }
-            var part = parts[client] ?? Part(expired: 0, oldest: oldest)
-            part.expired += expired
+            var part = parts[client] ?? Client(count: 0, oldest: oldest)
+            part.count += expired
             part.oldest = min(part.oldest, oldest)
             parts[client] = part
         }
@@ -174,7 +147,7 @@ extension ExpiredGrants {
         /// Adds the expired grants to a result.
         func add(to expired: inout ExpiredGrants) {
             for (client, part) in parts {
-                let count = (Double(part.expired) * factor).rounded()
+                let count = (Double(part.count) * factor).rounded()
                 expired.add(Int(count), oldest: part.oldest, client: client)
             }
         }

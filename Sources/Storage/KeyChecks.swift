@@ -5,36 +5,31 @@ struct KeyChecks: Hashable, Sendable {
     private static let knownValue = Secret("refresh-worker key check")
     private static let context = SealContext(owner: 0 as Int64, column: "key_check")
 
-    private var values: [KeyID: SealedSecret] = [:]
-    /// Keys of stored tokens that the ring lacked when this list was made.
-    private var unchecked: Set<KeyID> = []
+    /// The sealed value of each key, which is `nil` for a key that the ring lacked when this list was made.
+    private var values: [KeyID: SealedSecret?] = [:]
 
     init() {}
 
-    var keyIDs: Set<KeyID> { unchecked.union(values.keys) }
+    var keyIDs: Set<KeyID> { Set(values.keys) }
 
     mutating func add(_ id: KeyID, of ring: KeyRing) throws(SealError) {
         values[id] = try ring.seal(Self.knownValue, for: Self.context, with: id)
-        unchecked.remove(id)
     }
 
     mutating func addUnchecked(_ id: KeyID) {
-        if values[id] == nil { unchecked.insert(id) }
+        if !values.keys.contains(id) { values.updateValue(nil, forKey: id) }
     }
 
-    mutating func remove(_ id: KeyID) {
-        values[id] = nil
-        unchecked.remove(id)
-    }
+    mutating func remove(_ id: KeyID) { values.removeValue(forKey: id) }
 
     /// Compares a ring with the list.
     func fit(of ring: KeyRing) throws(SealError) -> KeyRingFit {
         let ringKeys = Set(ring.keyIDs)
-        var opened = unchecked.intersection(ringKeys).count
+        var opened = 0
         var wrong: [KeyID] = []
         for (id, value) in values where ringKeys.contains(id) {
             do {
-                _ = try ring.open(value, for: Self.context)
+                if let value { _ = try ring.open(value, for: Self.context) }
                 opened += 1
             } catch {
                 guard case .damaged = error else { throw error }
@@ -70,7 +65,7 @@ extension KeyChecks {
             let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let id = KeyID(String(parts[0])) else { return nil }
             guard parts.count == 2 else {
-                unchecked.insert(id)
+                values.updateValue(nil, forKey: id)
                 continue
             }
             do {
@@ -85,7 +80,7 @@ extension KeyChecks {
     }
 
     var stored: String {
-        keyIDs.sorted().map { id in values[id].map { "\(id)=\(Hexadecimal.encode($0.bytes))" } ?? "\(id)" }
+        keyIDs.sorted().map { id in (values[id] ?? nil).map { "\(id)=\(Hexadecimal.encode($0.bytes))" } ?? "\(id)" }
             .joined(separator: " ")
     }
 }

@@ -122,10 +122,11 @@ package protocol Store: Sendable {
     /// Stores a reading of both clocks.
     func record(_ reading: ClockReading) async throws
 
-    /// Counts the grants, to find out if something else has removed some. Returns `nil` if that is not known.
+    /// Counts the grants, to find out if something else has removed or added some. Returns the text for a person if it
+    /// has.
     ///
     /// PostgreSQL reads a table for it: a second for ten million grants.
-    func grantTally() async throws -> GrantTally?
+    func grantCountProblem() async throws -> String?
 
     /// Returns the incidents since the last call, each once.
     func takeIncidents() -> [StoreIncident]
@@ -173,12 +174,12 @@ package protocol Store: Sendable {
 
     func count(of kind: ArchiveRecord.Kind) async throws -> Int
 
-    /// Returns the records of a kind after a key, sorted by key.
-    func records(of kind: ArchiveRecord.Kind, after key: ArchiveRecord.Key?, atMost count: Int) async throws
+    /// Returns the records of a kind after another one, sorted by key.
+    func records(of kind: ArchiveRecord.Kind, after last: ArchiveRecord?, atMost count: Int) async throws
         -> [ArchiveRecord]
 
-    /// Returns the greatest key of a kind, which shows how far a copy has come.
-    func lastKey(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord.Key?
+    /// Returns the record of a kind with the greatest key, which shows how far a copy has come.
+    func lastRecord(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord?
 
     /// `true` if a copy into this store was begun and is not finished, so that the store is incomplete.
     var isReceiving: Bool { get async throws }
@@ -233,11 +234,6 @@ extension Store {
 package struct DueEntry: Hashable, Sendable {
     package var dueAt: Timestamp
     package var id: GrantID
-
-    package init(dueAt: Timestamp, id: GrantID) {
-        self.dueAt = dueAt
-        self.id = id
-    }
 }
 
 /// An event of a database that a person must check; the worker logs it as an alarm.

@@ -10,7 +10,7 @@ struct ReasonDocumentTests {
     func named(document: String) throws {
         let folder = URL(filePath: #filePath).appending(path: "../../../docs").standardized
         let text = try String(contentsOf: folder.appending(path: document), encoding: .utf8)
-        let codes = GrantReason.WorkerReason.allCases.map(\.rawValue) + VendReason.allCases.map(\.rawValue)
+        let codes = GrantReason.ofWorker.map(\.rawValue) + VendReason.allCases.map(\.rawValue)
         #expect(codes.filter { !text.contains("`\($0)`") } == [])
     }
 
@@ -18,14 +18,14 @@ struct ReasonDocumentTests {
     func runbook() throws {
         let file = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
         let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-        let missing = GrantReason.WorkerReason.allCases.filter { reason in
+        let missing = GrantReason.ofWorker.filter { reason in
             !lines.contains { $0.hasPrefix("| `\(reason.rawValue)` |") }
         }
         #expect(missing == [])
     }
 
-    @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.WorkerReason.allCases)
-    func codes(reason: GrantReason.WorkerReason) {
+    @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.ofWorker)
+    func codes(reason: GrantReason) {
         #expect(GrantReason(rawValue: reason.rawValue).rawValue == reason.rawValue)
     }
 }

@@ -1,7 +1,8 @@
 import Base
 import Crypto
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("Every store keeps users and sessions", .timeLimit(.minutes(10)))
 struct AccountConformanceTests {

@@ -1,6 +1,7 @@
 import Crypto
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("The error for a wrong database URL")
 struct DatabaseAddressTests {

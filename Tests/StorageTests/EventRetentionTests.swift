@@ -1,6 +1,7 @@
 import Base
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("Every store bounds the history of a grant", .timeLimit(.minutes(10)))
 struct EventRetentionTests {
@@ -21,16 +22,13 @@ struct EventRetentionTests {
         try await kind.withStore { store, _ in
             let (grant, other) = (try Sample.grant(1), try Sample.grant(2))
             let kinds: [GrantEvent.Kind] = [.connected, .state, .connected] + Array(repeating: .rotated, count: 150)
-            for (number, kind) in kinds.enumerated() {
-                let event = makeEvent(grant, number, kind)
-                let otherEvent = makeEvent(other, number, .rotated)
+            try await store.add([grant, other])
+            // Several events in each transaction, and the events of both grants in one.
+            for numbers in [0..<3, 3..<9, 9..<100, 100..<101, 101..<153] {
+                let events = numbers.map { makeEvent(grant, $0, kinds[$0]) }
+                let others = numbers.prefix { $0 < 5 }.map { makeEvent(other, $0, .rotated) }
                 try await store.transact { transaction in
-                    if number == 0 {
-                        try transaction.insert(grant)
-                        try transaction.insert(other)
-                    }
-                    try transaction.record(event)
-                    if number < 5 { try transaction.record(otherEvent) }
+                    for event in events + others { try transaction.record(event) }
                 }
             }
             let history = try await store.events(of: grant.id, atMost: 1000)

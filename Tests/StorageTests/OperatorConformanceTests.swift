@@ -1,7 +1,7 @@
-import Storage
 import Testing
 
 @testable import Base
+@testable import Storage
 
 @Suite("Every store changes grants on an operator's request", .timeLimit(.minutes(10)))
 struct OperatorConformanceTests {

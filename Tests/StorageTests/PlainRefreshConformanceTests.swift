@@ -1,7 +1,7 @@
-import Storage
 import Testing
 
 @testable import Base
+@testable import Storage
 
 /// The stores that take plain refreshes keep the same promises about them.
 @Suite("A plain refresh is stored only for a grant that is as it was claimed", .timeLimit(.minutes(10)))

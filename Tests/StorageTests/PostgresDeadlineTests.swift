@@ -1,6 +1,5 @@
 import Crypto
 import Glibc
-import Storage
 import Testing
 
 @testable import Storage

@@ -1,5 +1,4 @@
 import Crypto
-import Storage
 import Testing
 
 @testable import Storage

@@ -1,6 +1,7 @@
 import Crypto
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("Opening a PostgreSQL database", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresOpeningTests {

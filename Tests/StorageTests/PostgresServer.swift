@@ -1,3 +1,4 @@
+import Base
 import Crypto
 import Foundation
 import Synchronization
@@ -164,5 +165,26 @@ extension PostgresServer {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../scripts/postgres-for-tests").standardized.path
         return try await ChildProcess.run([script, action, folder] + more).split(separator: "\n").joined()
+    }
+}
+
+extension PostgresStore {
+    /// Opens the database at a URL.
+    static func open(
+        url: Secret,
+        local: any TimeSource = SystemTime(),
+        random: any RandomSource = SystemRandom(),
+        timeout: Duration = .seconds(10),
+        keepsNotices: Bool = false,
+        leaseClock: (any TimeSource)? = nil
+    ) async throws(StoreError) -> PostgresStore {
+        try await open(
+            at: try DatabaseAddress(url: url),
+            clock: DatabaseClock(local: local),
+            random: random,
+            timeout: timeout,
+            keepsNotices: keepsNotices,
+            leaseClock: leaseClock
+        )
     }
 }

@@ -1,5 +1,4 @@
 import Crypto
-import Storage
 import Synchronization
 import Testing
 
@@ -17,10 +16,10 @@ struct SQLiteBackupTests {
             let grants = try (1...1500 as ClosedRange<Int64>).map { try Sample.grant($0, accessToken: long) }
             try await store.add(grants)
 
-            let seen = Mutex<[BackupProgress]>([])
+            let seen = Mutex<[(copied: Int, all: Int)]>([])
             let writes = Mutex(0)
-            try await store.backup(to: folder.path("backup.db")) { progress in
-                seen.withLock { $0.append(progress) }
+            try await store.backup(to: folder.path("backup.db")) { copied, all in
+                seen.withLock { $0.append((copied, all)) }
                 // Written by another connection, between two steps of the copy.
                 do {
                     let other = try SQLiteConnection(path: path, timeout: .zero)
@@ -34,8 +33,8 @@ struct SQLiteBackupTests {
             }
             let steps = seen.withLock { $0 }
             #expect(steps.count > 2)
-            #expect(steps.map(\.pagesCopied) == steps.map(\.pagesCopied).sorted())
-            #expect(steps.last?.pagesCopied == steps.last?.pagesInAll)
+            #expect(steps.map(\.copied) == steps.map(\.copied).sorted())
+            #expect(steps.last?.copied == steps.last?.all)
             #expect(writes.withLock { $0 } == steps.count)
             #expect(try await store.grant(GrantID(rawValue: 1))?.scope == "changed")
             await store.close()

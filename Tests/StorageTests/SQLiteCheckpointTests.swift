@@ -1,6 +1,5 @@
 import FaultyDisk
 import Foundation
-import Storage
 import Synchronization
 import Testing
 
@@ -126,6 +125,6 @@ extension SQLiteDiskTests {
         ]
     )
     func affectedVersions(number: Int, isAffected: Bool) {
-        #expect(SQLiteLibrary.hasLogResetBug(number: number) == isAffected)
+        #expect(SQLiteStore.hasLogResetBug(library: number) == isAffected)
     }
 }

@@ -1,6 +1,5 @@
 import Foundation
 import Glibc
-import Storage
 import Testing
 
 @testable import Base

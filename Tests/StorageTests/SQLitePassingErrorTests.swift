@@ -2,7 +2,6 @@ import Crypto
 import FaultyDisk
 import Foundation
 import Glibc
-import Storage
 import Testing
 
 @testable import Base

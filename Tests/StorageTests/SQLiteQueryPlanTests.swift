@@ -1,4 +1,3 @@
-import Storage
 import Testing
 
 @testable import Base

@@ -1,4 +1,3 @@
-import Storage
 import Testing
 
 @testable import Base
@@ -223,12 +222,7 @@ struct SQLiteSafetyTests {
     func lateUse() async throws {
         try await withStore { store, _ in
             try await store.writer.run { connection throws(StoreError) in
-                let transaction = SQLiteTransaction(
-                    on: connection,
-                    timeSource: ManualTime(),
-                    epoch: "boot",
-                    noticeNonces: nil
-                )
+                let transaction = SQLiteTransaction(of: store, on: connection)
                 try transaction.finish()
                 let error = #expect(throws: StoreError.self) { try transaction.grant(GrantID(rawValue: 1)) }
                 #expect(error?.code == .fault)

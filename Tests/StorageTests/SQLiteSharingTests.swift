@@ -46,10 +46,11 @@ struct SQLiteSharingTests {
             }
             let end = start + AccountDeletion.shortestTombstone
             #expect(try await store.removeExpired(at: end).users == 1)
-            #expect(try await store.grantTally() == GrantTally(counted: 2, recorded: 2))
+            #expect(try await store.grantCountProblem() == nil)
             let other = try SQLiteConnection(path: folder.path("grants.db"), timeout: .zero)
             try other.execute(SQLQuery("another program", "DELETE FROM grants WHERE id = 2"))
-            #expect(try await store.grantTally() == GrantTally(counted: 1, recorded: 2))
+            let problem = try await store.grantCountProblem()
+            #expect(problem?.hasPrefix("1 grants are in the database, and 2 were stored there") == true)
             await store.close()
         }
     }

@@ -57,8 +57,6 @@ enum Sample {
 
     /// Returns a grant with id N whose every column has a value that a new grant does not have.
     static func fullGrant(_ number: Int64, userID: String? = nil) throws -> Grant {
-        var claims = RotationClaims()
-        for claim in [0, 1, .max, 1 << 40] as [Int64] { claims.insert(claim) }
         var issued = IssuedTokens()
         for number in 1...2 {
             let digest = IssuedTokens.digest(of: Secret("token \(number)"))
@@ -91,7 +89,7 @@ enum Sample {
             suspectedSince: start + .seconds(10),
             quickRefreshes: 2,
             answerLostAt: start + .seconds(11),
-            rotationClaims: claims,
+            rotationClaims: [0, 1, .max, 1 << 40],
             issuedTokens: issued,
             formerTokensUntil: start + .seconds(12),
             lease: Lease(owner: "worker", claim: 10, epoch: "boot", until: BootInstant(milliseconds: 11))

@@ -171,14 +171,15 @@ struct ScanConformanceTests {
     @Test("The same holds for more grants than one transaction changes", arguments: StoreKind.allCases)
     func reschedulePages(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
-            let count = Int64(changedPageSize + 1)
+            let (store, pageSize) = (try #require(store as? any SQLStore), 50)
+            let count = Int64(pageSize + 1)
             let before = start - .seconds(1)
             try await store.add(Sample.grants(0...count - 1))
-            #expect(try await store.rescheduleGrantsStoredAfter(before) == Int(count))
-            #expect(try await store.rescheduleGrantsStoredAfter(start) == 0)
-            for (client, expected) in [("client 0", changedPageSize / 2 + 1), ("client 1", changedPageSize / 2)] {
+            #expect(try await store.rescheduleGrants(storedAfter: before, pageSize: pageSize) == Int(count))
+            #expect(try await store.rescheduleGrants(storedAfter: start, pageSize: pageSize) == 0)
+            for (client, expected) in [("client 0", pageSize / 2 + 1), ("client 1", pageSize / 2)] {
                 let limit = before + .seconds(60)
-                let due = try await store.due(ofClient: client, by: limit, after: nil, atMost: 2 * changedPageSize)
+                let due = try await store.due(ofClient: client, by: limit, after: nil, atMost: 2 * pageSize)
                 #expect(due.count == expected)
             }
         }

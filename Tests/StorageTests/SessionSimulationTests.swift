@@ -1,7 +1,8 @@
 import Base
 import Foundation
-import Storage
 import Testing
+
+@testable import Storage
 
 /// Only the rules, on one session value.
 private final class RulesServer: SimulatedServer {

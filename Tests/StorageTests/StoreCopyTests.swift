@@ -1,5 +1,4 @@
 import Crypto
-import Storage
 import Synchronization
 import Testing
 
@@ -86,11 +85,11 @@ struct StoreCopyTests {
             try await source.fill(users: 3)
             _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             let events = try await target.count(of: .event)
-            let last = try await target.lastKey(of: .notice)
+            let last = try await target.lastRecord(of: .notice)
             try await target.change(GrantID(rawValue: 3)) { grant in grant.disconnect(reason: .userRequest, at: start) }
             #expect(try await target.count(of: .event) == events + 1)
-            let next = try await target.lastKey(of: .notice)
-            guard case .number(let former) = last, case .number(let latest) = next else {
+            let next = try await target.lastRecord(of: .notice)
+            guard case .integer(let former?) = last?.key, case .integer(let latest?) = next?.key else {
                 Issue.record("notices do not have numbers")
                 return
             }
@@ -158,7 +157,8 @@ struct StoreCopyTests {
             let target = try await stores.open("target")
             try await source.fill(users: 2)
             try await target.beginReceiving()
-            try await target.receive([.user(User(id: "someone else", createdAt: start))])
+            let someoneElse = User.table.values(of: User(id: "someone else", createdAt: start))
+            try await target.receive([ArchiveRecord(kind: .user, values: someoneElse)])
             await #expect {
                 _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             } throws: { error in
@@ -305,9 +305,10 @@ struct StoreCopyTests {
             let users = try await source.records(of: .user, after: nil, atMost: 100)
             try await target.receive(users)
             var grants = try await source.records(of: .grant, after: nil, atMost: 100)
-            guard case .grant(var grant) = grants[2] else { throw Mismatch() }
-            grant.scope = "openid emaiL"
-            grants[2] = .grant(grant)
+            let scope = try #require(Grant.table.columns.firstIndex { $0.name == "scope" })
+            var values = grants[2].values
+            values[scope] = .text("openid emaiL")
+            grants[2] = ArchiveRecord(kind: .grant, values: values)
             try await target.receive(grants)
             await #expect {
                 _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
@@ -365,8 +366,6 @@ enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
         }
     }
 }
-
-private struct Mismatch: Error {}
 
 extension Store {
     /// Stores users with grants, histories and sessions, one of them deleted, the health of a client, security events,

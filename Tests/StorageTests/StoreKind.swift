@@ -1,8 +1,8 @@
-import Storage
 import TestSupport
 import Testing
 
 @testable import Base
+@testable import Storage
 
 /// The stores that the conformance suite covers.
 enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {

@@ -1,6 +1,7 @@
 import Crypto
-import Storage
 import Testing
+
+@testable import Storage
 
 @Suite("A refresh token is recognised by its name in a security event")
 struct TokenMarkTests {

@@ -177,11 +177,11 @@ extension TestStore {
         try await database.change(statements, options, read)
     }
 
-    package static func restore<Element>(_ elements: [Element], into table: Table<Element>) -> [SQLStatement] {
-        SQLiteStore.restore(elements, into: table)
-    }
+    package static var allOfGrants: String { SQLiteStore.allOfGrants }
 
-    package static func restore(_ grants: [Grant]) -> [SQLStatement] { SQLiteStore.restore(grants) }
+    package static func restore(_ rows: [[SQLValue]], of kind: ArchiveRecord.Kind) -> [SQLStatement] {
+        SQLiteStore.restore(rows, of: kind)
+    }
 
     package func leaseTime() async throws -> LeaseTime { try await database.leaseTime() }
 

@@ -35,8 +35,8 @@ extension Doctor {
 
     private static var libraryDiagnosis: Diagnosis {
         let subject = "SQLite library"
-        let version = SQLiteLibrary.version
-        guard SQLiteLibrary.hasLogResetBug else { return .ok(subject, version) }
+        let version = SQLiteStore.libraryVersion
+        guard SQLiteStore.libraryHasLogResetBug else { return .ok(subject, version) }
         return .ok(
             subject,
             "\(version), which has the WAL-reset bug: this program avoids it; let no other program write to the database"
@@ -142,7 +142,7 @@ extension Doctor {
             if let newLocation = try await store.movedTo {
                 return [.fault(Self.contentSubject, "\(StoreError(moved: "\(location)", to: newLocation))")]
             }
-            if let problem = try await store.grantTally()?.problem {
+            if let problem = try await store.grantCountProblem() {
                 let advice = "see database_rows_lost in docs/runbook.md"
                 return [.fault(Self.contentSubject, problem, advice: advice)]
             }

@@ -182,7 +182,7 @@ extension CommandContext {
                 path: name,
                 bytes: try FileStatus.of(path)?.size ?? 0,
                 freeSpace: try FileStatus.freeSpace(at: FileStatus.folder(of: path)),
-                faultyLibrary: SQLiteLibrary.hasLogResetBug ? SQLiteLibrary.version : nil
+                faultyLibrary: SQLiteStore.libraryHasLogResetBug ? SQLiteStore.libraryVersion : nil
             )
         case .server(let address):
             guard asksServer else { return StatusReport.Database(path: name, bytes: 0) }

@@ -35,9 +35,9 @@ extension Command {
             }
             defer { progress.clear() }
             do {
-                try await store.backup(to: file) { step in
-                    let percent = step.pagesInAll > 0 ? step.pagesCopied * 100 / step.pagesInAll : 100
-                    progress.show("copied \(step.pagesCopied) of \(step.pagesInAll) pages (\(percent) %)")
+                try await store.backup(to: file) { copied, all in
+                    let percent = all > 0 ? copied * 100 / all : 100
+                    progress.show("copied \(copied) of \(all) pages (\(percent) %)")
                 }
             } catch let error as StoreError {
                 throw CommandFailure(notBackedUp: error)

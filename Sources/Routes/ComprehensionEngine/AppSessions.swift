@@ -17,7 +17,8 @@ struct AppSessions: Sendable {
             try transaction.refuse(googleToken, issuedTo: identity.owner, at: now)
             let stored = try dependencies.emailLinking.user(for: identity, in: transaction)
             if let stored { try transaction.refuse(googleToken, issuedToUser: stored.id) }
-            var user = stored ?? User(id: newUserID, createdAt: now, isFromSignIn: true)
+            var user = stored ?? User(id: newUserID, createdAt: now)
+            if stored == nil { user.isFromSignIn = true }
             guard user.isActive else { throw APIError.inactiveUser }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
             if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }

@@ -124,17 +124,7 @@ struct PayPulseRoutes: Sendable {
             "a user ended their grant",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
         )
-        dependencies.log.state(
-            GrantEvent(
-                grant: grant.id,
-                at: now,
-                kind: .state,
-                from: former,
-                to: grant.state,
-                reason: grant.reason,
-                generation: grant.generation
-            )
-        )
+        dependencies.log.state(GrantEvent(of: grant, kind: .state, from: former, at: now))
         await dependencies.engine.storeChanged()
     }
 }

@@ -47,7 +47,7 @@ extension RefreshEngine {
                         atMost: Self.retryBatchSize
                     )
                     // The cursor is itself optional: `nil` stands for the beginning, and does not end the loop.
-                    return ChangedPage(changed: 0, next: next.map(Optional.some))
+                    return (0, next.map(Optional.some))
                 }
             } catch {
                 // The remaining grants are tried at the end of their back-off.

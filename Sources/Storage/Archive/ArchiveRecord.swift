@@ -1,71 +1,179 @@
-package import Base
+import Base
+private import Crypto
 
-/// One record of a store, without the parts that only make sense in that store.
-package enum ArchiveRecord: Hashable, Sendable {
+/// One row of a store, without the parts that only make sense in that store.
+package struct ArchiveRecord: Hashable, Sendable {
     /// The kinds of records, in an order in which each refers only to earlier ones.
     package enum Kind: String, CaseIterable, Sendable {
         case user
         case grant
         case event
         case session
+        /// Bytes that only the engine reads. It drops the parts that depend on the clock of the former store.
         case clientHealth = "client_health"
         case securityEvent = "security_event"
         case notice
     }
 
-    /// The key that orders the records of a kind: numbers by size, texts and bytes by their bytes.
-    package enum Key: Hashable, Sendable {
-        case number(Int64)
-        case text(String)
-        case bytes([UInt8])
-    }
+    let kind: Kind
+    /// The values of the columns of ``Kind/table``.
+    let values: [SQLValue]
+    /// Orders the records of a kind: numbers by size, texts and bytes by their bytes.
+    var key: SQLValue { values[0] }
+}
 
-    case user(User)
-    case grant(Grant)
-    case event(sequence: Int64, GrantEvent)
-    case session(Session)
-    /// Bytes that only the engine reads; it drops the parts that depend on the clock of the former store.
-    case clientHealth(clientID: String, [UInt8])
-    case securityEvent(identifier: String, at: Timestamp)
-    case notice(ArchivedNotice)
-
-    package var kind: Kind {
+extension ArchiveRecord.Kind {
+    /// The table of the records, as SQLite has it: PostgreSQL has a part of a grant's row in another.
+    var table: Table<[SQLValue]> {
         switch self {
-        case .user: .user
-        case .grant: .grant
-        case .event: .event
-        case .session: .session
-        case .clientHealth: .clientHealth
-        case .securityEvent: .securityEvent
-        case .notice: .notice
+        case .user: User.table.rows
+        case .grant: Grant.table.rows
+        case .event: GrantEvent.table.rows
+        case .session: Session.table.rows
+        case .clientHealth: SQLQuery.clients.rows
+        case .securityEvent: SQLQuery.securityEvents.rows
+        case .notice: Notice.table.rows
         }
-    }
-
-    package var key: Key {
-        switch self {
-        case .user(let user): .text(user.id)
-        case .grant(let grant): .number(grant.id.rawValue)
-        case .event(let sequence, _): .number(sequence)
-        case .session(let session): .bytes(session.id.bytes)
-        case .clientHealth(let clientID, _): .text(clientID)
-        case .securityEvent(let identifier, _): .text(identifier)
-        case .notice(let notice): .number(notice.notice.sequence)
-        }
-    }
-
-    /// Creates the record of a grant without its lease, which is valid only in one store at one time.
-    package init(_ grant: Grant) {
-        var grant = grant
-        grant.lease = nil
-        self = .grant(grant)
     }
 }
 
-/// A notice with the state of its delivery.
-package struct ArchivedNotice: Hashable, Sendable {
-    package var notice: Notice
-    /// The time of the next delivery; `nil` if it waits for another notice of its user, or is finished.
-    package var nextTryAt: Timestamp?
-    package var acceptedAt: Timestamp?
-    package var givenUpAt: Timestamp?
+/// A checksum over records that does not depend on their store, or on the page size with which they were read.
+package struct ArchiveDigest: Hashable, Sendable, CustomStringConvertible {
+    package private(set) var count = 0
+    private var hash = [UInt8](repeating: 0, count: 32)
+
+    init(of records: [ArchiveRecord] = []) {
+        for record in records { add(record) }
+    }
+
+    /// Adds a record: the new checksum is the SHA-256 of the former one and the record.
+    ///
+    /// Two different rows never give the same bytes: each value is a zero for NULL, or a one, its length and its bytes.
+    mutating func add(_ record: ArchiveRecord) {
+        var bytes = hash
+        for value in [.text(record.kind.rawValue)] + record.values {
+            let content: [UInt8]? =
+                switch value {
+                case .integer(let value): value.map { [UInt8](bigEndian: $0) }
+                case .flag(let value): value.map { [$0 ? 1 : 0] }
+                case .text(let value): value.map { Array($0.utf8) }
+                case .bytes(let value): value
+                case .array: nil
+                }
+            bytes.append(content == nil ? 0 : 1)
+            guard let content else { continue }
+            bytes += [UInt8](bigEndian: Int64(content.count)) + content
+        }
+        hash = Digest.sha256(bytes)
+        count += 1
+    }
+
+    /// Sixty-four lower-case hexadecimal digits.
+    package var description: String { Hexadecimal.encode(hash) }
+}
+
+extension SQLQuery {
+    /// Notes a copy on its way into a database without records.
+    fileprivate static let noteReceiving = SQLQuery(
+        "note a copy on its way",
+        """
+        INSERT INTO refresh_worker.meta (key, value) SELECT $1, 'begun' WHERE \(
+            ArchiveRecord.Kind.allCases.map { "NOT EXISTS (SELECT 1 FROM refresh_worker.\($0.table.name))" }
+                .joined(separator: " AND ")
+        )
+        ON CONFLICT DO NOTHING
+        """
+    )
+}
+
+extension SQLStore {
+    /// The key in `meta` of the note that this store receives a copy.
+    private static var receivingKey: String { "receiving_copy" }
+    /// The key in `meta` of the note that the database was moved.
+    static var movedKey: String { "moved_to" }
+
+    package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
+        let query = SQLQuery("count \(kind.rawValue)", "SELECT count(*) FROM refresh_worker.\(kind.table.name)")
+        return try await first(SQLStatement(query), by: .wholeTable) { $0.count() } ?? 0
+    }
+
+    package func records(
+        of kind: ArchiveRecord.Kind,
+        after last: ArchiveRecord?,
+        atMost count: Int
+    ) async throws -> [ArchiveRecord] {
+        let key = kind.table.columns[0].name
+        let rest = "\(last == nil ? "" : "WHERE \(key) > $2 ")ORDER BY \(key) LIMIT $1"
+        let name = "\(last == nil ? "first" : "next") page of \(kind.rawValue)"
+        return try await rows(of: kind, name, rest, [.limit(count)] + [last?.key].compactMap(\.self))
+    }
+
+    package func lastRecord(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord? {
+        let rest = "ORDER BY \(kind.table.columns[0].name) DESC LIMIT 1"
+        return try await rows(of: kind, "last \(kind.rawValue)", rest).first
+    }
+
+    private func rows(of kind: ArchiveRecord.Kind, _ name: String, _ rest: String, _ values: [SQLValue] = [])
+        async throws -> [ArchiveRecord]
+    {
+        let table = kind.table
+        let query = kind == .grant ? SQLQuery(name, "\(Self.allOfGrants) \(rest)") : table.select(name, rest)
+        return try await rows(SQLStatement(query, values), by: .scan) { row in
+            ArchiveRecord(kind: kind, values: table.columns.map { row.value(of: $0.type) })
+        }
+    }
+
+    package var isReceiving: Bool {
+        get async throws { try await note(Self.receivingKey) != nil }
+    }
+
+    package func beginReceiving() async throws {
+        let note = try await change(
+            [
+                SQLStatement(.noteReceiving, .text(Self.receivingKey)),
+                SQLStatement(.readMeta, .text(Self.receivingKey)),
+            ],
+            [.exclusive, .evenIfMoved, .repeatable]
+        ) { $0.text() }.last
+        guard note.count == 1 else {
+            throw StoreError(.conflict, "\(databaseName) is not empty, and a copy goes only into an empty one.")
+        }
+    }
+
+    package func receive(_ records: [ArchiveRecord]) async throws {
+        let statements = ArchiveRecord.Kind.allCases.flatMap { kind in
+            Self.restore(records.filter { $0.kind == kind }.map(\.values), of: kind)
+        }
+        try await change(statements, [.exclusive, .evenIfMoved])
+    }
+
+    package func endReceiving() async throws {
+        try await change(
+            Self.afterCopy + [Self.receivingKey, Self.movedKey].map { SQLStatement(.deleteMeta, .text($0)) },
+            [.exclusive, .evenIfMoved, .repeatable]
+        )
+    }
+
+    package var movedTo: String? {
+        get async throws { try await note(Self.movedKey) }
+    }
+
+    package func remainingLease() async throws -> Duration? {
+        let time = try await leaseTime()
+        let last = try await first(SQLStatement(Self.lastLease, .text(time.epoch)), by: .wholeTable) {
+            $0.optionalInteger()
+        }
+        guard let last = last ?? nil, last > time.instant.milliseconds else { return nil }
+        return .milliseconds(last - time.instant.milliseconds)
+    }
+
+    package func markMoved(to location: String?) async throws {
+        let mark =
+            if let location {
+                SQLStatement(.writeMeta, .text(Self.movedKey), .text(location))
+            } else {
+                SQLStatement(.deleteMeta, .text(Self.movedKey))
+            }
+        try await change(Self.beforeMove + [mark], [.long, .evenIfMoved, .repeatable])
+    }
 }

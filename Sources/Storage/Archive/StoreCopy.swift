@@ -149,16 +149,16 @@ package struct StoreCopy: Sendable {
     private func copy(_ kind: ArchiveRecord.Kind) async throws -> Int {
         let all = try await source.count(of: kind)
         let present = try await target.count(of: kind)
-        var key = try await target.lastKey(of: kind)
+        var last = try await target.lastRecord(of: kind)
         var copied = 0
         while true {
-            let page = try await source.records(of: kind, after: key, atMost: pageSize)
-            guard let last = page.last else { return copied }
+            let page = try await source.records(of: kind, after: last, atMost: pageSize)
+            guard !page.isEmpty else { return copied }
             // A copy may be interrupted between two pages: each is stored as a whole or not at all.
             try Task.checkCancellation()
             try await target.receive(page)
             copied += page.count
-            key = last.key
+            last = page.last
             report(.copied(kind, present + copied, of: all))
         }
     }
@@ -182,21 +182,14 @@ package struct StoreCopy: Sendable {
         report: (Int) -> Void
     ) async throws -> ArchiveDigest {
         var digest = former
-        var key: ArchiveRecord.Key?
+        var last: ArchiveRecord?
         while true {
-            let page = try await store.records(of: kind, after: key, atMost: pageSize)
-            guard let last = page.last else { return digest }
+            let page = try await store.records(of: kind, after: last, atMost: pageSize)
+            guard !page.isEmpty else { return digest }
             try Task.checkCancellation()
             for record in page { digest.add(record) }
-            key = last.key
+            last = page.last
             report(digest.count - former.count)
         }
-    }
-}
-
-extension ArchiveDigest {
-    fileprivate init(of records: [ArchiveRecord]) {
-        self.init()
-        for record in records { add(record) }
     }
 }

@@ -1,7 +1,9 @@
 package import Base
 package import Crypto
 
-/// The changes of a grant: the only place where its state, its generation and its tokens change.
+/// The changes of a grant while it lives.
+///
+/// Its state, its generation and its tokens change only here and in `Grant+Ending.swift`.
 ///
 /// Every function returns the events for the grant's history; the caller stores grant and events together.
 extension Grant {
@@ -26,14 +28,7 @@ extension Grant {
             generation: 1,
             refreshToken: incoming.refreshToken,
             accessToken: incoming.accessToken?.bounded(at: now),
-            dueAt: dueAt,
-            attempts: 0,
-            failingSince: nil,
-            lastSuccessAt: nil,
-            lastAttemptAt: nil,
-            isProven: false,
-            revocationAskedAt: nil,
-            lease: nil
+            dueAt: dueAt
         )
         return (grant, [GrantEvent(of: grant, kind: .connected, from: nil, at: now)])
     }
@@ -155,9 +150,13 @@ extension Grant {
         return rotate(to: token, at: now)
     }
 
+    /// Enough for a third of a day of hourly refreshes.
+    static let maximumRotationClaims = 8
+
     /// Records that the rotated refresh token of this claim's answer is stored.
     package mutating func recordRotation(by claim: Int64) {
-        rotationClaims.insert(claim)
+        guard !rotationClaims.contains(claim) else { return }
+        rotationClaims = rotationClaims.suffix(Self.maximumRotationClaims - 1) + [claim]
     }
 
     /// `true` if a rotated refresh token of this claim's answer was stored, even if it has been replaced since.
@@ -222,57 +221,6 @@ extension Grant {
         return former == (state, self.reason) ? [] : [GrantEvent(of: self, kind: .state, from: former.0, at: now)]
     }
 
-    /// Ends the grant until the user signs in again.
-    ///
-    /// The refresh token of another account stays, sealed, and is not used again: an import may have named a wrong
-    /// account and brought the only copy of the token.
-    package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
-        let events = end(as: .reauthRequired, reason: reason, at: now)
-        if hasTokenOfAnotherAccount { accessToken = nil }
-        return events
-    }
-
-    /// Ends the grant because Google said that it has ended.
-    ///
-    /// The sealed tokens stay: the answer may turn out to be part of a wave.
-    package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
-        end(as: .disconnected, reason: reason, at: now)
-    }
-
-    /// Ends the grant because the user asked for it, or was deleted.
-    ///
-    /// With `revokes` its tokens are kept until the revocation at Google is done, else they are deleted at once. The
-    /// refresh token of another account is never revoked.
-    package mutating func disconnectByRequest(
-        revokes: Bool,
-        reason: GrantReason = .userRequest,
-        at now: Timestamp
-    ) -> [GrantEvent] {
-        let revokes = revokes && !hasTokenOfAnotherAccount
-        let events = end(as: .disconnected, reason: reason, at: now)
-        if revokes, refreshToken != nil || accessToken != nil {
-            revocationAskedAt = revocationAskedAt ?? now
-            dueAt = now
-        } else {
-            revocationAskedAt = nil
-            wipeTokens()
-        }
-        return events
-    }
-
-    /// Ends the grant because a security event said that its tokens are dead, and deletes them at once.
-    ///
-    /// The generation grows, so that an answer in flight does not bring them back. A grant that is disconnected already
-    /// stays so, with its reason; there is nothing left to revoke.
-    package mutating func disconnectByEvent(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
-        let isOver = state == .disconnected
-        let events = isOver ? [] : end(as: .disconnected, reason: reason, at: now)
-        revocationAskedAt = nil
-        dueAt = nil
-        wipeTokens()
-        return events
-    }
-
     /// Makes the grant due now, after an event whose meaning for the grant only Google knows.
     ///
     /// A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
@@ -281,21 +229,6 @@ extension Grant {
             return
         }
         dueAt = dueAt.map { min($0, now) } ?? now
-    }
-
-    /// Deletes the tokens after the revocation at Google is done, or has failed for a day.
-    package mutating func finishRevocation() {
-        revocationAskedAt = nil
-        dueAt = nil
-        endFailures()
-        wipeTokens()
-    }
-
-    /// Moves the next attempt after a failed revocation.
-    package mutating func postponeRevocation(until dueAt: Timestamp, at now: Timestamp) {
-        attempts = min(attempts + 1, 1_000_000)
-        lastAttemptAt = now
-        self.dueAt = dueAt
     }
 
     /// Changes the client id, on an operator's request.
@@ -321,27 +254,6 @@ extension Grant {
         if refreshToken.sealed == token.sealed { return true }
         guard let digest = refreshToken.marks?.digest else { return false }
         return digest == token.marks?.digest
-    }
-
-    /// `true` if an answer about this version of the refresh token ended the grant, which has not changed since.
-    package func wasEndedByAnswer(to generation: Int64) -> Bool {
-        canBeRecalled && self.generation == generation + 1
-    }
-
-    /// `true` if an answer ended the grant and nothing else has happened to it since, so that a wave can undo it.
-    package var canBeRecalled: Bool {
-        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && refreshToken != nil
-    }
-
-    /// Undoes a disconnection that an answer in a wave caused: the grant is tried again.
-    package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
-        guard canBeRecalled else { return [] }
-        attempts = 1
-        failingSince = now
-        suspectedSince = now
-        enter(.retrying, reason: .invalidGrantUnconfirmed, at: now)
-        self.dueAt = dueAt
-        return [GrantEvent(of: self, kind: .state, from: .disconnected, at: now)]
     }
 
     /// Moves the due time alone, after a step of the wall clock or on an operator's request.
@@ -371,102 +283,25 @@ extension Grant {
         if state.endsRefreshes { dueAt = nil }
     }
 
-    private mutating func end(as ending: GrantState, reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
-        let former = state
-        generation += 1
-        lastAttemptAt = now
-        endFailures()
-        enter(ending, reason: reason, at: now)
-        dueAt = nil
-        return [GrantEvent(of: self, kind: .state, from: former, at: now)]
-    }
-
-    private mutating func enter(_ state: GrantState, reason: GrantReason, at now: Timestamp) {
+    mutating func enter(_ state: GrantState, reason: GrantReason, at now: Timestamp) {
         if state != self.state { since = now }
         self.state = state
         self.reason = reason
     }
 
-    private mutating func endFailures() {
+    mutating func endFailures() {
         attempts = 0
         failingSince = nil
         suspectedSince = nil
     }
-
-    /// The account data of a deleted user is deleted with the tokens.
-    private mutating func wipeTokens() {
-        refreshToken = nil
-        accessToken = nil
-        guard reason == .userDeleted else { return }
-        owner = Owner()
-        formerTokensUntil = issuedTokens.end
-    }
 }
 
 extension Grant {
-    /// `true` if the stored refresh token belongs to another Google account than the owner.
-    package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
-
-    /// `true` if the user ended the grant, here or at Google.
-    package var wasEndedByUser: Bool {
-        state == .disconnected && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked].contains(reason)
-    }
-
-    /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has
-    /// changed its tokens since.
-    package func wasEndedByRequest(during generation: Int64) -> Bool {
-        state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
-    }
-
-    /// `true` if storing `next` in place of this grant would bring back deleted data.
-    func forbids(_ next: Grant) -> Bool {
-        reason == .userDeleted && next.reason != .userDeleted
-    }
-
     /// `true` if a stored grant has not changed since a claim returned it; its lease may have been renewed.
     func isSame(asClaimed claimed: Grant) -> Bool {
         guard lease?.claim == claimed.lease?.claim else { return false }
         var stored = self
         stored.setLease(claimed.lease)
         return stored == claimed
-    }
-}
-
-extension Grant.AccessToken {
-    /// The longest lifetime of an access token that is trusted.
-    ///
-    /// Google's live for an hour, and at most twelve
-    /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry comes from a wrong
-    /// clock or a typing error.
-    static let longestLifetime: Duration = .seconds(86_400)
-
-    /// Returns the token with its expiry limited to a plausible one.
-    func bounded(at now: Timestamp) -> Self {
-        var token = self
-        token.expiresAt = min(expiresAt, now + Self.longestLifetime)
-        return token
-    }
-
-    /// `true` if this stored token is live and was obtained after `late`: a worker was suspended with its
-    /// answer, and another worker has refreshed the grant since.
-    func isNewer(than late: Self, at now: Timestamp) -> Bool {
-        obtainedAt > late.obtainedAt && obtainedAt <= now && expiresAt > now
-    }
-
-    /// Returns the token that expires later; a token that was stored by a clock ahead of this one does not count.
-    static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {
-        guard let stored, stored.obtainedAt <= now else { return new ?? stored }
-        guard let new else { return stored }
-        return stored.expiresAt > new.expiresAt ? stored : new
-    }
-}
-
-extension Grant.Owner {
-    /// Replaces the fields that the other owner has.
-    mutating func merge(_ other: Self) {
-        googleUserID = other.googleUserID ?? googleUserID
-        email = other.email ?? email
-        name = other.name ?? name
-        emailIsVerified = other.emailIsVerified ?? emailIsVerified
     }
 }

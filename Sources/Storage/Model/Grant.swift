@@ -3,7 +3,7 @@ package import Crypto
 
 /// One user's consent at Google, as stored.
 ///
-/// Its tokens are sealed; its state changes only in `Grant+Life.swift`.
+/// Its tokens are sealed. Its state changes only in `Grant+Life.swift` and `Grant+Ending.swift`.
 package struct Grant: Hashable, Sendable {
     /// The Google account of a grant, as far as it is known.
     package struct Owner: Hashable, Sendable {
@@ -79,26 +79,30 @@ package struct Grant: Hashable, Sendable {
     /// The time of the next action for the grant; `nil` if there is none.
     package internal(set) var dueAt: Timestamp?
     /// The number of failures in a row.
-    package internal(set) var attempts: Int
+    package internal(set) var attempts = 0
     /// The time of the first failure in the current row.
     package internal(set) var failingSince: Timestamp?
     package internal(set) var lastSuccessAt: Timestamp?
     package internal(set) var lastAttemptAt: Timestamp?
     /// `true` if a refresh with the stored refresh token, or with one it was rotated from, ever succeeded.
-    package internal(set) var isProven: Bool
+    package internal(set) var isProven = false
     /// The time at which a revocation at Google was requested; the tokens are deleted when it is done, or a day later.
     package internal(set) var revocationAskedAt: Timestamp?
 
     /// The time of the first refusal in the current row that is in doubt and waits for confirmation.
     package internal(set) var suspectedSince: Timestamp?
     /// The number of successful refreshes in a row that each came long before their scheduled time.
-    package internal(set) var quickRefreshes: Int
+    package internal(set) var quickRefreshes = 0
     /// The time at which a worker found that the answer to an earlier request was never stored; `nil` once a refresh
     /// has succeeded.
     package internal(set) var answerLostAt: Timestamp?
-    /// The claims of the last rotated refresh tokens that were stored.
-    var rotationClaims: RotationClaims
-    package internal(set) var issuedTokens: IssuedTokens
+    /// The claims whose answers brought the last stored rotated refresh tokens, the latest last.
+    ///
+    /// A commit whose confirmation was lost is repeated, and a spill file is read again. The rotated token may have been
+    /// replaced since: by the next refresh, by the app, or by the same token sealed with another key. Its claim still
+    /// shows that it was stored, so that only a token that was never stored counts as lost.
+    var rotationClaims: [Int64] = []
+    package internal(set) var issuedTokens = IssuedTokens()
     /// The end of the last of ``issuedTokens`` that were issued before the owner changed; `nil` if the owner never did.
     ///
     /// A search by account does not find these.
@@ -106,63 +110,6 @@ package struct Grant: Hashable, Sendable {
 
     /// The right of one worker to call Google for this grant.
     package internal(set) var lease: Lease?
-
-    /// Restores a stored grant field by field; new grants come from `Grant.connected`.
-    package init(
-        id: GrantID,
-        userID: String,
-        createdAt: Timestamp,
-        clientID: String,
-        owner: Owner,
-        scope: String,
-        state: GrantState,
-        reason: GrantReason,
-        since: Timestamp,
-        generation: Int64,
-        refreshToken: RefreshToken?,
-        accessToken: AccessToken?,
-        dueAt: Timestamp?,
-        attempts: Int,
-        failingSince: Timestamp?,
-        lastSuccessAt: Timestamp?,
-        lastAttemptAt: Timestamp?,
-        isProven: Bool,
-        revocationAskedAt: Timestamp?,
-        suspectedSince: Timestamp? = nil,
-        quickRefreshes: Int = 0,
-        answerLostAt: Timestamp? = nil,
-        rotationClaims: RotationClaims = RotationClaims(),
-        issuedTokens: IssuedTokens = IssuedTokens(),
-        formerTokensUntil: Timestamp? = nil,
-        lease: Lease?
-    ) {
-        self.id = id
-        self.userID = userID
-        self.createdAt = createdAt
-        self.clientID = clientID
-        self.owner = owner
-        self.scope = scope
-        self.state = state
-        self.reason = reason
-        self.since = since
-        self.generation = generation
-        self.refreshToken = refreshToken
-        self.accessToken = accessToken
-        self.dueAt = dueAt
-        self.attempts = attempts
-        self.failingSince = failingSince
-        self.lastSuccessAt = lastSuccessAt
-        self.lastAttemptAt = lastAttemptAt
-        self.isProven = isProven
-        self.revocationAskedAt = revocationAskedAt
-        self.suspectedSince = suspectedSince
-        self.quickRefreshes = quickRefreshes
-        self.answerLostAt = answerLostAt
-        self.rotationClaims = rotationClaims
-        self.issuedTokens = issuedTokens
-        self.formerTokensUntil = formerTokensUntil
-        self.lease = lease
-    }
 }
 
 /// The permanent name of a grant: 63 random bits.
@@ -251,6 +198,45 @@ package enum GrantState: String, CaseIterable, Sendable, Codable {
     static let refreshEndingList = allCases.filter(\.endsRefreshes).sqlList
 }
 
+extension Grant.AccessToken {
+    /// The longest lifetime of an access token that is trusted.
+    ///
+    /// Google's live for an hour, and at most twelve
+    /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry comes from a wrong
+    /// clock or a typing error.
+    static let longestLifetime: Duration = .seconds(86_400)
+
+    /// Returns the token with its expiry limited to a plausible one.
+    func bounded(at now: Timestamp) -> Self {
+        var token = self
+        token.expiresAt = min(expiresAt, now + Self.longestLifetime)
+        return token
+    }
+
+    /// `true` if this stored token is live and was obtained after `late`: a worker was suspended with its
+    /// answer, and another worker has refreshed the grant since.
+    func isNewer(than late: Self, at now: Timestamp) -> Bool {
+        obtainedAt > late.obtainedAt && obtainedAt <= now && expiresAt > now
+    }
+
+    /// Returns the token that expires later; a token that was stored by a clock ahead of this one does not count.
+    static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {
+        guard let stored, stored.obtainedAt <= now else { return new ?? stored }
+        guard let new else { return stored }
+        return stored.expiresAt > new.expiresAt ? stored : new
+    }
+}
+
+extension Grant.Owner {
+    /// Replaces the fields that the other owner has.
+    mutating func merge(_ other: Self) {
+        googleUserID = other.googleUserID ?? googleUserID
+        email = other.email ?? email
+        name = other.name ?? name
+        emailIsVerified = other.emailIsVerified ?? emailIsVerified
+    }
+}
+
 /// The right of one worker to call Google for one grant, until an instant.
 package struct Lease: Hashable, Sendable {
     var owner: String
@@ -265,8 +251,9 @@ package struct Lease: Hashable, Sendable {
     package var followsUnfinishedClaim = false
     /// The version of the grant's row that the claim has read.
     ///
-    /// Only the claiming worker knows it, for ``Store/storePlain(_:at:)`` and ``StoreTransaction/replace(_:by:)``.
-    var rowVersion = RowVersion()
+    /// Only the claiming worker knows it, for ``Store/storePlain(_:at:)`` and ``StoreTransaction/replace(_:by:)``. It
+    /// says when the row was written, and not what it contains, so leases are equal whatever it is.
+    var rowVersion: Int64?
 
     /// The duration of a worker's claim, which is renewed after a third of it.
     package static let span: Duration = .seconds(30)
@@ -288,6 +275,13 @@ package struct Lease: Hashable, Sendable {
     func isFree(at time: LeaseTime, takesOver: Bool) -> Bool {
         takesOver || isOfEndedRequest ? !isLive(at: time) : epoch != time.epoch
     }
+
+    package static func == (left: Lease, right: Lease) -> Bool {
+        left.claim == right.claim && left.owner == right.owner && left.epoch == right.epoch
+            && left.until == right.until && left.followsUnfinishedClaim == right.followsUnfinishedClaim
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(claim) }
 
     /// Returns the remaining time of the lease.
     func remaining(at time: LeaseTime) -> Duration {
@@ -313,20 +307,4 @@ extension BootID {
         }
         return id
     }
-}
-
-/// The version of a grant's row, as a claim has read it.
-///
-/// All versions are equal to each other: a version says when the row was written, and not what it contains.
-struct RowVersion: Hashable, Sendable {
-    /// The number of the version; `nil` if the store does not number them.
-    let number: Int64?
-
-    init(_ number: Int64? = nil) {
-        self.number = number
-    }
-
-    static func == (_: RowVersion, _: RowVersion) -> Bool { true }
-
-    func hash(into _: inout Hasher) {}
 }

@@ -75,68 +75,6 @@ extension Notice {
             }
         }
     }
-
-    /// The columns of a content, the same in every store.
-    struct Columns {
-        private enum Kind: String {
-            case connection
-            case lostScopes = "lost_scopes"
-            case sessionReused = "session_reused"
-            case userDeleted = "user_deleted"
-        }
-
-        var kind: String
-        var grant: Int64?
-        var from: String?
-        var to: String?
-        var reason: String?
-        var lost: String?
-        var granted: String?
-        var session: String?
-    }
-}
-
-extension Notice.Columns {
-    init(_ content: Notice.Content) {
-        grant = content.grant?.rawValue
-        switch content {
-        case .connection(_, let from, let to, let reason):
-            kind = Kind.connection.rawValue
-            self.from = from.rawValue
-            self.to = to.rawValue
-            self.reason = reason.rawValue
-        case .lostScopes(_, let lost, let granted):
-            kind = Kind.lostScopes.rawValue
-            self.lost = lost
-            self.granted = granted
-        case .sessionReused(let session):
-            kind = Kind.sessionReused.rawValue
-            self.session = session.description
-        case .userDeleted: kind = Kind.userDeleted.rawValue
-        }
-    }
-
-    /// The content; `nil` if the columns are damaged.
-    var content: Notice.Content? {
-        switch Kind(rawValue: kind) {
-        case .connection:
-            guard let grant, let from = from.flatMap(GrantState.init(rawValue:)),
-                let to = to.flatMap(GrantState.init(rawValue:)), let reason
-            else { return nil }
-            return .connection(
-                of: GrantID(rawValue: grant),
-                from: from,
-                to: to,
-                reason: GrantReason(rawValue: reason)
-            )
-        case .lostScopes:
-            guard let grant, let lost, let granted else { return nil }
-            return .lostScopes(of: GrantID(rawValue: grant), lost: lost, granted: granted)
-        case .sessionReused: return session.flatMap { SessionID(text: $0) }.map(Notice.Content.sessionReused)
-        case .userDeleted: return .userDeleted
-        case nil: return nil
-        }
-    }
 }
 
 /// The notices at the head of each user's queue that wait for delivery.
@@ -148,23 +86,4 @@ package struct PendingNotices: Hashable, Sendable {
     package var count: Int
     /// The time since which the oldest of them waits.
     package var oldest: Timestamp?
-}
-
-/// A position in the order of notices by time.
-struct NoticeCursor: Sendable {
-    var at: Timestamp
-    var sequence: Int64
-}
-
-/// The limits of ``Store/replayNotices(since:ofUser:at:)``.
-enum NoticeReplay {
-    /// The number of finished notices (accepted or given up) that one transaction reads; it replays the notices of
-    /// their users.
-    static let batchSize = 500
-
-    /// Returns each user once; ids are compared by their bytes, as the databases do.
-    static func distinct(_ users: [String]) -> [String] {
-        var unique: Set<[UInt8]> = []
-        return users.filter { unique.insert(Array($0.utf8)).inserted }
-    }
 }

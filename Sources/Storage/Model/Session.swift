@@ -57,9 +57,7 @@ extension Session {
             userID: userID,
             createdAt: now,
             expiresAt: expiresAt,
-            family: TokenFamily(firstHash: tokenHash, at: leaseTime),
-            successor: nil,
-            successorUntil: nil
+            family: TokenFamily(firstHash: tokenHash, at: leaseTime)
         )
     }
 
@@ -119,9 +117,7 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
     }
 
     private init(high: UInt64, low: UInt64) {
-        bytes = [high, low].flatMap { word in
-            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt64($0)) }
-        }
+        bytes = [UInt8](bigEndian: high) + [UInt8](bigEndian: low)
     }
 
     package static func random(from source: any RandomSource) -> SessionID {

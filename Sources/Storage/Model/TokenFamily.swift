@@ -41,11 +41,9 @@ package struct TokenFamily: Hashable, Sendable {
         var replacedAt: BootInstant?
     }
 
-    /// The limits of one row's history; a phone that follows the rules stays far below them.
-    enum Limit {
-        static let unused = 8
-        static let members = 64
-    }
+    // A phone that follows the rules stays far below these.
+    static let maximumUnused = 8
+    static let maximumMembers = 64
 
     /// The hash of the newest token.
     var currentHash: [UInt8]
@@ -53,34 +51,15 @@ package struct TokenFamily: Hashable, Sendable {
     var epoch: String
     var issuedAt: BootInstant?
     var sentAt: BootInstant?
-    var wasRepeated: Bool
+    var wasRepeated = false
     /// The tokens before the current one that still matter, in the order in which they were replaced.
-    var earlier: [Member]
+    var earlier: [Member] = []
+}
 
+extension TokenFamily {
     /// Creates a family whose first token has just been sent.
     init(firstHash: [UInt8], at now: LeaseTime) {
-        currentHash = firstHash
-        epoch = now.epoch
-        issuedAt = now.instant
-        sentAt = now.instant
-        wasRepeated = false
-        earlier = []
-    }
-
-    init(
-        currentHash: [UInt8],
-        epoch: String,
-        issuedAt: BootInstant?,
-        sentAt: BootInstant?,
-        wasRepeated: Bool,
-        earlier: [Member]
-    ) {
-        self.currentHash = currentHash
-        self.epoch = epoch
-        self.issuedAt = issuedAt
-        self.sentAt = sentAt
-        self.wasRepeated = wasRepeated
-        self.earlier = earlier
+        self.init(currentHash: firstHash, epoch: now.epoch, issuedAt: now.instant, sentAt: now.instant)
     }
 
     /// Decides about a token that names this family and whose signature is valid.
@@ -180,13 +159,13 @@ package struct TokenFamily: Hashable, Sendable {
 
     private mutating func removeObsoleteMembers(_ window: Window) {
         earlier.removeAll { $0.state == .spent && !window.contains($0.replacedAt) }
-        var excess = earlier.count { $0.state == .unused } - Limit.unused
+        var excess = earlier.count { $0.state == .unused } - Self.maximumUnused
         earlier.removeAll { member in
             guard excess > 0, member.state == .unused else { return false }
             excess -= 1
             return true
         }
-        if earlier.count > Limit.members { earlier.removeFirst(earlier.count - Limit.members) }
+        earlier = earlier.suffix(Self.maximumMembers)
     }
 }
 
@@ -219,20 +198,19 @@ extension TokenFamily {
     fileprivate static let possibleInstants: ClosedRange<Int64> = -1 << 53...1 << 53
 
     var historyBytes: [UInt8] {
-        var writer = Writer()
-        writer.add(byte: Self.format)
-        writer.add(short: Array(epoch.utf8.prefix(255)))
-        writer.add(issuedAt)
-        writer.add(sentAt)
-        writer.add(byte: wasRepeated ? 1 : 0)
-        writer.add(byte: UInt8(earlier.count.clamped(to: 0...255)))
+        var bytes = [Self.format]
+        bytes.append(short: Array(epoch.utf8.prefix(255)))
+        bytes.append(issuedAt)
+        bytes.append(sentAt)
+        bytes.append(wasRepeated ? 1 : 0)
+        bytes.append(UInt8(earlier.count.clamped(to: 0...255)))
         for member in earlier.suffix(255) {
-            writer.add(byte: member.state.rawValue | (member.wasRepeated ? 0x80 : 0))
-            writer.add(short: member.hash)
-            writer.add(member.sentAt)
-            writer.add(member.replacedAt)
+            bytes.append(member.state.rawValue | (member.wasRepeated ? 0x80 : 0))
+            bytes.append(short: member.hash)
+            bytes.append(member.sentAt)
+            bytes.append(member.replacedAt)
         }
-        return writer.bytes
+        return bytes
     }
 
     /// Parses a stored family; `nil` if the bytes are damaged.
@@ -240,18 +218,18 @@ extension TokenFamily {
     /// A family without history has only its current token.
     init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
         guard let historyBytes else {
-            self.init(currentHash: currentHash, epoch: "", issuedAt: nil, sentAt: nil, wasRepeated: false, earlier: [])
+            self.init(currentHash: currentHash, epoch: "")
             return
         }
-        var reader = Reader(rest: historyBytes[...])
-        guard reader.byte() == Self.format, let epochBytes = reader.short(),
-            let epoch = String(validating: epochBytes, as: UTF8.self), let issuedAt = reader.instant(),
-            let sentAt = reader.instant(), let repeated = reader.byte(), let count = reader.byte()
+        var rest = historyBytes[...]
+        guard rest.popFirst() == Self.format, let epochBytes = rest.short(),
+            let epoch = String(validating: epochBytes, as: UTF8.self), let issuedAt = rest.instant(),
+            let sentAt = rest.instant(), let repeated = rest.popFirst(), let count = rest.popFirst()
         else { return nil }
         var earlier: [Member] = []
         for _ in 0..<count {
-            guard let flags = reader.byte(), let state = MemberState(rawValue: flags & 0x7f), let hash = reader.short(),
-                let sentAt = reader.instant(), let replacedAt = reader.instant()
+            guard let flags = rest.popFirst(), let state = MemberState(rawValue: flags & 0x7f), let hash = rest.short(),
+                let sentAt = rest.instant(), let replacedAt = rest.instant()
             else { return nil }
             earlier.append(
                 Member(
@@ -263,7 +241,7 @@ extension TokenFamily {
                 )
             )
         }
-        guard reader.rest.isEmpty else { return nil }
+        guard rest.isEmpty else { return nil }
         self.init(
             currentHash: currentHash,
             epoch: epoch,
@@ -275,42 +253,28 @@ extension TokenFamily {
     }
 }
 
-private struct Writer {
-    var bytes: [UInt8] = []
-
-    mutating func add(byte: UInt8) { bytes.append(byte) }
-
-    mutating func add(short text: [UInt8]) {
-        bytes.append(UInt8(text.count.clamped(to: 0...255)))
-        bytes.append(contentsOf: text.prefix(255))
+extension [UInt8] {
+    fileprivate mutating func append(short text: [UInt8]) {
+        append(UInt8(text.count.clamped(to: 0...255)))
+        append(contentsOf: text.prefix(255))
     }
 
-    mutating func add(_ instant: BootInstant?) {
-        let bits = UInt64(bitPattern: instant?.milliseconds ?? .min)
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
-        }
-    }
+    fileprivate mutating func append(_ instant: BootInstant?) { append(bigEndian: instant?.milliseconds ?? .min) }
 }
 
-private struct Reader {
-    var rest: ArraySlice<UInt8>
-
-    mutating func byte() -> UInt8? { rest.popFirst() }
-
-    mutating func short() -> [UInt8]? {
-        guard let count = byte(), rest.count >= Int(count) else { return nil }
-        defer { rest = rest.dropFirst(Int(count)) }
-        return Array(rest.prefix(Int(count)))
+extension ArraySlice<UInt8> {
+    private mutating func take(_ count: Int) -> ArraySlice? {
+        guard self.count >= count else { return nil }
+        defer { self = dropFirst(count) }
+        return prefix(count)
     }
+
+    fileprivate mutating func short() -> [UInt8]? { popFirst().flatMap { take(Int($0)) }.map(Array.init) }
 
     /// Reads an instant, which may be unknown; `nil` if the bytes end before it, or hold an instant that no clock
     /// shows.
-    mutating func instant() -> BootInstant?? {
-        guard rest.count >= 8 else { return nil }
-        let bits = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        rest = rest.dropFirst(8)
-        let milliseconds = Int64(bitPattern: bits)
+    fileprivate mutating func instant() -> BootInstant?? {
+        guard let milliseconds = take(8)?.bigEndian else { return nil }
         if milliseconds == .min { return .some(nil) }
         guard TokenFamily.possibleInstants.contains(milliseconds) else { return nil }
         return BootInstant(milliseconds: milliseconds)

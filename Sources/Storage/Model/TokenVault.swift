@@ -125,10 +125,7 @@ package struct IssuedTokens: Hashable, Sendable {
         next.reserveCapacity((kept.count + 1) * Self.entryLength)
         for start in kept { next.append(contentsOf: entries[start..<start + Self.entryLength]) }
         next.append(contentsOf: digest)
-        let time = UInt64(bitPattern: expiresAt.milliseconds)
-        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
-            next.append(UInt8(truncatingIfNeeded: time >> shift))
-        }
+        next.append(bigEndian: expiresAt.milliseconds)
         entries = next
     }
 
@@ -138,49 +135,7 @@ package struct IssuedTokens: Hashable, Sendable {
     private func digest(at start: Int) -> ArraySlice<UInt8> { entries[start..<start + Self.digestLength] }
 
     private func expiry(at start: Int) -> Timestamp {
-        let bytes = entries[start + Self.digestLength..<start + Self.entryLength]
-        return Timestamp(milliseconds: Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) }))
-    }
-}
-
-/// The claims whose answers brought the last stored rotated refresh tokens of a grant, the latest last.
-///
-/// A commit whose confirmation was lost is repeated, and a spill file is read again. The rotated token may have been
-/// replaced since: by the next refresh, by the app, or by the same token sealed with another key. Its claim still shows
-/// that it was stored, so that only a token that was never stored counts as lost.
-package struct RotationClaims: Hashable, Sendable {
-    /// Enough for a third of a day of hourly refreshes.
-    static let capacity = 8
-
-    private(set) var claims: [Int64] = []
-
-    init() {}
-
-    /// Parses the form that ``bytes`` returns.
-    ///
-    /// `nil` stands for an empty list.
-    init(bytes: [UInt8]?) {
-        let bytes = bytes ?? []
-        for start in stride(from: 0, through: bytes.count - 8, by: 8) {
-            insert(Int64(bitPattern: bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }))
-        }
-    }
-
-    /// The stored form: eight bytes for each claim, the highest byte first, or `nil` if there are none.
-    var bytes: [UInt8]? {
-        guard !claims.isEmpty else { return nil }
-        return claims.flatMap { claim in
-            stride(from: 56 as UInt64, through: 0, by: -8).map {
-                UInt8(truncatingIfNeeded: UInt64(bitPattern: claim) >> $0)
-            }
-        }
-    }
-
-    func contains(_ claim: Int64) -> Bool { claims.contains(claim) }
-
-    mutating func insert(_ claim: Int64) {
-        guard !contains(claim) else { return }
-        claims = claims.suffix(Self.capacity - 1) + [claim]
+        Timestamp(milliseconds: entries[start + Self.digestLength..<start + Self.entryLength].bigEndian)
     }
 }
 
@@ -190,23 +145,20 @@ package struct RotationClaims: Hashable, Sendable {
 ///
 /// Google names a token by its first 16 characters or by its double SHA-512 hash
 /// (https://developers.google.com/identity/protocols/risc#supported_event_types).
-package struct TokenMark: Hashable, Sendable {
-    package enum Kind: Hashable, Sendable {
-        case prefix
-        case digest
-    }
+package enum TokenMark: Hashable, Sendable {
+    /// Names a token by its beginning.
+    case prefix([UInt8])
+    /// Names a token by its double hash.
+    case digest([UInt8])
 
     /// The number of characters of a token that Google sends.
     private static let prefixLength = 16
     private static let digestLength = 64
 
-    let kind: Kind
-    package let bytes: [UInt8]
-
-    /// Restores a stored mark.
-    fileprivate init(kind: Kind, bytes: [UInt8]) {
-        self.kind = kind
-        self.bytes = bytes
+    package var bytes: [UInt8] {
+        switch self {
+        case .prefix(let bytes), .digest(let bytes): bytes
+        }
     }
 
     /// Creates the mark of the tokens that begin with the characters in an event, and returns `nil` if there are too
@@ -244,11 +196,11 @@ package struct TokenMark: Hashable, Sendable {
     }
 
     private init(tokenBeginning characters: some Sequence<UInt8>) {
-        self.init(kind: .prefix, bytes: Digest.sha256(Array("prefix:".utf8) + characters))
+        self = .prefix(Digest.sha256(Array("prefix:".utf8) + characters))
     }
 
     private init(doubleHash hash: [UInt8]) {
-        self.init(kind: .digest, bytes: Digest.sha256(Array("digest:".utf8) + hash))
+        self = .digest(Digest.sha256(Array("digest:".utf8) + hash))
     }
 }
 
@@ -260,8 +212,8 @@ package struct TokenMarks: Hashable, Sendable {
     /// Restores stored marks, and returns `nil` if one is missing.
     package init?(prefix: [UInt8]?, digest: [UInt8]?) {
         guard let prefix, let digest else { return nil }
-        self.prefix = TokenMark(kind: .prefix, bytes: prefix)
-        self.digest = TokenMark(kind: .digest, bytes: digest)
+        self.prefix = .prefix(prefix)
+        self.digest = .digest(digest)
     }
 
     package init(of token: Secret) {
@@ -269,4 +221,23 @@ package struct TokenMarks: Hashable, Sendable {
         prefix = TokenMark(prefixOf: bytes)
         digest = TokenMark(digestOf: bytes)
     }
+}
+
+/// Whole numbers as bytes, the highest first.
+extension [UInt8] {
+    init(bigEndian value: some FixedWidthInteger) {
+        self = []
+        append(bigEndian: value)
+    }
+
+    mutating func append<Value: FixedWidthInteger>(bigEndian value: Value) {
+        for shift in stride(from: Value.bitWidth - 8, through: 0, by: -8) {
+            append(UInt8(truncatingIfNeeded: value &>> Value(truncatingIfNeeded: shift)))
+        }
+    }
+}
+
+extension Sequence<UInt8> {
+    /// The whole number that at most eight bytes are.
+    var bigEndian: Int64 { reduce(0) { $0 << 8 | Int64($1) } }
 }

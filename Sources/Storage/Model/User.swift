@@ -12,43 +12,22 @@ package struct User: Hashable, Sendable {
     /// The account at Google that the user signs in with; no two users have the same.
     package var googleUserID: String?
     package var lastLoginAt: Timestamp?
-    package var isActive: Bool
-    /// `true` if a sign-in here created the user, and no import has brought the user since: the backend might know the
-    /// account by another id.
-    package var isFromSignIn: Bool
+    package var isActive = true
     /// Makes this a tombstone, which keeps only the id: the id is refused until the tombstone is removed, after this
     /// time.
     package internal(set) var deletedUntil: Timestamp?
     /// The latest expiry of the backend's tokens that were accepted for the user, or `nil` if the shortest tombstone
     /// outlives them all.
     var tokensUntil: Timestamp?
+    /// `true` if a sign-in here created the user, and no import has brought the user since: the backend might know the
+    /// account by another id.
+    package var isFromSignIn = false
+}
 
-    package init(
-        id: String,
-        createdAt: Timestamp,
-        email: String? = nil,
-        emailIsVerified: Bool? = nil,
-        name: String? = nil,
-        picture: String? = nil,
-        googleUserID: String? = nil,
-        lastLoginAt: Timestamp? = nil,
-        isActive: Bool = true,
-        deletedUntil: Timestamp? = nil,
-        tokensUntil: Timestamp? = nil,
-        isFromSignIn: Bool = false
-    ) {
+extension User {
+    package init(id: String, createdAt: Timestamp) {
         self.id = id
         self.createdAt = createdAt
-        self.email = email
-        self.emailIsVerified = emailIsVerified
-        self.name = name
-        self.picture = picture
-        self.googleUserID = googleUserID
-        self.lastLoginAt = lastLoginAt
-        self.isActive = isActive
-        self.isFromSignIn = isFromSignIn
-        self.deletedUntil = deletedUntil
-        self.tokensUntil = tokensUntil
     }
 
     /// `true` if only the id of the user is known, as after a grant was brought before the user.

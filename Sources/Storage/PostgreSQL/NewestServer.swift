@@ -8,15 +8,6 @@ private import Synchronization
 /// on timeline 1. A connection that reached it would claim grants that the other connections never see, and results
 /// stored there would be lost. So a connection to a lower timeline, or to another cluster, is refused.
 final class NewestServer: Sendable {
-    /// The relation of a server to the newest one.
-    enum Relation: Equatable {
-        case current
-        /// Another server of the same cluster was promoted after this one.
-        case outdated(newest: ServerIdentity)
-        /// The server belongs to another cluster.
-        case foreign(newest: ServerIdentity)
-    }
-
     private struct State {
         var newest: ServerIdentity?
         /// `true` if the `meta` table does not have the newest server yet.
@@ -37,46 +28,48 @@ final class NewestServer: Sendable {
         set { state.withLock { $0.storeID = newValue } }
     }
 
-    /// Records the server that responded, and returns its relation to the newest one.
+    /// Records the server that responded, and returns the failure of its use unless it is the newest one.
     ///
     /// `database` is the server's name in the report of a fail-over.
-    func record(_ identity: ServerIdentity, at database: String) -> Relation {
+    func record(_ identity: ServerIdentity, at database: String) -> StatementFailure? {
         state.withLock { state in
             guard let newest = state.newest else {
                 state.newest = identity
                 state.isUnrecorded = true
-                return .current
+                return nil
             }
-            guard identity.system == newest.system else { return .foreign(newest: newest) }
-            guard identity.timeline >= newest.timeline else { return .outdated(newest: newest) }
+            guard identity.system == newest.system else { return .foreign(identity, newest, in: database) }
+            guard identity.timeline >= newest.timeline else {
+                return .outdated(identity, newest, in: database)
+            }
             if identity.timeline > newest.timeline {
                 state.newest = identity
                 state.isUnrecorded = true
                 state.incidents.append(.failedOver(from: newest, to: identity, at: database))
             }
-            return .current
+            return nil
         }
     }
 
     /// Compares the server with the one that the database was last used on, as its `meta` table says.
     ///
     /// A database that was restored, or upgraded with pg_upgrade, is in another cluster than before.
-    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> Relation {
+    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> StatementFailure? {
         state.withLock { state in
             guard recorded.system == identity.system else {
                 state.incidents.append(.clusterReplaced(from: recorded, to: identity, at: database))
-                return .current
+                return nil
             }
             if recorded.timeline > identity.timeline {
                 if recorded.timeline > state.newest?.timeline ?? 0 { state.newest = recorded }
-                return .outdated(newest: recorded)
+                return .outdated(identity, recorded, in: database)
             }
             if recorded.timeline < identity.timeline {
                 state.incidents.append(.failedOver(from: recorded, to: identity, at: database))
             } else if state.newest == identity {
                 state.isUnrecorded = false
             }
-            return .current
+            return nil
         }
     }
 
@@ -156,31 +149,97 @@ extension StoreIncident {
     }
 }
 
-/// Reads the timelines of all hosts of an address, at most once in an interval.
-final class HostSurvey: Sendable {
-    /// The interval at which a worker with good connections checks if another host was promoted.
-    private static let interval: Duration = .seconds(30)
-    /// The time for a host to respond; a slower one is left out.
-    private static let timeout: Duration = .seconds(2)
+extension StatementFailure {
+    fileprivate static func outdated(_ server: ServerIdentity, _ newest: ServerIdentity, in database: String) -> Self {
+        Self(
+            StoreError(
+                .unreachable,
+                "\(database.capitalizedFirst) is on timeline \(server.timeline), and a server on timeline "
+                    + "\(newest.timeline) has replaced it. It is not used, because writes to it would be lost. Shut it "
+                    + "down, or make it a standby (pg_rewind). If the newer server was given up on purpose, restart "
+                    + "the workers."
+            ),
+            losesConnection: true
+        )
+    }
 
-    private let last = Mutex<BootInstant?>(nil)
+    fileprivate static func foreign(_ server: ServerIdentity, _ newest: ServerIdentity, in database: String) -> Self {
+        Self(
+            StoreError(
+                .unreachable,
+                "\(database.capitalizedFirst) is another database cluster (system identifier \(server.system), not "
+                    + "\(newest.system)). It is not used. If it replaces the former one on purpose, as after pg_upgrade "
+                    + "or a restore, restart the workers."
+            ),
+            losesConnection: true
+        )
+    }
+}
 
-    /// Returns after all hosts have responded, or their time is over.
-    func survey(_ connector: Connector) async {
-        guard connector.hasSeveralHosts else { return }
-        last.withLock { $0 = SystemTime().sinceBoot }
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                connector.survey(within: Self.timeout)
-                continuation.resume()
-            }
+/// A server's place in the history of a database cluster.
+///
+/// A promotion starts a new timeline with a higher number, and the former primary keeps the lower one
+/// (https://www.postgresql.org/docs/15/continuous-archiving.html#BACKUP-TIMELINES). Every copy of a cluster has the
+/// same system identifier.
+struct ServerIdentity: Hashable, Sendable {
+    let system: String
+    let timeline: Int64
+}
+
+extension ServerIdentity {
+    /// Parses the form in `meta`: both parts with a space between.
+    init?(_ text: String) {
+        let parts = text.split(separator: " ")
+        guard parts.count == 2, let timeline = Int64(parts[1]) else { return nil }
+        self.init(system: String(parts[0]), timeline: timeline)
+    }
+
+    /// Asks a server for its identity; the first column is the process id of the session.
+    ///
+    /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline
+    /// until the first checkpoint after a promotion. All three functions may be called by every role. A standby has no
+    /// current WAL file.
+    static let query = SQLQuery(
+        "server identity",
+        """
+        SELECT pg_backend_pid()::bigint, system_identifier::text,
+            CASE WHEN NOT pg_is_in_recovery()
+                THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END
+        FROM pg_control_system()
+        """
+    )
+}
+
+extension SQLQuery {
+    fileprivate static let readServerNotes = SQLQuery(
+        "server and store id",
+        "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
+    )
+    /// Stores the server, unless another worker has recorded a higher timeline of the same cluster.
+    static let recordServer = SQLQuery(
+        "record server",
+        """
+        INSERT INTO refresh_worker.meta AS old (key, value) VALUES ('server', $1 || ' ' || $2)
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+        WHERE split_part(old.value, ' ', 1) <> $1 OR split_part(old.value, ' ', 2)::bigint < $2
+        """
+    )
+}
+
+extension PostgresStore {
+    /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
+    func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
+        var notes: [String: String] = [:]
+        _ = try connection.run(StatementBatch(.readServerNotes), until: deadline)[0].rows { row in
+            notes[row.text()] = row.text()
         }
+        newestServer.storeID = notes["store_id"]
+        guard let identity = connection.identity, let recorded = notes["server"].flatMap({ ServerIdentity($0) }) else {
+            return
+        }
+        let failure = newestServer.compare(recorded: recorded, with: identity, at: connection.database)
+        if let failure { throw failure }
     }
 
-    /// Starts a survey in the background if the last one is long ago.
-    func surveyIfDue(_ connector: Connector) {
-        let now = SystemTime().sinceBoot
-        let isDue = last.withLock { last in last.map { now - $0 >= Self.interval } ?? true }
-        if isDue { Task { await survey(connector) } }
-    }
+    package func takeIncidents() -> [StoreIncident] { newestServer.takeIncidents() }
 }

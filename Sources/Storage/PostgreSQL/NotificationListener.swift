@@ -64,7 +64,7 @@ final class NotificationListener: Sendable {
                 // The scan finds all changes from that time, and callers of the database report that it cannot be
                 // reached.
                 state.failures += 1
-                return ReconnectPause.after(failures: state.failures, random: random)
+                return Connector.pause(afterFailures: state.failures, random: random)
             }
         }
         if let pause {
@@ -106,33 +106,6 @@ final class NotificationListener: Sendable {
     }
 }
 
-/// The listeners to end when the store is closed.
-final class NotificationListeners: Sendable {
-    private struct Entries {
-        var endings: [@Sendable () -> Void] = []
-        var isClosed = false
-    }
-
-    private let entries = Mutex(Entries())
-
-    func add(_ end: @escaping @Sendable () -> Void) {
-        let isClosed = entries.withLock { entries in
-            if !entries.isClosed { entries.endings.append(end) }
-            return entries.isClosed
-        }
-        if isClosed { end() }
-    }
-
-    func close() {
-        let endings = entries.withLock { entries in
-            defer { entries.endings = [] }
-            entries.isClosed = true
-            return entries.endings
-        }
-        for end in endings { end() }
-    }
-}
-
 extension PostgresStore {
     /// Returns a stream that signals new connections of grants by any worker, and notifications that may have been
     /// missed.
@@ -143,7 +116,8 @@ extension PostgresStore {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let listener = NotificationListener(to: connector, random: random, onNotification: { continuation.yield() })
         continuation.onTermination = { _ in listener.close() }
-        listeners.add { continuation.finish() }
+        let isClosed = listeners.withLock { $0?.append({ continuation.finish() }) == nil }
+        if isClosed { continuation.finish() }
         listener.start()
         return stream
     }

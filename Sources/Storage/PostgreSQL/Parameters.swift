@@ -3,154 +3,98 @@
 ///
 /// Arrays carry a whole column of many rows: `unnest` turns them into rows again.
 struct Parameters {
-    /// The types of a parameter, with the numbers that they have in every server
-    /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/catalog/pg_type.dat).
-    enum Kind: UInt32 {
-        case flag = 16
-        case bytes = 17
-        case integer = 20
-        case text = 25
-        case flags = 1000
-        case byteArrays = 1001
-        case texts = 1009
-        case integers = 1016
-
-        fileprivate init(_ type: SQLType) {
-            self =
-                switch type {
-                case .integer, .sequence: .integer
-                case .text: .text
-                case .bytes: .bytes
-                case .flag: .flag
-                }
-        }
-
-        fileprivate var array: Kind {
-            switch self {
-            case .flag, .flags: .flags
-            case .bytes, .byteArrays: .byteArrays
-            case .integer, .integers: .integers
-            case .text, .texts: .texts
-            }
-        }
-    }
-
-    struct ValueRange {
-        let start: Int
-        /// The number of bytes; `nil` for NULL.
-        let count: Int?
-    }
-
     /// The bytes of the values, after one unused byte: an empty value needs an address too, since a null pointer means
     /// NULL.
     private(set) var buffer: [UInt8] = [0]
-    private(set) var ranges: [ValueRange] = []
+    /// The place of each value in the buffer, with `nil` as the count of NULL.
+    private(set) var ranges: [(start: Int, count: Int?)] = []
     private(set) var kinds: [UInt32] = []
 
     mutating func bind(_ value: SQLValue) {
+        let start = buffer.count
+        let isNull = !append(value)
+        ranges.append((start, isNull ? nil : buffer.count - start))
         switch value {
-        case .integer(let value): add(.integer, isNull: value == nil) { $0.write(value ?? 0) }
-        case .text(let value): add(.text, isNull: value == nil) { $0.write(value ?? "") }
-        case .bytes(let value): add(.bytes, isNull: value == nil) { $0.buffer += value ?? [] }
-        case .flag(let value): add(.flag, isNull: value == nil) { $0.buffer.append(value == true ? 1 : 0) }
-        case .array(let type, let values): addArray(of: Kind(type), values)
+        case .integer: kinds.append(SQLType.integer.number(isArray: false))
+        case .text: kinds.append(SQLType.text.number(isArray: false))
+        case .bytes: kinds.append(SQLType.bytes.number(isArray: false))
+        case .flag: kinds.append(SQLType.flag.number(isArray: false))
+        case .array(let type, _): kinds.append(type.number(isArray: true))
         }
     }
 
-    private mutating func add(_ kind: Kind, isNull: Bool, _ write: (inout Parameters) -> Void) {
-        kinds.append(kind.rawValue)
-        guard !isNull else { return ranges.append(ValueRange(start: buffer.count, count: nil)) }
-        let start = buffer.count
-        write(&self)
-        ranges.append(ValueRange(start: start, count: buffer.count - start))
+    /// Returns `false`, having written nothing, for NULL.
+    private mutating func append(_ value: SQLValue) -> Bool {
+        switch value {
+        case .integer(let value?): buffer.append(bigEndian: value)
+        case .text(let value?): StoredText.write(value, to: &buffer)
+        case .bytes(let value?): buffer += value
+        case .flag(let value?): buffer.append(value ? 1 : 0)
+        case .array(let type, let values): appendArray(of: type, values)
+        case .integer, .text, .bytes, .flag: return false
+        }
+        return true
     }
 
     /// Writes an array of one dimension.
     ///
     /// Its form is that of `array_recv`
     /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/backend/utils/adt/arrayfuncs.c).
-    private mutating func addArray(of kind: Kind, _ values: [SQLValue]) {
-        add(kind.array, isNull: false) { parameters in
-            parameters.write(values.isEmpty ? 0 : 1 as Int32)
-            let nullMark = parameters.buffer.count
-            parameters.write(0 as Int32)
-            parameters.write(Int32(kind.rawValue))
-            guard !values.isEmpty else { return }
-            parameters.write(Int32(values.count))
-            parameters.write(1 as Int32)
-            for value in values {
-                let mark = parameters.buffer.count
-                parameters.write(-1 as Int32)
-                if parameters.write(value) {
-                    parameters.overwrite(Int32(parameters.buffer.count - mark - 4), at: mark)
-                } else {
-                    parameters.overwrite(1, at: nullMark)
-                }
+    private mutating func appendArray(of type: SQLType, _ values: [SQLValue]) {
+        buffer.append(bigEndian: values.isEmpty ? 0 : 1 as Int32)
+        let nullMark = buffer.count
+        buffer.append(bigEndian: 0 as Int32)
+        buffer.append(bigEndian: type.number(isArray: false))
+        guard !values.isEmpty else { return }
+        buffer.append(bigEndian: Int32(values.count))
+        buffer.append(bigEndian: 1 as Int32)
+        for value in values {
+            let mark = buffer.count
+            buffer.append(bigEndian: -1 as Int32)
+            if append(value) {
+                overwrite(Int32(buffer.count - mark - 4), at: mark)
+            } else {
+                overwrite(1, at: nullMark)
             }
         }
     }
 
-    /// Returns `false`, having written nothing, for NULL.
-    private mutating func write(_ value: SQLValue) -> Bool {
-        switch value {
-        case .integer(let value?): write(value)
-        case .text(let value?): write(value)
-        case .bytes(let value?): buffer += value
-        case .flag(let value?): buffer.append(value ? 1 : 0)
-        case .integer, .text, .bytes, .flag, .array: return false
-        }
-        return true
-    }
-
-    private mutating func write(_ value: Int64) {
-        let bits = UInt64(bitPattern: value)
-        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
-            buffer.append(UInt8(truncatingIfNeeded: bits >> shift))
-        }
-    }
-
-    private mutating func write(_ value: Int32) {
-        let bits = UInt32(bitPattern: value)
-        for shift in stride(from: 24 as UInt32, through: 0, by: -8) {
-            buffer.append(UInt8(truncatingIfNeeded: bits >> shift))
-        }
-    }
-
-    private mutating func write(_ value: String) {
-        StoredText.write(value, to: &buffer)
-    }
-
     private mutating func overwrite(_ value: Int32, at start: Int) {
-        let bits = UInt32(bitPattern: value)
-        for index in 0..<4 {
-            buffer[start + index] = UInt8(truncatingIfNeeded: bits >> UInt32(24 - 8 * index))
+        buffer.replaceSubrange(start..<start + 4, with: [UInt8](bigEndian: value))
+    }
+}
+
+extension SQLType {
+    /// The number that the type, or an array of it, has in every server
+    /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/catalog/pg_type.dat).
+    fileprivate func number(isArray: Bool) -> UInt32 {
+        switch self {
+        case .integer, .sequence: isArray ? 1016 : 20
+        case .text: isArray ? 1009 : 25
+        case .bytes: isArray ? 1001 : 17
+        case .flag: isArray ? 1000 : 16
         }
     }
 }
 
 /// Statements that are sent together and take one round trip.
 struct StatementBatch {
-    struct Entry {
-        let query: SQLQuery
-        let parameters: Parameters
-    }
-
-    private(set) var entries: [Entry] = []
+    private(set) var entries: [(query: SQLQuery, parameters: Parameters)] = []
 
     /// Adds a statement and returns the position of its result.
     @discardableResult
     mutating func add(_ statement: SQLStatement) -> Int {
         var parameters = Parameters()
         for value in statement.values { parameters.bind(value) }
-        entries.append(Entry(query: statement.query, parameters: parameters))
+        entries.append((statement.query, parameters))
         return entries.count - 1
     }
 
     @discardableResult
     mutating func add(_ query: SQLQuery, _ values: SQLValue...) -> Int { add(SQLStatement(query, values)) }
-}
 
-extension StatementBatch {
+    init() {}
+
     /// Creates a batch of one statement without values.
     init(_ query: SQLQuery) {
         self.init()

@@ -92,27 +92,27 @@ final class PostgresConnection {
         var results: [StatementResult] = []
         results.reserveCapacity(batch.entries.count)
         var preparing: Set<String> = []
-        for entry in batch.entries { try send(entry, preparing: &preparing) }
+        for (query, parameters) in batch.entries { try send(query, parameters, preparing: &preparing) }
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
         try flush(until: deadline)
         var failure: StatementFailure?
-        for entry in batch.entries {
-            if preparing.remove(entry.query.preparedName) != nil {
-                switch try outcome(of: entry.query, until: deadline) {
-                case .success: prepared.insert(entry.query.preparedName)
+        for (query, _) in batch.entries {
+            if preparing.remove(query.preparedName) != nil {
+                switch try outcome(of: query, until: deadline) {
+                case .success: prepared.insert(query.preparedName)
                 case .failure(let new): failure = failure ?? new
                 }
             }
-            switch try outcome(of: entry.query, until: deadline) {
+            switch try outcome(of: query, until: deadline) {
             case .success(let result): results.append(result)
             case .failure(let new): failure = failure ?? new
             }
         }
         // Reads the end of the batch; otherwise the next one would read this one's results.
         let end = try nextResult(until: deadline)
-        guard end?.kind == .endOfBatch else {
+        guard end?.isEndOfBatch == true else {
             let action = "reading the end of a batch"
-            guard let end, end.kind == .failed else { throw lost(during: action) }
+            guard let end, !end.isDone, !end.isSkipped else { throw lost(during: action) }
             throw self.failure(end, during: action).losingConnection
         }
         if let failure {
@@ -132,7 +132,7 @@ final class PostgresConnection {
         var failure: StatementFailure?
         do throws(StatementFailure) {
             while let result = try nextResult(until: deadline) {
-                if result.kind == .failed, failure == nil { failure = self.failure(result, during: name) }
+                if !result.isDone, failure == nil { failure = self.failure(result, during: name) }
             }
         } catch {
             // The message that the server sent before it closed the connection has the reason.
@@ -144,9 +144,9 @@ final class PostgresConnection {
 
     // MARK: Sending
 
-    private func send(_ entry: StatementBatch.Entry, preparing: inout Set<String>) throws(StatementFailure) {
-        let query = entry.query
-        let parameters = entry.parameters
+    private func send(_ query: SQLQuery, _ parameters: Parameters, preparing: inout Set<String>)
+        throws(StatementFailure)
+    {
         let count = Int32(parameters.ranges.count)
         let name = query.preparedName
         if !isPooled, !prepared.contains(name), preparing.insert(name).inserted {
@@ -200,10 +200,12 @@ final class PostgresConnection {
     > {
         guard let result = try nextResult(until: deadline) else { throw lost(during: query.name) }
         let outcome: Result<StatementResult, StatementFailure> =
-            switch result.kind {
-            case .done: .success(result)
-            case .skipped: .failure(StatementFailure(.fault, "A statement before \(query.name) failed in \(database)."))
-            case .failed, .endOfBatch: .failure(failure(result, during: query.name))
+            if result.isDone {
+                .success(result)
+            } else if result.isSkipped {
+                .failure(StatementFailure(.fault, "A statement before \(query.name) failed in \(database)."))
+            } else {
+                .failure(failure(result, during: query.name))
             }
         guard unsafe PQstatus(handle) == CONNECTION_OK else {
             guard case .failure(var failure) = outcome else { throw lost(during: query.name) }
@@ -226,8 +228,9 @@ final class PostgresConnection {
 
     private func wait(for events: Int32, until deadline: CallDeadline) throws(StatementFailure) -> Int32 {
         switch Self.wait(for: events, on: socket, until: deadline) {
-        case .ready(let events): return events
-        case .timedOut:
+        case nil: throw lost(during: "waiting")
+        case let events? where events != 0: return events
+        default:
             throw StatementFailure(
                 StoreError(
                     .unreachable,
@@ -236,7 +239,6 @@ final class PostgresConnection {
                 ),
                 losesConnection: true
             )
-        case .failed: throw lost(during: "waiting")
         }
     }
 
@@ -245,20 +247,15 @@ final class PostgresConnection {
         pool: \(ServerFacts.poolerAdvice).
         """
 
-    enum Readiness {
-        case ready(Int32)
-        case timedOut
-        case failed
-    }
-
-    static func wait(for events: Int32, on socket: Int32, until deadline: CallDeadline) -> Readiness {
+    /// Returns the events that happened, 0 if the time is over, and `nil` if the wait failed.
+    static func wait(for events: Int32, on socket: Int32, until deadline: CallDeadline) -> Int32? {
         while true {
             var readiness = pollfd(fd: socket, events: Int16(events), revents: 0)
             let milliseconds = Int32(clamping: deadline.remainingForResponse.roundedUpMilliseconds)
             let count = unsafe poll(&readiness, 1, milliseconds)
-            if count > 0 { return .ready(Int32(readiness.revents)) }
-            if count == 0, deadline.remainingForResponse == .zero { return .timedOut }
-            if count < 0, errno != EINTR { return .failed }
+            if count > 0 { return Int32(readiness.revents) }
+            if count == 0, deadline.remainingForResponse == .zero { return 0 }
+            if count < 0, errno != EINTR { return nil }
         }
     }
 
@@ -300,10 +297,10 @@ extension Duration {
     var inWords: String { "\(components.seconds) s" }
 }
 
-/// The libpq that this process runs with.
-package enum PostgresLibrary {
-    /// The version, from a number such as 150014 (https://www.postgresql.org/docs/current/libpq-misc.html).
-    package static var version: String {
+extension PostgresStore {
+    /// The version of the libpq that this process runs with, from a number such as 150014
+    /// (https://www.postgresql.org/docs/current/libpq-misc.html).
+    package static var libraryVersion: String {
         let number = PQlibVersion()
         return "\(number / 10_000).\(number % 10_000)"
     }

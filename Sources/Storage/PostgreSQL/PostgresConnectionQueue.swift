@@ -1,4 +1,4 @@
-import Base
+package import Base
 private import Dispatch
 private import Synchronization
 
@@ -102,7 +102,7 @@ final class PostgresConnectionQueue: Sendable {
             } catch {
                 state.failures += 1
                 state.lastError = error.error
-                let pause = ReconnectPause.after(failures: state.failures, random: random)
+                let pause = Connector.pause(afterFailures: state.failures, random: random)
                 // A server would refuse the same again. The next attempt also needs time: one that is cut short would
                 // hide the reason behind "no response in time".
                 guard [.unreachable, .readOnly].contains(error.error.code), pause * 2 < deadline.remaining else {
@@ -156,15 +156,69 @@ struct CallDeadline: Sendable {
     var responseTimeout: Duration { timeout + grace }
 }
 
-/// The wait before the next attempt to connect.
-enum ReconnectPause {
-    private static let first: Duration = .milliseconds(50)
-    private static let longest: Duration = .seconds(5)
+extension Connector {
+    private static let firstPause: Duration = .milliseconds(50)
+    private static let longestPause: Duration = .seconds(5)
     /// The number of doublings that reach the longest pause.
-    private static let mostDoublings = 7
+    private static let maximumDoublings = 7
 
-    /// Returns a wait that doubles after each failure, with jitter, so that many workers do not come back at once.
-    static func after(failures: Int, random: any RandomSource) -> Duration {
-        min(first * (1 << min(failures, mostDoublings)), longest) * (0.5 + random.nextUnit() / 2)
+    /// Returns the wait before the next attempt to connect.
+    ///
+    /// It doubles after each failure, with jitter, so that many workers do not come back at once.
+    static func pause(afterFailures failures: Int, random: any RandomSource) -> Duration {
+        min(firstPause * (1 << min(failures, maximumDoublings)), longestPause) * (0.5 + random.nextUnit() / 2)
+    }
+}
+
+/// The database's clock, continued between readings by this machine's boot clock: the time that all workers share, even
+/// if the clocks of their machines differ by hours.
+package final class DatabaseClock: TimeSource {
+    let local: any TimeSource
+    private let estimate = Mutex(ClockEstimate())
+
+    package init(local: any TimeSource) {
+        self.local = local
+    }
+
+    /// The database's time; before the first reading, this machine's.
+    package var now: Timestamp {
+        let sinceBoot = local.sinceBoot
+        return estimate.withLock { $0.time(at: sinceBoot) } ?? local.now
+    }
+
+    package var sinceBoot: BootInstant { local.sinceBoot }
+
+    package func sleep(for span: Duration) async throws(CancellationError) {
+        try await local.sleep(for: span)
+    }
+
+    /// Takes a reading of the database's clock from some time between the request and the response.
+    func take(_ reading: Timestamp, sentAt start: BootInstant, receivedAt end: BootInstant) {
+        estimate.withLock { $0.take(reading, sentAt: start, receivedAt: end) }
+    }
+}
+
+/// The estimate of another clock, from readings that each took some time.
+///
+/// A reading is assumed to be from the middle of its round trip, so its error is at most half of that.
+struct ClockEstimate {
+    /// The largest drift between two clocks: quartz is accurate to well within 0.1 ms per second.
+    private static let drift = 0.000_1
+    /// The resolution of the clocks: whole milliseconds.
+    private static let resolution: Duration = .milliseconds(1)
+
+    private var best: (time: Timestamp, middle: BootInstant, error: Duration)?
+
+    func time(at instant: BootInstant) -> Timestamp? { best.map { $0.time + (instant - $0.middle) } }
+
+    /// Takes a reading if it is more exact than the current estimate, or shows that the clock was stepped.
+    mutating func take(_ time: Timestamp, sentAt start: BootInstant, receivedAt end: BootInstant) {
+        let half = (end - start) / 2
+        let reading = (time: time, middle: start + half, error: half + Self.resolution)
+        guard let best, let expected = self.time(at: reading.middle) else { return best = reading }
+        let difference = time > expected ? time - expected : expected - time
+        let age = reading.middle > best.middle ? reading.middle - best.middle : .zero
+        let bound = best.error + age * Self.drift
+        if reading.error <= bound || difference > bound + reading.error { self.best = reading }
     }
 }

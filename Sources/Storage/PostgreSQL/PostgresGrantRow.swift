@@ -1,36 +1,34 @@
 import Base
 import Crypto
 
-/// The rows of a grant in `grants` and `grant_schedule`; its columns are those of ``GrantColumn``.
+/// The rows of a grant in `grants` and `grant_schedule`, with the columns of ``Grant/table``.
 enum PostgresGrantRow {
     /// The two rows of a grant, as a source of ``columns``.
     static let source =
         "refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id"
 
-    private static let key: [GrantColumn] = [.id]
-    private static let fixed: [GrantColumn] = [.userID, .createdAt]
+    private static let key = ["id"]
+    private static let fixed = ["user_id", "created_at"]
     /// The columns that the statement for a refresh omits if none of them changes, which
     /// ``keepsSeldomChanged(_:from:)`` decides.
-    private static let seldomChanged: [GrantColumn] = [
-        .clientID, .googleUserID, .email, .name, .emailIsVerified, .scope, .state, .refreshExpiresAt, .refreshKey,
-        .refreshPrefixMark, .refreshDigestMark, .accessKey, .accessType, .refreshToken, .suspectedSince,
-        .quickRefreshes, .answerLostAt, .rotationClaims, .formerTokensUntil,
+    private static let seldomChanged = [
+        "client_id", "google_user_id", "email", "name", "email_is_verified", "scope", "state", "refresh_expires_at",
+        "refresh_key", "refresh_prefix_mark", "refresh_digest_mark", "access_key", "access_type", "refresh_token",
+        "suspected_since", "quick_refreshes", "answer_lost_at", "rotation_claims", "former_tokens_until",
     ]
-    /// The columns of `grants`: the due time is in `grant_schedule`.
-    private static let ofGrant = GrantColumn.allCases.filter { $0 != .dueAt }
     /// All others: every update writes them.
-    private static let oftenChanged = ofGrant.filter { !(key + fixed + seldomChanged).contains($0) }
+    private static let oftenChanged = grants.without(key + fixed + seldomChanged).columns.map(\.name)
 
-    /// The columns of `grants` as `CREATE TABLE` defines them.
-    static let definitions = grants.definitions(in: .postgres)
-
-    private static let grants = table(ofGrant)
-    private static let schedule = Table<Grant>(
+    /// The due time is in `grant_schedule`.
+    static let grants = Grant.table.without("due_at")
+    static let schedule = Table<Grant>(
         "grant_schedule",
         [
-            .init("grant_id", .integer) { .integer($0.id.rawValue) },
-            .init(.clientID),
-            .init(.dueAt),
+            .init("grant_id", .integer, "PRIMARY KEY REFERENCES refresh_worker.grants (id)") {
+                .integer($0.id.rawValue)
+            },
+            .init("client_id", .text, "NOT NULL") { .text($0.clientID) },
+            .init("due_at", .integer) { .time($0.dueAt) },
             .init("lease_owner", .text) { .text($0.lease?.owner) },
             .init("lease_claim", .integer) { .integer($0.lease?.claim) },
             .init("lease_epoch", .text) { .text($0.lease?.epoch) },
@@ -38,14 +36,15 @@ enum PostgresGrantRow {
         ]
     )
 
-    private static func table(_ columns: [GrantColumn]) -> Table<Grant> {
-        Table(Grant.table.name, columns.map { .init($0) })
+    /// Returns the columns of a grant in ``source``.
+    private static func names(of table: Table<Grant>) -> String {
+        table.columns.map { ($0.name == "due_at" ? "s." : "g.") + $0.name }.joined(separator: ", ")
     }
 
-    /// The columns that ``GrantReader`` expects from ``source``.
-    static let columns =
-        (GrantColumn.read.map { $0 == .dueAt ? "s.due_at" : "g.\($0.rawValue)" }
-        + ["s.lease_owner", "s.lease_claim", "s.lease_epoch", "s.lease_until"]).joined(separator: ", ")
+    /// The columns that ``GrantRowReader`` expects from ``source``.
+    static let columns = names(of: Grant.readColumns) + ", s.lease_owner, s.lease_claim, s.lease_epoch, s.lease_until"
+    /// The columns of ``Grant/table`` in ``source``.
+    static let allColumns = names(of: Grant.table)
 
     static let queries = GrantQueries(columns: columns, source: source)
     /// They lock grants against claims and plain refreshes until the transaction ends.
@@ -54,8 +53,8 @@ enum PostgresGrantRow {
     static let lockingQueries = GrantQueries(columns: columns, source: source, lock: lock)
     static let lock = " FOR UPDATE OF s FOR NO KEY UPDATE OF g"
 
-    static let changing = table(key + seldomChanged + oftenChanged)
-    static let refreshed = table(key + oftenChanged)
+    static let changing = Grant.table.only(key + seldomChanged + oftenChanged)
+    static let refreshed = Grant.table.only(key + oftenChanged)
 
     private static let insertGrant = grants.insert(
         "insert grant",
@@ -73,8 +72,6 @@ enum PostgresGrantRow {
     private static let updateWhole = changing.updateMany("update whole grants")
     private static let updateRefreshed = refreshed.updateMany("update grants")
     private static let updateSchedule = schedule.updateMany("update schedule")
-    private static let restoreGrants = grants.insertMany("restore grants")
-    private static let restoreSchedules = schedule.insertMany("restore schedules")
 
     /// Returns the statements that add a grant; the number of rows that the first one changes shows if it was added.
     static func insert(_ grant: Grant) -> [SQLStatement] {
@@ -84,11 +81,19 @@ enum PostgresGrantRow {
         ]
     }
 
-    static func restore(_ grants: [Grant]) -> [SQLStatement] {
-        [
-            SQLStatement(restoreGrants, Self.grants.arrays(of: grants)),
-            SQLStatement(restoreSchedules, schedule.arrays(of: grants)),
-        ]
+    /// Returns the statements that add rows of ``Grant/table``.
+    static func restore(_ rows: [[SQLValue]]) -> [SQLStatement] {
+        let all = Grant.table.rows
+        let grants = all.without("due_at")
+        let scheduled = zip(["grant_id", "client_id", "due_at"], all.only(["id", "client_id", "due_at"]).columns)
+        let schedule = Table("grant_schedule", scheduled.map { .init($0, $1.type, "", $1.value) })
+        var counts: [String: Int64] = [:]
+        let state = all.only(["state"]).columns[0]
+        for case .text(let code?) in rows.map(state.value) { counts[code, default: 0] += 1 }
+        return [
+            SQLStatement(grants.insertMany("restore grants"), grants.arrays(of: rows)),
+            SQLStatement(schedule.insertMany("restore schedules"), schedule.arrays(of: rows)),
+        ] + [PendingWrites.count(counts)].compactMap(\.self)
     }
 
     /// Adds the statements that store `whole` and `refreshed`; for the latter, the columns of `seldomChanged` are
@@ -114,5 +119,88 @@ enum PostgresGrantRow {
             && grant.answerLostAt == former.answerLostAt
             && grant.rotationClaims == former.rotationClaims
             && grant.formerTokensUntil == former.formerTokensUntil
+    }
+}
+
+/// The writes of a transaction that are not sent yet.
+struct PendingWrites {
+    static let channel = "refresh_worker_due"
+
+    private static let addCounts = SQLQuery(
+        "count grants",
+        """
+        INSERT INTO refresh_worker.grant_counts AS old (state, grants) SELECT * FROM unnest($1::text[], $2::bigint[])
+        ON CONFLICT (state) DO UPDATE SET grants = old.grants + excluded.grants
+        """
+    )
+    private static let notify = SQLQuery("notify", "SELECT pg_notify($1, '')")
+
+    private static let insertEvents = GrantEvent.added.insertMany("insert events")
+    private static let trimEvents = SQLQuery.trimEvents(
+        ofGrant: "changed.id",
+        from: " USING unnest($1::bigint[]) AS changed (id)"
+    )
+
+    /// The grants to store.
+    private(set) var grants: [GrantID: Grant] = [:]
+    /// The ids of those that differ in more than a refresh changes.
+    private var whole: Set<GrantID> = []
+    private var counts: [String: Int64] = [:]
+    var events: [GrantEvent] = []
+    /// The statements that add notices to the outbox.
+    var notices: [SQLStatement] = []
+    var healths: [String: [UInt8]] = [:]
+    /// `true` if workers must be notified of new due times.
+    private var hasConnections = false
+
+    var isEmpty: Bool {
+        grants.isEmpty && counts.isEmpty && events.isEmpty && notices.isEmpty && healths.isEmpty && !hasConnections
+    }
+
+    mutating func update(_ grant: Grant, from former: Grant, keepsSeldomChanged: Bool) {
+        grants[grant.id] = grant
+        if !keepsSeldomChanged { whole.insert(grant.id) }
+        if former.state != grant.state {
+            count(former.state, by: -1)
+            count(grant.state, by: 1)
+        }
+    }
+
+    mutating func count(_ state: GrantState, by difference: Int64) {
+        counts[state.rawValue, default: 0] += difference
+    }
+
+    /// Returns the statement that changes the numbers of grants in each state by these; `nil` if none changes.
+    static func count(_ counts: [String: Int64]) -> SQLStatement? {
+        let changed = counts.filter { $0.value != 0 }.sorted { $0.key < $1.key }
+        guard !changed.isEmpty else { return nil }
+        return SQLStatement(addCounts, .texts(changed.map(\.key)), .integers(changed.map(\.value)))
+    }
+
+    /// Adds the statements that send all writes; with `notifying` also a notification to the listeners, which the
+    /// commit sends.
+    mutating func move(to batch: inout StatementBatch, notifying: Bool) {
+        let sorted = grants.values.sorted { $0.id < $1.id }
+        PostgresGrantRow.addUpdates(
+            whole: sorted.filter { whole.contains($0.id) },
+            refreshed: sorted.filter { !whole.contains($0.id) },
+            to: &batch
+        )
+        if !events.isEmpty {
+            batch.add(SQLStatement(Self.insertEvents, GrantEvent.added.arrays(of: events)))
+            batch.add(Self.trimEvents, .ids(Set(events.map(\.grant)).sorted()))
+        }
+        for notice in notices { batch.add(notice) }
+        for (client, health) in healths.sorted(by: { $0.key < $1.key }) {
+            batch.add(.setHealth, .text(client), .bytes(health))
+        }
+        if let statement = Self.count(counts) { batch.add(statement) }
+        let connects = hasConnections || events.contains { $0.kind == .connected }
+        self = PendingWrites()
+        if notifying, connects {
+            batch.add(Self.notify, .text(Self.channel))
+        } else {
+            hasConnections = connects
+        }
     }
 }

@@ -40,15 +40,9 @@ struct PostgresSchema {
         INSERT INTO refresh_worker.schema_version (version) VALUES (0);
         """
 
-    private struct Catalog {
-        let isOwn: Bool
-        let hasContent: Bool
-        let exists: Bool
-        let mayUse: Bool
-        let mayCreate: Bool
-        let database: String
-        let user: String
-    }
+    private typealias Catalog = (
+        isOwn: Bool, hasContent: Bool, exists: Bool, mayUse: Bool, mayCreate: Bool, database: String, user: String
+    )
 
     var steps = SchemaStep.all
 
@@ -118,17 +112,8 @@ struct PostgresSchema {
     private func readCatalog(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
         -> Catalog
     {
-        let catalog = try connection.run(StatementBatch(Self.catalogQuery), until: deadline)[0].first {
-            row in
-            Catalog(
-                isOwn: row.flag(),
-                hasContent: row.flag(),
-                exists: row.flag(),
-                mayUse: row.flag(),
-                mayCreate: row.flag(),
-                database: row.text(),
-                user: row.text()
-            )
+        let catalog: Catalog? = try connection.run(StatementBatch(Self.catalogQuery), until: deadline)[0].first { row in
+            (row.flag(), row.flag(), row.flag(), row.flag(), row.flag(), row.text(), row.text())
         }
         guard let catalog else {
             throw StatementFailure(.fault, "The server returned no row. This is a fault of refresh-worker.")

@@ -117,7 +117,7 @@ extension PostgresStore {
                 var grant = try Grant.read(&row)
                 if var lease = grant.lease {
                     lease.followsUnfinishedClaim = unfinished.contains(grant.id)
-                    lease.rowVersion = RowVersion(row.integer())
+                    lease.rowVersion = row.integer()
                     grant.setLease(lease)
                 }
                 return grant

@@ -24,7 +24,7 @@ extension SQLQuery {
     /// The columns that the statements need in addition to those of the grant.
     private static let plainColumns: [Table<PlainRefresh>.Column] = [
         .init("claim", .integer) { .integer($0.claimed.lease?.claim) },
-        .init("row_version", .integer) { .integer($0.claimed.lease?.rowVersion.number) },
+        .init("row_version", .integer) { .integer($0.claimed.lease?.rowVersion) },
         .init("due_at", .integer) { .time($0.refreshed.dueAt) },
         .init("client_secret", .integer) { .integer(Int64($0.clientSecret)) },
     ]

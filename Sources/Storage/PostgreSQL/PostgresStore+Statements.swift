@@ -1,3 +1,5 @@
+package import Base
+
 extension SQLQuery {
     fileprivate static let acceptsWrites = SQLQuery(
         "checking that writes are accepted",
@@ -106,19 +108,16 @@ extension PostgresStore {
         }
     }
 
-    static func restore<Element>(_ elements: [Element], into table: Table<Element>) -> [SQLStatement] {
-        guard !elements.isEmpty else { return [] }
-        return [SQLStatement(table.insertMany("restore \(table.name)"), table.arrays(of: elements))]
-    }
+    static let allOfGrants = "SELECT \(PostgresGrantRow.allColumns) FROM \(PostgresGrantRow.source)"
 
-    static func restore(_ grants: [Grant]) -> [SQLStatement] {
-        guard !grants.isEmpty else { return [] }
-        let counts = Dictionary(grouping: grants, by: \.state).mapValues { Int64($0.count) }
-        return PostgresGrantRow.restore(grants) + [PendingWrites.count(counts)].compactMap(\.self)
+    static func restore(_ rows: [[SQLValue]], of kind: ArchiveRecord.Kind) -> [SQLStatement] {
+        guard !rows.isEmpty else { return [] }
+        guard kind != .grant else { return PostgresGrantRow.restore(rows) }
+        return [SQLStatement(kind.table.insertMany("restore \(kind.rawValue)"), kind.table.arrays(of: rows))]
     }
 
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
-        hostSurvey.surveyIfDue(connector)
+        connector.surveyIfDue()
         let unrecorded = newestServer.unrecorded
         do {
             let reports = try await store(
@@ -176,5 +175,66 @@ extension PostgresStore {
                 throw StatementFailure(error, state: state)
             }
         }
+    }
+}
+
+extension PostgresStore {
+    static let scanQueries = ScanQueries(
+        due: "grant_schedule",
+        overdue: """
+            (
+                SELECT grant_id FROM refresh_worker.grant_schedule
+                WHERE client_id = $1 AND due_at <= $2 ORDER BY due_at, grant_id LIMIT $3
+            ) AS s JOIN refresh_worker.grants ON id = s.grant_id
+            """,
+        // A grant cannot be removed without its row in the schedule, which is much narrower.
+        tally: """
+            SELECT (SELECT count(*) FROM refresh_worker.grant_schedule),
+                (SELECT coalesce(sum(grants), 0)::bigint FROM refresh_worker.grant_counts)
+            """,
+        // Rows that a result is being stored in are left out: they get a due time of their own. Both rows are locked:
+        // only a locked row is read again if another transaction has changed it since the snapshot, and the grant's
+        // reason must be the latest.
+        expedite: """
+            WITH part AS MATERIALIZED (
+                SELECT g.id FROM refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id
+                WHERE g.client_id = $1 AND s.due_at > $2 AND \(ScanQueries.isPassingRetry)
+                ORDER BY g.id LIMIT $3 FOR UPDATE OF s, g SKIP LOCKED
+            )
+            UPDATE refresh_worker.grant_schedule AS s SET due_at = $2 FROM part WHERE s.grant_id = part.id
+            RETURNING s.grant_id
+            """,
+        reschedule: { due in
+            """
+            UPDATE refresh_worker.grant_schedule AS s SET due_at = \(due) FROM refresh_worker.grants AS g
+            WHERE g.id = s.grant_id AND \(ScanQueries.isOfTheFuture)
+            """
+        }
+    )
+
+    private static let entries = "SELECT due_at, grant_id FROM refresh_worker.grant_schedule WHERE client_id = $1"
+    static let due = SQLQuery("due", "\(entries) AND due_at <= $2 ORDER BY due_at, grant_id LIMIT $3")
+    static let dueAfter = SQLQuery(
+        "due after a cursor",
+        """
+        \(entries) AND due_at <= $2 AND (due_at, grant_id) > ($4::bigint, $5::bigint)
+        ORDER BY due_at, grant_id LIMIT $3
+        """
+    )
+
+    package func due(
+        ofClient clientID: String,
+        by limit: Timestamp,
+        after cursor: DueEntry?,
+        atMost count: Int
+    ) async throws -> [DueEntry] {
+        let values: [SQLValue] = [.text(clientID), .time(limit), .limit(count)]
+        let statement =
+            if let cursor {
+                SQLStatement(Self.dueAfter, values + [.time(cursor.dueAt), .integer(cursor.id.rawValue)])
+            } else {
+                SQLStatement(Self.due, values)
+            }
+        return try await rows(statement, by: .scan, DueEntry.read)
     }
 }

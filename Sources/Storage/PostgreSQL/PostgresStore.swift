@@ -1,5 +1,5 @@
 package import Base
-package import Crypto
+import Synchronization
 
 /// Grants, users and sessions in a PostgreSQL database that any number of workers share.
 ///
@@ -31,35 +31,16 @@ package final class PostgresStore: SQLStore {
     let checking: PostgresConnectionQueue
     let scanner: PostgresConnectionQueue
     private let readers: [PostgresConnectionQueue]
-    let listeners = NotificationListeners()
+    /// Ends the streams of changes, or `nil` once the store is closed.
+    let listeners = Mutex<[@Sendable () -> Void]?>([])
     let connector: Connector
     let newestServer: NewestServer
-    let hostSurvey = HostSurvey()
 
     /// Connects and brings the schema up to date; throws if that does not succeed within `timeout`.
     ///
-    /// `url` has libpq's form: `postgres://…`, or `host=… dbname=…`. `timeout` is the time that a call may take before
-    /// it fails with ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events
-    /// that concern the backend go to the outbox. `leaseClock` replaces the database's clock in tests.
-    package static func open(
-        url: Secret,
-        local: any TimeSource = SystemTime(),
-        random: any RandomSource = SystemRandom(),
-        timeout: Duration = .seconds(10),
-        keepsNotices: Bool = false,
-        leaseClock: (any TimeSource)? = nil
-    ) async throws(StoreError) -> PostgresStore {
-        try await open(
-            at: try DatabaseAddress(url: url),
-            clock: DatabaseClock(local: local),
-            random: random,
-            timeout: timeout,
-            keepsNotices: keepsNotices,
-            leaseClock: leaseClock
-        )
-    }
-
-    /// Connects with an address that was parsed before, and a clock that is already in use.
+    /// `clock` may be in use already. `timeout` is the time that a call may take before it fails with
+    /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
+    /// backend go to the outbox. `leaseClock` replaces the database's clock in tests.
     package static func open(
         at address: DatabaseAddress,
         clock: DatabaseClock,
@@ -77,7 +58,7 @@ package final class PostgresStore: SQLStore {
             keepsNotices: keepsNotices,
             leaseClock: leaseClock
         )
-        await store.survey()
+        await store.connector.survey()
         do throws(StoreError) {
             try await store.writer.run { connection, deadline throws(StatementFailure) in
                 try PostgresSchema().migrate(connection, until: deadline)
@@ -166,7 +147,11 @@ package final class PostgresStore: SQLStore {
 
     /// Closes all connections; a second call does nothing.
     package func close() async {
-        listeners.close()
+        let endings = listeners.withLock { endings in
+            defer { endings = nil }
+            return endings ?? []
+        }
+        for end in endings { end() }
         for queue in [writer, results, leasing, checking, scanner] + readers { await queue.close() }
     }
 
@@ -220,7 +205,7 @@ package final class PostgresStore: SQLStore {
         do {
             return try run(batch, on: connection, until: deadline)
         } catch {
-            let isOpen = error.losesConnection && error.state != UseCheckState.outdated
+            let isOpen = error.losesConnection && error.state != StoreError.outdatedState
             throw isOpen && !isRepeatable
                 ? error.asUncertain(in: connection.database) : rollBack(after: error, on: connection, until: deadline)
         }

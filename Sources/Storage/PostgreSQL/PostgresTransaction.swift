@@ -5,10 +5,7 @@ import Base
 /// Its writes are collected and sent together with the commit, or before a query whose result they may change. So a
 /// body that announces its reads takes two round trips: one to begin and read, one to write and commit.
 final class PostgresTransaction: SQLTransaction {
-    private static let health = SQLQuery(
-        "client health",
-        "SELECT client_id, health FROM refresh_worker.clients WHERE client_id = ANY($1)"
-    )
+    private static let health = SQLQuery.clients.select("client health", "WHERE client_id = ANY($1)")
     static let grantQueries = PostgresGrantRow.lockingQueries
     private static let grantsByID = SQLQuery(
         "grants by id",

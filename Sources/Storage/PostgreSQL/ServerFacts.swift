@@ -62,11 +62,6 @@ extension ServerFacts {
             CASE WHEN to_regnamespace('refresh_worker') IS NULL
                 THEN has_database_privilege(current_database(), 'CREATE')
                 ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
-            EXISTS (
-                SELECT 1 FROM pg_catalog.pg_class
-                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
-                    AND has_schema_privilege(relnamespace, 'USAGE') AND has_table_privilege(oid, 'SELECT')
-            ),
             (
                 SELECT coalesce(string_agg(privilege || ' on ' || relname, ', ' ORDER BY relname, privilege), '')
                 FROM pg_catalog.pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
@@ -75,7 +70,12 @@ extension ServerFacts {
             ),
             current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on',
             current_setting('fsync') = 'on',
-            current_setting('max_connections')::bigint
+            current_setting('max_connections')::bigint,
+            EXISTS (
+                SELECT 1 FROM pg_catalog.pg_class
+                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+                    AND has_schema_privilege(relnamespace, 'USAGE') AND has_table_privilege(oid, 'SELECT')
+            )
         """
     )
     private static let schemaVersion = SQLQuery(
@@ -136,36 +136,26 @@ extension ServerFacts {
         let results = try connection.run(StatementBatch(query), until: deadline)
         let roundTrip = time.sinceBoot - before
         let found = try results[0].first { row in
-            let version = row.text()
-            let user = row.text()
-            let bytes = row.integer()
-            let clock = Timestamp(milliseconds: row.integer())
-            let isStandby = row.flag()
-            let writableBy = row.optionalText()
-            let isolation = row.text()
-            let waitsLessForStandby = row.flag()
-            let mayCreateSchema = row.flag()
-            let mayReadSchema = row.flag()
             let facts = ServerFacts(
                 // Debian adds its own name in parentheses.
-                version: String(version.prefix { $0 != " " }),
-                user: user,
-                bytes: bytes,
-                clock: clock,
+                version: String(row.text().prefix { $0 != " " }),
+                user: row.text(),
+                bytes: row.integer(),
+                clock: row.time(),
                 roundTrip: roundTrip,
                 isEncrypted: connection.isEncrypted,
                 isPooled: connection.isPooled,
-                isStandby: isStandby,
-                writableBy: writableBy,
-                isolation: isolation,
-                waitsLessForStandby: waitsLessForStandby,
-                mayCreateSchema: mayCreateSchema,
+                isStandby: row.flag(),
+                writableBy: row.optionalText(),
+                isolation: row.text(),
+                waitsLessForStandby: row.flag(),
+                mayCreateSchema: row.flag(),
                 lackingRights: row.text().split(separator: ",").map { String($0.drop { $0 == " " }) },
                 hasAutovacuum: row.flag(),
                 isDurable: row.flag(),
-                maximumConnections: Int(row.integer())
+                maximumConnections: row.count()
             )
-            return (facts, mayReadSchema)
+            return (facts, row.flag())
         }
         guard case (var facts, let mayReadSchema)? = found else {
             throw StatementFailure(.fault, "The server returned no row. This is a fault of refresh-worker.")
@@ -176,81 +166,4 @@ extension ServerFacts {
         }
         return facts
     }
-}
-
-/// A server's place in the history of a database cluster.
-///
-/// A promotion starts a new timeline with a higher number, and the former primary keeps the lower one
-/// (https://www.postgresql.org/docs/15/continuous-archiving.html#BACKUP-TIMELINES). Every copy of a cluster has the
-/// same system identifier.
-struct ServerIdentity: Hashable, Sendable {
-    let system: String
-    let timeline: Int64
-}
-
-extension ServerIdentity: CustomStringConvertible {
-    /// The form in `meta`: both parts with a space between.
-    var description: String { "\(system) \(timeline)" }
-
-    init?(_ text: String) {
-        let parts = text.split(separator: " ")
-        guard parts.count == 2, let timeline = Int64(parts[1]) else { return nil }
-        self.init(system: String(parts[0]), timeline: timeline)
-    }
-}
-
-extension ServerIdentity {
-    /// Asks a server for its identity; the first column is the process id of the session.
-    ///
-    /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline
-    /// until the first checkpoint after a promotion. All three functions may be called by every role. A standby has no
-    /// current WAL file.
-    static let query = SQLQuery(
-        "server identity",
-        """
-        SELECT pg_backend_pid()::bigint, system_identifier::text,
-            CASE WHEN NOT pg_is_in_recovery()
-                THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END
-        FROM pg_control_system()
-        """
-    )
-}
-
-extension SQLQuery {
-    fileprivate static let readServerNotes = SQLQuery(
-        "server and store id",
-        "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
-    )
-    /// Stores the server, unless another worker has recorded a higher timeline of the same cluster.
-    static let recordServer = SQLQuery(
-        "record server",
-        """
-        INSERT INTO refresh_worker.meta AS old (key, value) VALUES ('server', $1 || ' ' || $2)
-        ON CONFLICT (key) DO UPDATE SET value = excluded.value
-        WHERE split_part(old.value, ' ', 1) <> $1 OR split_part(old.value, ' ', 2)::bigint < $2
-        """
-    )
-}
-
-extension PostgresStore {
-    /// Determines which server of an address is the newest before any of them is used.
-    func survey() async {
-        await hostSurvey.survey(connector)
-    }
-
-    /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
-    func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
-        var notes: [String: String] = [:]
-        _ = try connection.run(StatementBatch(.readServerNotes), until: deadline)[0].rows { row in
-            notes[row.text()] = row.text()
-        }
-        newestServer.storeID = notes["store_id"]
-        guard let identity = connection.identity, let recorded = notes["server"].flatMap({ ServerIdentity($0) }) else {
-            return
-        }
-        let relation = newestServer.compare(recorded: recorded, with: identity, at: connection.database)
-        try Connector.requireCurrent(relation, identity, connection.database)
-    }
-
-    package func takeIncidents() -> [StoreIncident] { newestServer.takeIncidents() }
 }

@@ -14,23 +14,11 @@ final class StatementResult {
 
     deinit { unsafe PQclear(handle) }
 
-    enum Kind {
-        case done
-        /// An earlier statement failed.
-        case skipped
-        case failed
-        /// Marks the end of a batch.
-        case endOfBatch
-    }
-
-    var kind: Kind {
-        switch unsafe PQresultStatus(handle) {
-        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: .done
-        case PGRES_PIPELINE_ABORTED: .skipped
-        case PGRES_PIPELINE_SYNC: .endOfBatch
-        default: .failed
-        }
-    }
+    private var status: ExecStatusType { unsafe PQresultStatus(handle) }
+    var isDone: Bool { [PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY].contains(status) }
+    var isEndOfBatch: Bool { status == PGRES_PIPELINE_SYNC }
+    /// `true` if an earlier statement failed.
+    var isSkipped: Bool { status == PGRES_PIPELINE_ABORTED }
 
     /// The server's code for the failure.
     var state: String? { unsafe cpostgres_state(handle).map { unsafe String(cString: $0) } }
@@ -72,9 +60,7 @@ final class StatementResult {
     }
 
     func integer(row: Int32, column: Int32) -> Int64? {
-        unsafe withBytes(row: row, column: column) { bytes in
-            unsafe bytes.reduce(0) { $0 << 8 | Int64($1) }
-        }
+        unsafe withBytes(row: row, column: column) { bytes in unsafe bytes.bigEndian }
     }
 
     func flag(row: Int32, column: Int32) -> Bool? {

@@ -6,14 +6,14 @@ extension StoreError {
         let subject = database.capitalizedFirst
         let cause = "(\(action): \(detail.oneLine)\(state.map { ", SQLSTATE \($0)" } ?? ""))"
         switch state ?? "" {
-        case UseCheckState.moved: self.init(moved: database, to: detail)
-        case UseCheckState.outdated:
+        case Self.movedState: self.init(moved: database, to: detail)
+        case Self.outdatedState:
             self.init(
                 .unreachable,
                 "\(subject) was replaced by a promoted server \(cause). It is not used, because writes to it would be "
                     + "lost. Shut it down, or make it a standby."
             )
-        case UseCheckState.otherTables:
+        case Self.otherTablesState:
             self.init(
                 .cannotOpen,
                 "The tables in \(database) were dropped and created again while this worker used them \(cause). "

@@ -26,10 +26,10 @@ extension SchemaStep {
             SELECT max(value) FILTER (WHERE key = 'moved_to'), max(value) FILTER (WHERE key = 'store_id') INTO moved, store
             FROM refresh_worker.meta WHERE key IN ('moved_to', 'store_id');
             IF moved IS NOT NULL THEN
-                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.moved)', MESSAGE = moved;
+                RAISE EXCEPTION USING ERRCODE = '\(StoreError.movedState)', MESSAGE = moved;
             END IF;
             IF store IS DISTINCT FROM expected_store AND expected_store IS NOT NULL THEN
-                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.otherTables)', MESSAGE = 'the tables are not those of before';
+                RAISE EXCEPTION USING ERRCODE = '\(StoreError.otherTablesState)', MESSAGE = 'the tables are not those of before';
             END IF;
             -- A server that does not identify itself, or a standby, which refuses writes itself.
             IF newest_timeline IS NULL OR pg_is_in_recovery() THEN
@@ -37,22 +37,22 @@ extension SchemaStep {
             END IF;
             timeline := ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint;
             IF timeline < newest_timeline THEN
-                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.outdated)',
+                RAISE EXCEPTION USING ERRCODE = '\(StoreError.outdatedState)',
                     MESSAGE = 'timeline ' || timeline || ' is older than ' || newest_timeline;
             END IF;
             IF system IS NOT NULL AND system <> (SELECT system_identifier::text FROM pg_control_system()) THEN
-                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.outdated)', MESSAGE = 'another database cluster';
+                RAISE EXCEPTION USING ERRCODE = '\(StoreError.outdatedState)', MESSAGE = 'another database cluster';
             END IF;
             RETURN timeline;
         END $$;
         """
 }
 
-/// The SQLSTATE codes of ``Query/checkUse``, in a class that PostgreSQL leaves to programs.
-enum UseCheckState {
-    static let moved = "RW001"
-    static let outdated = "RW002"
-    static let otherTables = "RW003"
+/// The SQLSTATE codes of ``SQLQuery/checkUse``, in a class that PostgreSQL leaves to programs.
+extension StoreError {
+    static let movedState = "RW001"
+    static let outdatedState = "RW002"
+    static let otherTablesState = "RW003"
 }
 
 extension StatementBatch {
@@ -127,11 +127,11 @@ extension PostgresStore {
     /// Handles a failed use check, and returns the failure for the caller.
     func handle(_ failure: StatementFailure, on connection: PostgresConnection) -> StatementFailure {
         switch failure.state {
-        case UseCheckState.outdated:
+        case StoreError.outdatedState:
             var failure = failure
             failure.losesConnection = true
             return failure
-        case UseCheckState.otherTables, "3F000", "42P01", "42883":
+        case StoreError.otherTablesState, "3F000", "42P01", "42883":
             newestServer.recordLostTables(of: connection.database)
             return failure
         default: return failure

@@ -1,21 +1,19 @@
 import Base
 
 extension GrantEvent {
-    typealias Numbered = (sequence: Int64, event: GrantEvent)
-
-    static let table = Table<Numbered>(
+    static let table = Table<GrantEvent>(
         "grant_events",
         [
-            .init("seq", .sequence(neverReused: false)) { .integer($0.sequence) },
+            .init("seq", .sequence(neverReused: false)),
             .init("grant_id", .integer, "NOT NULL REFERENCES refresh_worker.grants (id)") {
-                .integer($0.event.grant.rawValue)
+                .integer($0.grant.rawValue)
             },
-            .init("at", .integer, "NOT NULL") { .time($0.event.at) },
-            .init("kind", .text, "NOT NULL") { .text($0.event.kind.rawValue) },
-            .init("from_state", .text) { .text($0.event.from?.rawValue) },
-            .init("to_state", .text, "NOT NULL") { .text($0.event.to.rawValue) },
-            .init("reason", .text, "NOT NULL") { .text($0.event.reason.rawValue) },
-            .init("generation", .integer, "NOT NULL") { .integer($0.event.generation) },
+            .init("at", .integer, "NOT NULL") { .time($0.at) },
+            .init("kind", .text, "NOT NULL") { .text($0.kind.rawValue) },
+            .init("from_state", .text) { .text($0.from?.rawValue) },
+            .init("to_state", .text, "NOT NULL") { .text($0.to.rawValue) },
+            .init("reason", .text, "NOT NULL") { .text($0.reason.rawValue) },
+            .init("generation", .integer, "NOT NULL") { .integer($0.generation) },
         ]
     )
     /// The columns of a new event.
@@ -48,12 +46,9 @@ extension GrantState {
 }
 
 extension SQLQuery {
-    static let eventsOfGrant = SQLQuery(
+    static let eventsOfGrant = GrantEvent.added.select(
         "events of grant",
-        """
-        SELECT \(GrantEvent.added.names) FROM refresh_worker.grant_events
-        WHERE grant_id = $1 ORDER BY seq DESC LIMIT $2
-        """
+        "WHERE grant_id = $1 ORDER BY seq DESC LIMIT $2"
     )
     static let lastConnection = SQLQuery(
         "last connection",

@@ -1,59 +1,39 @@
 import Base
 
-extension ArchivedNotice {
-    static let table = Table<ArchivedNotice>(
+extension Notice {
+    /// The columns of a content follow the kind: which of them have a value depends on it.
+    static let table = Table<Notice>(
         "notices",
         [
-            .init("seq", .sequence(neverReused: true)) { .integer($0.notice.sequence) },
-            .init("nonce", .integer, "NOT NULL CHECK (nonce BETWEEN 0 AND 4294967295)") {
-                .integer(Int64($0.notice.nonce))
-            },
-            .init("user_id", .text, "NOT NULL") { .text($0.notice.userID) },
-            .init("at", .integer, "NOT NULL") { .time($0.notice.at) },
-            // The kind says whether it is about a grant or a session too.
-            .init("kind", .text, "NOT NULL") { .text(Notice.Columns($0.notice.content).kind) },
-            .init("grant_id", .integer) { .integer(Notice.Columns($0.notice.content).grant) },
-            .init("from_state", .text) { .text(Notice.Columns($0.notice.content).from) },
-            .init("to_state", .text) { .text(Notice.Columns($0.notice.content).to) },
-            .init("reason", .text) { .text(Notice.Columns($0.notice.content).reason) },
-            .init("lost_scopes", .text) { .text(Notice.Columns($0.notice.content).lost) },
-            .init("granted_scopes", .text) { .text(Notice.Columns($0.notice.content).granted) },
-            .init("session_id", .text) { .text(Notice.Columns($0.notice.content).session) },
-            .init("pending_since", .integer, "NOT NULL") { .time($0.notice.pendingSince) },
-            .init("attempts", .integer, "NOT NULL CHECK (attempts >= 0)") { .integer(Int64($0.notice.attempts)) },
-            .init("next_try_at", .integer) { .time($0.nextTryAt) },
-            .init("accepted_at", .integer) { .time($0.acceptedAt) },
-            .init("given_up_at", .integer) { .time($0.givenUpAt) },
+            .init("seq", .sequence(neverReused: true)),
+            .init("nonce", .integer, "NOT NULL CHECK (nonce BETWEEN 0 AND 4294967295)"),
+            .init("user_id", .text, "NOT NULL"),
+            .init("at", .integer, "NOT NULL"),
+            .init("kind", .text, "NOT NULL"),
+            .init("grant_id", .integer),
+            .init("from_state", .text),
+            .init("to_state", .text),
+            .init("reason", .text),
+            .init("lost_scopes", .text),
+            .init("granted_scopes", .text),
+            .init("session_id", .text),
+            .init("pending_since", .integer, "NOT NULL"),
+            .init("attempts", .integer, "NOT NULL CHECK (attempts >= 0)"),
+            // `nil` if it waits for another notice of its user, or is finished.
+            .init("next_try_at", .integer),
+            .init("accepted_at", .integer),
+            .init("given_up_at", .integer),
         ]
     )
+    fileprivate static let read = table.without("next_try_at", "accepted_at", "given_up_at")
+    fileprivate static let added = read.without("seq")
 
-    static func read(_ row: inout some SQLRow) throws(StoreError) -> ArchivedNotice {
-        ArchivedNotice(
-            notice: try Notice.read(&row),
-            nextTryAt: row.timestamp(),
-            acceptedAt: row.timestamp(),
-            givenUpAt: row.timestamp()
-        )
-    }
-}
-
-extension Notice {
     static func read(_ row: inout some SQLRow) throws(StoreError) -> Notice {
         let sequence = row.integer()
         let nonce = UInt32(truncatingIfNeeded: row.integer())
         let userID = row.text()
         let at = row.time()
-        let columns = Columns(
-            kind: row.text(),
-            grant: row.optionalInteger(),
-            from: row.optionalText(),
-            to: row.optionalText(),
-            reason: row.optionalText(),
-            lost: row.optionalText(),
-            granted: row.optionalText(),
-            session: row.optionalText()
-        )
-        guard let content = columns.content else { throw StoreError(damagedRow: "Notice \(sequence)") }
+        guard let content = Content(&row) else { throw StoreError(damagedRow: "Notice \(sequence)") }
         return Notice(
             sequence: sequence,
             nonce: nonce,
@@ -66,28 +46,60 @@ extension Notice {
     }
 }
 
+extension Notice.Content {
+    /// Reads the columns of a content, and returns `nil` if they are damaged.
+    fileprivate init?(_ row: inout some SQLRow) {
+        let kind = row.text()
+        let grant = row.optionalInteger().map(GrantID.init(rawValue:))
+        let from = row.optionalText().flatMap(GrantState.init(rawValue:))
+        let to = row.optionalText().flatMap(GrantState.init(rawValue:))
+        let (reason, lost, granted) = (row.optionalText(), row.optionalText(), row.optionalText())
+        let session = row.optionalText().flatMap { SessionID(text: $0) }
+        switch (kind, grant, session) {
+        case ("connection", let grant?, _):
+            guard let from, let to, let reason else { return nil }
+            self = .connection(of: grant, from: from, to: to, reason: GrantReason(rawValue: reason))
+        case ("lost_scopes", let grant?, _):
+            guard let lost, let granted else { return nil }
+            self = .lostScopes(of: grant, lost: lost, granted: granted)
+        case ("session_reused", _, let session?): self = .sessionReused(session)
+        case ("user_deleted", _, _): self = .userDeleted
+        default: return nil
+        }
+    }
+
+    /// The values of the columns of a content.
+    fileprivate var values: [SQLValue] {
+        let (kind, texts): (String, [String?]) =
+            switch self {
+            case .connection(_, let from, let to, let reason):
+                ("connection", [from.rawValue, to.rawValue, reason.rawValue, nil, nil, nil])
+            case .lostScopes(_, let lost, let granted): ("lost_scopes", [nil, nil, nil, lost, granted, nil])
+            case .sessionReused(let session): ("session_reused", [nil, nil, nil, nil, nil, session.description])
+            case .userDeleted: ("user_deleted", [nil, nil, nil, nil, nil, nil])
+            }
+        return [.text(kind), .integer(grant?.rawValue)] + texts.map { .text($0) }
+    }
+}
+
 extension SQLQuery {
     private static let isPending = "accepted_at IS NULL AND given_up_at IS NULL"
     private static let isFinished = "(accepted_at IS NOT NULL OR given_up_at IS NOT NULL)"
-    private static let added = ArchivedNotice.table.without("seq", "next_try_at", "accepted_at", "given_up_at")
 
     /// The oldest pending notice of a user is due at once; later ones wait for it.
     static let insertNotice = SQLQuery(
         "insert notice",
         """
-        INSERT INTO refresh_worker.notices (\(added.names), next_try_at)
-        SELECT \(added.columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ")), CASE
+        INSERT INTO refresh_worker.notices (\(Notice.added.names), next_try_at)
+        SELECT \(Notice.added.placeholders), CASE
             WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE user_id = $2 AND \(isPending)) THEN NULL
             ELSE $3
         END
         """
     )
-    static let dueNotices = SQLQuery(
+    static let dueNotices = Notice.read.select(
         "due notices",
-        """
-        SELECT \(ArchivedNotice.table.without("next_try_at", "accepted_at", "given_up_at").names)
-        FROM refresh_worker.notices WHERE next_try_at <= $1 ORDER BY next_try_at, seq LIMIT $2
-        """
+        "WHERE next_try_at <= $1 ORDER BY next_try_at, seq LIMIT $2"
     )
     static let nextNotice = SQLQuery(
         "next notice",
@@ -164,14 +176,9 @@ extension SQLQuery {
         WHERE user_id = $2 AND \(isPending)
         """
     )
-    static let removeOldNotices = SQLQuery(
+    static let removeOldNotices = Notice.table.deleteSome(
         "remove old notices",
-        """
-        DELETE FROM refresh_worker.notices WHERE seq IN (
-            SELECT seq FROM refresh_worker.notices
-            WHERE \(isFinished) AND coalesce(accepted_at, given_up_at) < $1 LIMIT $2
-        )
-        """
+        where: "\(isFinished) AND coalesce(accepted_at, given_up_at) < $1"
     )
 }
 
@@ -180,23 +187,8 @@ extension SQLStatement {
     static func insertNotice(_ content: Notice.Content, ofUser userID: String, at now: Timestamp, nonce: UInt64)
         -> SQLStatement
     {
-        let columns = Notice.Columns(content)
-        return SQLStatement(
-            .insertNotice,
-            .integer(Int64(UInt32(truncatingIfNeeded: nonce))),
-            .text(userID),
-            .time(now),
-            .text(columns.kind),
-            .integer(columns.grant),
-            .text(columns.from),
-            .text(columns.to),
-            .text(columns.reason),
-            .text(columns.lost),
-            .text(columns.granted),
-            .text(columns.session),
-            .time(now),
-            .integer(0)
-        )
+        let values: [SQLValue] = [.integer(Int64(UInt32(truncatingIfNeeded: nonce))), .text(userID), .time(now)]
+        return SQLStatement(.insertNotice, values + content.values + [.time(now), .integer(0)])
     }
 }
 
@@ -235,31 +227,35 @@ extension SQLStore {
     }
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
-        try await changePages(after: NoticeCursor(at: start, sequence: -1)) { cursor in
+        try await replayNotices(since: start, ofUser: userID, at: now, pageSize: 500)
+    }
+
+    /// One transaction reads a page of finished notices (accepted or given up), and replays the notices of their users.
+    func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp, pageSize: Int) async throws
+        -> Int
+    {
+        try await changePages(after: (at: start, sequence: -1 as Int64)) { cursor in
             let page = try await rows(
                 SQLStatement(
                     .finishedNotices,
                     .time(cursor.at),
                     .integer(cursor.sequence),
                     .text(userID),
-                    .limit(NoticeReplay.batchSize)
+                    .limit(pageSize)
                 ),
                 by: .scan
-            ) { row in
-                let cursor = NoticeCursor(at: row.time(), sequence: row.integer())
-                return (cursor: cursor, user: row.text())
-            }
-            guard let last = page.last else { return ChangedPage(changed: 0, next: nil) }
-            let users = NoticeReplay.distinct(page.map(\.user))
+            ) { (at: $0.time(), sequence: $0.integer(), user: $0.text()) }
+            guard let last = page.last else { return (0, nil) }
+            // Ids are compared by their bytes, as the databases do.
+            var seen: Set<[UInt8]> = []
+            let users = page.map(\.user).filter { seen.insert(Array($0.utf8)).inserted }
             let changed = try await change(
                 users.map { SQLStatement(.replayNotices, .time(start), .text($0), .time(now)) }
                     + users.map { SQLStatement(.scheduleFirstNotices, .time(now), .text($0)) },
                 .exclusive
             )
-            return ChangedPage(
-                changed: changed.prefix(users.count).reduce(0, +),
-                next: page.count == NoticeReplay.batchSize ? last.cursor : nil
-            )
+            let isLast = page.count < pageSize
+            return (changed.prefix(users.count).reduce(0, +), isLast ? nil : (last.at, last.sequence))
         }
     }
 }

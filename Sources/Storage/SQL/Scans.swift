@@ -72,10 +72,7 @@ extension DueEntry {
 }
 
 extension SQLQuery {
-    static let countByState = SQLQuery(
-        "count by state",
-        "SELECT state, grants FROM refresh_worker.grant_counts WHERE grants > 0"
-    )
+    static let countByState = grantCounts.select("count by state", "WHERE grants > 0")
     /// Counts the expired grants, and those in doubt, among the `retrying` ones of a range of ids; see
     /// `ExpiredGrants.Sample`.
     static let countExpiredRetries = SQLQuery(
@@ -125,10 +122,13 @@ extension SQLStore {
         try await rows(SQLStatement(Self.scanQueries.dueClients), by: .scan) { $0.text() }
     }
 
-    package func grantTally() async throws -> GrantTally? {
-        try await first(SQLStatement(Self.scanQueries.tally), by: .scan) { row in
-            GrantTally(counted: row.count(), recorded: row.count())
-        }
+    package func grantCountProblem() async throws -> String? {
+        let tally = try await first(SQLStatement(Self.scanQueries.tally), by: .scan) { ($0.count(), $0.count()) }
+        guard let (counted, recorded) = tally, counted != recorded else { return nil }
+        return """
+            \(counted) grants are in the database, and \(recorded) were stored there: something else changed its rows. Grants \
+            that are gone are not refreshed
+            """
     }
 
     package func keysInUse() async throws -> [KeyID: Int] {
@@ -167,18 +167,22 @@ extension SQLStore {
     }
 
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
+        try await rescheduleGrants(storedAfter: now, pageSize: changedPageSize)
+    }
+
+    func rescheduleGrants(storedAfter now: Timestamp, pageSize: Int) async throws -> Int {
         let options: SQLChangeOptions = [.exclusive, .repeatable]
         let changed = try await changePages(after: Int64(-1)) { cursor in
             let end = try await first(
-                SQLStatement(.endOfPage, .integer(cursor), .limit(changedPageSize)),
+                SQLStatement(.endOfPage, .integer(cursor), .limit(pageSize)),
                 by: .scan
             ) { (last: $0.optionalInteger(), count: $0.count()) }
-            guard let end, let last = end.last else { return ChangedPage(changed: 0, next: nil) }
+            guard let end, let last = end.last else { return (0, nil) }
             let changed = try await change(
                 [SQLStatement(Self.scanQueries.reschedule, .time(now), .integer(cursor), .integer(last))],
                 options
             )
-            return ChangedPage(changed: changed[0], next: end.count == changedPageSize ? last : nil)
+            return (changed[0], end.count == pageSize ? last : nil)
         }
         try await change([SQLStatement(.expediteNotices, .time(now))], options)
         return changed
@@ -266,4 +270,28 @@ extension SQLStore {
         retries.add(to: &statistics.expired)
         statistics.inDoubt = retries.inDoubt
     }
+}
+
+/// The number of grants that one part of a long change reads: other writers wait for some hundredths of a second.
+let changedPageSize = 5_000
+
+/// Runs a long change part by part, each in a transaction of its own, so that other writers do not wait for all of it.
+///
+/// Returns the number of changed rows.
+///
+/// `change` gets the position after which its part begins, and returns the next one, or `nil` at the end.
+/// It ends early if its task is cancelled.
+@discardableResult
+package func changePages<Cursor: Sendable>(
+    after first: Cursor,
+    _ change: (Cursor) async throws -> (changed: Int, next: Cursor?)
+) async throws -> Int {
+    var changed = 0
+    var cursor: Cursor? = first
+    while let position = cursor, !Task.isCancelled {
+        let page = try await change(position)
+        changed += page.changed
+        cursor = page.next
+    }
+    return changed
 }

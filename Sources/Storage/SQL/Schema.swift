@@ -21,26 +21,6 @@ struct SchemaStep: Sendable {
 
     func statements(for dialect: SQLDialect) -> String { dialect == .sqlite ? forSQLite : forPostgres }
 
-    /// A table whose rows SQLite stores in the order of their key; `settings` are PostgreSQL's.
-    private static func table(
-        _ name: String,
-        in dialect: SQLDialect,
-        settings: String = "",
-        hasRowNumbers: Bool = false,
-        _ definitions: String
-    ) -> String {
-        let end =
-            switch dialect {
-            case .sqlite: hasRowNumbers ? " STRICT" : " STRICT, WITHOUT ROWID"
-            case .postgres: settings.isEmpty ? "" : " WITH (\(settings))"
-            }
-        return "CREATE TABLE refresh_worker.\(name) (\(definitions))\(end);"
-    }
-
-    private static func columns(in dialect: SQLDialect, _ columns: (String, SQLType, String)...) -> String {
-        columns.map { dialect.definition(of: $0, $1, $2) }.joined(separator: ", ")
-    }
-
     private static func index(_ name: String, _ columns: String, unique: Bool = false, where condition: String? = nil)
         -> String
     {
@@ -50,47 +30,21 @@ struct SchemaStep: Sendable {
 
     private static func common(_ dialect: SQLDialect) -> [String] {
         users(dialect) + grants(dialect) + notices(dialect) + [
-            table(
-                "clients",
-                in: dialect,
-                settings: "fillfactor = 10",
-                columns(in: dialect, ("client_id", .text, "PRIMARY KEY"), ("health", .bytes, "NOT NULL"))
-            ),
-            table(
-                "workers",
-                in: dialect,
-                settings: "fillfactor = 10",
-                columns(
-                    in: dialect,
-                    ("worker_id", .text, "PRIMARY KEY"),
-                    ("epoch", .text, "NOT NULL"),
-                    ("heartbeat", .integer, "NOT NULL"),
-                    ("sealing_key", .text, "NOT NULL"),
-                    ("keys", .text, "NOT NULL"),
-                    ("is_refreshing", .flag, "NOT NULL DEFAULT false")
-                )
-            ),
-            table(
-                "security_events",
-                in: dialect,
-                columns(in: dialect, ("jti", .text, "PRIMARY KEY"), ("at", .integer, "NOT NULL"))
-            ),
+            SQLQuery.clients.create(in: dialect, settings: "fillfactor = 10"),
+            SQLQuery.workers.create(in: dialect, settings: "fillfactor = 10"),
+            SQLQuery.securityEvents.create(in: dialect),
             index("security_events_by_time", "security_events (at)"),
-            table(
-                "meta",
-                in: dialect,
-                columns(in: dialect, ("key", .text, "PRIMARY KEY"), ("value", .text, "NOT NULL"))
-            ),
+            SQLQuery.meta.create(in: dialect),
         ]
     }
 
     private static func users(_ dialect: SQLDialect) -> [String] {
         [
-            table("users", in: dialect, User.table.definitions(in: dialect)),
+            User.table.create(in: dialect),
             index("users_by_account", "users (google_user_id)", unique: true, where: "google_user_id IS NOT NULL"),
             index("users_by_email", "users (lower(email))", where: "email IS NOT NULL"),
             index("users_by_deletion", "users (deleted_until)", where: "deleted_until IS NOT NULL"),
-            table("sessions", in: dialect, Session.table.definitions(in: dialect)),
+            Session.table.create(in: dialect),
             index("sessions_by_user", "sessions (user_id)"),
             index("sessions_by_end", "sessions (expires_at)"),
             index("sessions_with_successor", "sessions (successor_until)", where: "successor IS NOT NULL"),
@@ -104,16 +58,12 @@ struct SchemaStep: Sendable {
     /// another's.
     private static func grants(_ dialect: SQLDialect) -> [String] {
         [
-            table(
-                "grants",
+            (dialect == .sqlite ? Grant.table : PostgresGrantRow.grants).create(
                 in: dialect,
+                with: (dialect == .sqlite ? ["revision INTEGER NOT NULL DEFAULT 0"] : [])
+                    + [Grant.constraints, "FOREIGN KEY (user_id) REFERENCES refresh_worker.users (user_id)"],
                 settings: "fillfactor = 75, \(earlyVacuum)",
-                hasRowNumbers: true,
-                """
-                \(dialect == .sqlite ? SQLiteGrantRow.definitions : PostgresGrantRow.definitions),
-                \(GrantColumn.constraints),
-                FOREIGN KEY (user_id) REFERENCES refresh_worker.users (user_id)
-                """
+                hasRowNumbers: true
             ),
             index("grants_by_use", "grants (used_on)", where: "state IN (\(GrantState.connectedList))"),
             index("grants_by_account", "grants (google_user_id)", where: "google_user_id IS NOT NULL"),
@@ -126,15 +76,8 @@ struct SchemaStep: Sendable {
                 "grants (former_tokens_until)",
                 where: "former_tokens_until IS NOT NULL"
             ),
-            // The number of grants in each state: counting ten million at each scrape of the metrics would take a
-            // second.
-            table(
-                "grant_counts",
-                in: dialect,
-                settings: "fillfactor = 10",
-                columns(in: dialect, ("state", .text, "PRIMARY KEY"), ("grants", .integer, "NOT NULL"))
-            ),
-            table("grant_events", in: dialect, hasRowNumbers: true, GrantEvent.table.definitions(in: dialect)),
+            SQLQuery.grantCounts.create(in: dialect, settings: "fillfactor = 10"),
+            GrantEvent.table.create(in: dialect, hasRowNumbers: true),
             index("grant_events_by_grant", "grant_events (grant_id, seq)"),
         ]
     }
@@ -146,15 +89,13 @@ struct SchemaStep: Sendable {
     /// user at a time.
     private static func notices(_ dialect: SQLDialect) -> [String] {
         [
-            table(
-                "notices",
+            Notice.table.create(
                 in: dialect,
-                hasRowNumbers: true,
-                """
-                \(ArchivedNotice.table.definitions(in: dialect)),
-                CHECK (accepted_at IS NULL OR given_up_at IS NULL),
-                CHECK (next_try_at IS NULL OR (accepted_at IS NULL AND given_up_at IS NULL))
-                """
+                with: [
+                    "CHECK (accepted_at IS NULL OR given_up_at IS NULL)",
+                    "CHECK (next_try_at IS NULL OR (accepted_at IS NULL AND given_up_at IS NULL))",
+                ],
+                hasRowNumbers: true
             ),
             index("notices_due", "notices (next_try_at, seq)", where: "next_try_at IS NOT NULL"),
             index("notices_by_user", "notices (user_id, seq)"),
@@ -202,20 +143,13 @@ struct SchemaStep: Sendable {
         "ALTER TABLE refresh_worker.grants ALTER COLUMN access_token SET STORAGE EXTERNAL;",
         index("grants_retrying", "grants (client_id)", where: "state = '\(GrantState.retrying.rawValue)'"),
         index("grants_by_state", "grants (state, id)", where: "state <> '\(GrantState.active.rawValue)'"),
-        """
-        CREATE TABLE refresh_worker.grant_schedule (
-            grant_id bigint PRIMARY KEY REFERENCES refresh_worker.grants (id),
-            client_id text COLLATE "C" NOT NULL,
-            due_at bigint,
-            lease_owner text COLLATE "C",
-            lease_claim bigint,
-            lease_epoch text COLLATE "C",
-            lease_until bigint,
-            CHECK ((lease_owner IS NULL) = (lease_claim IS NULL)),
-            CHECK ((lease_owner IS NULL) = (lease_epoch IS NULL)),
-            CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
-        ) WITH (fillfactor = 50, \(earlyVacuum));
-        """,
+        PostgresGrantRow.schedule.create(
+            in: .postgres,
+            with: ["lease_claim", "lease_epoch", "lease_until"].map {
+                "CHECK ((lease_owner IS NULL) = (\($0) IS NULL))"
+            },
+            settings: "fillfactor = 50, \(earlyVacuum)"
+        ),
         index("grants_due", "grant_schedule (client_id, due_at, grant_id)", where: "due_at IS NOT NULL"),
         // Plain refreshes that the health of their client does not contain yet: a row for each batch, for a few
         // seconds.
@@ -229,4 +163,59 @@ struct SchemaStep: Sendable {
         """,
         useCheck,
     ]
+}
+
+/// The database that a text of the schema is for.
+enum SQLDialect: Sendable {
+    case sqlite
+    case postgres
+
+    func name(of type: SQLType) -> String {
+        switch (self, type) {
+        case (.sqlite, .integer), (.sqlite, .flag), (.sqlite, .sequence): "INTEGER"
+        case (.sqlite, .text): "TEXT"
+        case (.sqlite, .bytes): "BLOB"
+        case (.postgres, .integer), (.postgres, .sequence): "bigint"
+        case (.postgres, .text): "text"
+        case (.postgres, .bytes): "bytea"
+        case (.postgres, .flag): "boolean"
+        }
+    }
+}
+
+extension Table {
+    /// Returns the statement that creates the table, with `constraints` that name several columns.
+    ///
+    /// SQLite stores the rows in the order of their key unless they have numbers. `settings` are PostgreSQL's.
+    func create(
+        in dialect: SQLDialect,
+        with constraints: [String] = [],
+        settings: String = "",
+        hasRowNumbers: Bool = false
+    ) -> String {
+        let end =
+            switch dialect {
+            case .sqlite: hasRowNumbers ? " STRICT" : " STRICT, WITHOUT ROWID"
+            case .postgres: settings.isEmpty ? "" : " WITH (\(settings))"
+            }
+        let lines = columns.map { $0.definition(in: dialect) } + constraints
+        return "CREATE TABLE refresh_worker.\(name) (\(lines.joined(separator: ", ")))\(end);"
+    }
+}
+
+extension Table.Column {
+    /// PostgreSQL compares text by bytes (`COLLATE "C"`): the order of ids is the same on every server, and no upgrade
+    /// of its C library can break an index.
+    fileprivate func definition(in dialect: SQLDialect) -> String {
+        let rest =
+            switch (dialect, type) {
+            case (.sqlite, .flag): "\(constraint) CHECK (\(name) IN (0, 1))"
+            case (.sqlite, .sequence(let neverReused)): "PRIMARY KEY\(neverReused ? " AUTOINCREMENT" : "")"
+            // BY DEFAULT, because a copy brings its numbers.
+            case (.postgres, .sequence): "GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
+            case (.postgres, .text): "COLLATE \"C\" \(constraint)"
+            default: constraint
+            }
+        return "\(name) \(dialect.name(of: type)) \(rest)"
+    }
 }

@@ -39,10 +39,7 @@ extension Session {
 }
 
 extension SQLQuery {
-    static let sessionByID = SQLQuery(
-        "session by id",
-        "SELECT \(Session.table.names) FROM refresh_worker.sessions WHERE id = $1"
-    )
+    static let sessionByID = Session.table.select("session by id", "WHERE id = $1")
     /// Only for a stored user: on PostgreSQL the foreign key would otherwise end the whole transaction.
     fileprivate static let insertSession = Session.table.insert(
         "insert session",
@@ -57,14 +54,7 @@ extension SQLQuery {
         "end sessions of user",
         "DELETE FROM refresh_worker.sessions WHERE user_id = $1 RETURNING successor IS NOT NULL"
     )
-    static let removeExpiredSessions = SQLQuery(
-        "remove expired sessions",
-        """
-        DELETE FROM refresh_worker.sessions WHERE id IN (
-            SELECT id FROM refresh_worker.sessions WHERE expires_at <= $1 LIMIT $2
-        )
-        """
-    )
+    static let removeExpiredSessions = Session.table.deleteSome("remove expired sessions", where: "expires_at <= $1")
     // Two conditions, so that each uses the index.
     static let removeExpiredSuccessors = removeSuccessors("expired", where: "successor_until <= $1")
     /// Of rows that a clock that was ahead has stored.
@@ -81,22 +71,13 @@ extension SQLQuery {
         )
     }
 
-    static let recordSecurityEvent = SQLQuery(
-        "record security event",
-        "INSERT INTO refresh_worker.security_events (jti, at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+    static let securityEvents = Table<[SQLValue]>(
+        "security_events",
+        [.init("jti", .text, "PRIMARY KEY"), .init("at", .integer, "NOT NULL")]
     )
-    static let securityEvent = SQLQuery(
-        "security event",
-        "SELECT at FROM refresh_worker.security_events WHERE jti = $1"
-    )
-    static let removeOldSecurityEvents = SQLQuery(
-        "remove old security events",
-        """
-        DELETE FROM refresh_worker.security_events WHERE jti IN (
-            SELECT jti FROM refresh_worker.security_events WHERE at < $1 LIMIT $2
-        )
-        """
-    )
+    static let recordSecurityEvent = securityEvents.insert("record security event")
+    static let securityEvent = securityEvents.select("security event", "WHERE jti = $1")
+    static let removeOldSecurityEvents = securityEvents.deleteSome("remove old security events", where: "at < $1")
 }
 
 /// The numbers of rows that one call of ``Store/removeExpired(at:)`` removed.
@@ -191,6 +172,6 @@ extension SQLTransaction {
     }
 
     func hasRecorded(securityEvent identifier: String) throws -> Bool {
-        try first(SQLStatement(.securityEvent, .text(identifier))) { $0.integer() } != nil
+        try first(SQLStatement(.securityEvent, .text(identifier))) { $0.text() } != nil
     }
 }

@@ -1,6 +1,6 @@
 /// The columns of the rows that hold elements of one type: the one list of their names, types, constraints and values.
 ///
-/// The schemas of both databases, all statements that write whole rows, and the checksum of a copy come from it.
+/// The schemas of both databases, the statements that read or write whole rows, and copies of a store come from it.
 ///
 /// A new column needs a line here and a line where rows are read. The first schema follows this list, so until the
 /// first release the checksum in `MigrationTests` changes with it. After that release, a column needs a step of the
@@ -13,11 +13,12 @@ struct Table<Element>: Sendable {
         let constraint: String
         let value: @Sendable (Element) -> SQLValue
 
+        /// A column without a value is only written by statements of its own.
         init(
             _ name: String,
             _ type: SQLType,
             _ constraint: String = "",
-            _ value: @escaping @Sendable (Element) -> SQLValue
+            _ value: @escaping @Sendable (Element) -> SQLValue = { _ in .integer(nil) }
         ) {
             self.name = name
             self.type = type
@@ -38,11 +39,46 @@ struct Table<Element>: Sendable {
         names = columns.map(\.name).joined(separator: ", ")
     }
 
-    func without(_ names: String...) -> Table {
-        Table(name, columns.filter { !names.contains($0.name) })
+    func without(_ names: String...) -> Table { without(names) }
+
+    func without(_ names: [String]) -> Table { Table(name, columns.filter { !names.contains($0.name) }) }
+
+    /// Returns the table with these columns, in this order.
+    func only(_ names: [String]) -> Table {
+        Table(
+            name,
+            names.map { name in
+                guard let column = columns.first(where: { $0.name == name }) else {
+                    preconditionFailure("\(self.name) has no column \(name)")
+                }
+                return column
+            }
+        )
     }
 
     func values(of element: Element) -> [SQLValue] { columns.map { $0.value(element) } }
+
+    /// The same columns for rows of values.
+    var rows: Table<[SQLValue]> {
+        Table<[SQLValue]>(
+            name,
+            columns.enumerated().map { index, column in
+                .init(column.name, column.type, column.constraint) { $0[index] }
+            }
+        )
+    }
+
+    // MARK: Statements
+
+    var placeholders: String { columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ") }
+    private var assignments: String {
+        columns.indices.dropFirst().map { "\(columns[$0].name) = $\($0 + 1)" }.joined(separator: ", ")
+    }
+
+    /// Returns the statement that reads the rows that `rest` says.
+    func select(_ name: String, _ rest: String) -> SQLQuery {
+        SQLQuery(name, "SELECT \(names) FROM refresh_worker.\(self.name) \(rest)")
+    }
 
     /// Returns the statement that adds a row unless it conflicts with another, or `condition` is false.
     ///
@@ -59,20 +95,63 @@ struct Table<Element>: Sendable {
         SQLQuery(name, "INSERT INTO refresh_worker.\(self.name) (\(names)) VALUES (\(placeholders))")
     }
 
+    /// Returns the statement that adds a row, or changes the one with the same key.
+    func put(_ name: String) -> SQLQuery {
+        SQLQuery(name, "\(add(name).text) ON CONFLICT (\(columns[0].name)) DO UPDATE SET \(assignments)")
+    }
+
     /// Returns the statement that changes the row with the key, if `condition` is true.
     func update(_ name: String, where condition: String = "true") -> SQLQuery {
-        let changes = columns.indices.dropFirst().map { "\(columns[$0].name) = $\($0 + 1)" }.joined(separator: ", ")
-        return SQLQuery(
+        SQLQuery(
             name,
-            "UPDATE refresh_worker.\(self.name) SET \(changes) WHERE \(columns[0].name) = $1 AND \(condition)"
+            "UPDATE refresh_worker.\(self.name) SET \(assignments) WHERE \(columns[0].name) = $1 AND \(condition)"
         )
     }
 
-    private var placeholders: String { columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ") }
+    /// Returns the statement that removes the row with the key, if `condition` is true.
+    func delete(_ name: String, where condition: String = "true") -> SQLQuery {
+        SQLQuery(name, "DELETE FROM refresh_worker.\(self.name) WHERE \(columns[0].name) = $1 AND \(condition)")
+    }
 
-    /// The columns as CREATE TABLE defines them.
-    func definitions(in dialect: SQLDialect) -> String {
-        columns.map { dialect.definition(of: $0.name, $0.type, $0.constraint) }.joined(separator: ", ")
+    /// Returns the statement that removes at most `$2` of the rows that fulfil the condition.
+    func deleteSome(_ name: String, where condition: String) -> SQLQuery {
+        let (table, key) = ("refresh_worker.\(self.name)", columns[0].name)
+        return SQLQuery(
+            name,
+            "DELETE FROM \(table) WHERE \(key) IN (SELECT \(key) FROM \(table) WHERE \(condition) LIMIT $2)"
+        )
+    }
+
+    // MARK: Many rows in one statement of PostgreSQL: each column is an array that `unnest` turns into rows again
+
+    /// Returns the statement that adds rows.
+    func insertMany(_ name: String) -> SQLQuery {
+        SQLQuery(name, "INSERT INTO refresh_worker.\(self.name) (\(names)) SELECT \(names) FROM \(newRows)")
+    }
+
+    /// Returns the statement that changes the rows with the keys of elements.
+    func updateMany(_ name: String) -> SQLQuery {
+        let key = columns[0].name
+        return SQLQuery(
+            name,
+            "UPDATE refresh_worker.\(self.name) AS old SET \(changes) FROM \(newRows) WHERE old.\(key) = new.\(key)"
+        )
+    }
+
+    /// The assignments of all columns but the key.
+    var changes: String { columns.dropFirst().map { "\($0.name) = new.\($0.name)" }.joined(separator: ", ") }
+
+    /// The rows `new` that the values of the statement are.
+    var newRows: String {
+        let arrays = columns.enumerated().map { index, column in
+            "$\(index + 1)::\(SQLDialect.postgres.name(of: column.type))[]"
+        }
+        return "unnest(\(arrays.joined(separator: ", "))) AS new (\(names))"
+    }
+
+    /// Returns the values of all elements, column by column.
+    func arrays(of elements: [Element]) -> [SQLValue] {
+        columns.map { column in .array(column.type, elements.map(column.value)) }
     }
 }
 
@@ -88,28 +167,8 @@ enum SQLType: Hashable, Sendable {
     case sequence(neverReused: Bool)
 }
 
-/// The database that a text of the schema is for.
-enum SQLDialect: Sendable {
-    case sqlite
-    case postgres
-
-    /// PostgreSQL compares text by bytes (`COLLATE "C"`): the order of ids is the same on every server, and no upgrade
-    /// of its C library can break an index.
-    func definition(of name: String, _ type: SQLType, _ constraint: String) -> String {
-        let typed =
-            switch (self, type) {
-            case (.sqlite, .integer): "INTEGER \(constraint)"
-            case (.sqlite, .text): "TEXT \(constraint)"
-            case (.sqlite, .bytes): "BLOB \(constraint)"
-            case (.sqlite, .flag): "INTEGER \(constraint) CHECK (\(name) IN (0, 1))"
-            case (.sqlite, .sequence(let neverReused)): "INTEGER PRIMARY KEY\(neverReused ? " AUTOINCREMENT" : "")"
-            case (.postgres, .integer): "bigint \(constraint)"
-            case (.postgres, .text): "text COLLATE \"C\" \(constraint)"
-            case (.postgres, .bytes): "bytea \(constraint)"
-            case (.postgres, .flag): "boolean \(constraint)"
-            // BY DEFAULT, because a copy brings its numbers.
-            case (.postgres, .sequence): "bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
-            }
-        return "\(name) \(typed)"
-    }
+extension SQLValue {
+    static func integers(_ values: some Sequence<Int64>) -> SQLValue { .array(.integer, values.map { .integer($0) }) }
+    static func texts(_ values: some Sequence<String>) -> SQLValue { .array(.text, values.map { .text($0) }) }
+    static func ids(_ values: some Sequence<GrantID>) -> SQLValue { integers(values.map(\.rawValue)) }
 }

@@ -36,16 +36,14 @@ extension User {
 }
 
 extension SQLQuery {
-    private static let users = "SELECT \(User.table.names) FROM refresh_worker.users"
-
-    static let userByID = SQLQuery("user by id", "\(users) WHERE user_id = $1")
-    static let userOfAccount = SQLQuery("user of a Google account", "\(users) WHERE google_user_id = $1")
-    static let usersByEmail = SQLQuery(
+    static let userByID = User.table.select("user by id", "WHERE user_id = $1")
+    static let userOfAccount = User.table.select("user of a Google account", "WHERE google_user_id = $1")
+    static let usersByEmail = User.table.select(
         "users by e-mail",
-        "\(users) WHERE email IS NOT NULL AND lower(email) = lower($1 COLLATE \"C\") ORDER BY user_id"
+        "WHERE email IS NOT NULL AND lower(email) = lower($1 COLLATE \"C\") ORDER BY user_id"
     )
     /// No user id is empty, so the empty text is before all of them.
-    static let pageOfUsers = SQLQuery("page of users", "\(users) WHERE user_id > $1 ORDER BY user_id LIMIT $2")
+    static let pageOfUsers = User.table.select("page of users", "WHERE user_id > $1 ORDER BY user_id LIMIT $2")
     static let insertUser = User.table.insert("insert user")
     /// Skips an account at Google that another user has.
     static let updateUser = User.table.update(
@@ -58,7 +56,7 @@ extension SQLQuery {
             )
             """
     )
-    static let removeUser = SQLQuery("remove user", "DELETE FROM refresh_worker.users WHERE user_id = $1")
+    static let removeUser = User.table.delete("remove user")
     static let moveSessions = SQLQuery(
         "move sessions",
         "UPDATE refresh_worker.sessions SET user_id = $2 WHERE user_id = $1"

@@ -55,46 +55,39 @@ extension SQLQuery {
         "remove dead workers",
         "DELETE FROM refresh_worker.workers WHERE NOT (\(isRecent))"
     )
-    static let reportWorker = SQLQuery(
-        "report worker",
-        """
-        INSERT INTO refresh_worker.workers (worker_id, epoch, heartbeat, sealing_key, keys, is_refreshing)
-        VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (worker_id) DO UPDATE
-        SET epoch = $2, heartbeat = $3, sealing_key = $4, keys = $5, is_refreshing = $6
-        """
+    static let workers = Table<[SQLValue]>(
+        "workers",
+        [
+            .init("worker_id", .text, "PRIMARY KEY"),
+            .init("epoch", .text, "NOT NULL"),
+            .init("heartbeat", .integer, "NOT NULL"),
+            .init("sealing_key", .text, "NOT NULL"),
+            .init("keys", .text, "NOT NULL"),
+            .init("is_refreshing", .flag, "NOT NULL DEFAULT false"),
+        ]
     )
+    static let reportWorker = workers.put("report worker")
     /// A report in the future comes from a clock that has been set back since.
     ///
     /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was.
     /// Such a report is left out, and not removed: the process that reads may have stood still since it took the time.
-    static let liveWorkers = SQLQuery(
+    static let liveWorkers = workers.without("epoch", "heartbeat").select(
         "live workers",
-        """
-        SELECT worker_id, sealing_key, keys, is_refreshing FROM refresh_worker.workers
-        WHERE \(isRecent) AND heartbeat <= $3 ORDER BY worker_id
-        """
+        "WHERE \(isRecent) AND heartbeat <= $3 ORDER BY worker_id"
     )
-    static let removeWorker = SQLQuery("remove worker", "DELETE FROM refresh_worker.workers WHERE worker_id = $1")
+    static let removeWorker = workers.delete("remove worker")
 
-    static let readMeta = SQLQuery("read meta", "SELECT value FROM refresh_worker.meta WHERE key = $1")
-    static let addMeta = SQLQuery(
-        "add meta",
-        "INSERT INTO refresh_worker.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING"
+    /// Short texts by name.
+    static let meta = Table<[SQLValue]>(
+        "meta",
+        [.init("key", .text, "PRIMARY KEY"), .init("value", .text, "NOT NULL")]
     )
-    static let replaceMeta = SQLQuery(
-        "replace meta",
-        "UPDATE refresh_worker.meta SET value = $2 WHERE key = $1 AND value = $3"
-    )
-    static let writeMeta = SQLQuery(
-        "write meta",
-        "INSERT INTO refresh_worker.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2"
-    )
-    static let deleteMeta = SQLQuery("delete meta", "DELETE FROM refresh_worker.meta WHERE key = $1")
-    fileprivate static let deleteMetaIfSame = SQLQuery(
-        "delete meta if it is the same",
-        "DELETE FROM refresh_worker.meta WHERE key = $1 AND value = $2"
-    )
+    static let readMeta = meta.only(["value"]).select("read meta", "WHERE key = $1")
+    static let addMeta = meta.insert("add meta")
+    static let replaceMeta = meta.update("replace meta", where: "value = $3")
+    static let writeMeta = meta.put("write meta")
+    static let deleteMeta = meta.delete("delete meta")
+    fileprivate static let deleteMetaIfSame = meta.delete("delete meta if it is the same", where: "value = $2")
 }
 
 extension SQLStatement {
@@ -186,18 +179,19 @@ extension SQLStore {
     package func claimNotices(owner: String, for span: Duration) async throws -> Bool {
         let former = try await note(Self.deliveryKey)
         let time = try await leaseTime()
-        if let lease = former.flatMap(DeliveryLease.init(stored:)), lease.owner != owner {
-            let remaining = lease.epoch == time.epoch ? lease.until - time.instant : .zero
-            if remaining > .zero, remaining <= span * 2 { return false }
+        if let lease = former.flatMap(Lease.init(storedDelivery:)), lease.owner != owner, lease.isLive(at: time),
+            lease.remaining(at: time) <= span * 2
+        {
+            return false
         }
-        let lease = DeliveryLease(owner: owner, epoch: time.epoch, until: time.instant + span)
-        guard try await replaceNote(Self.deliveryKey, former, with: lease.stored) else { return false }
+        let lease = Lease(owner: owner, claim: 0, epoch: time.epoch, until: time.instant + span)
+        guard try await replaceNote(Self.deliveryKey, former, with: lease.storedDelivery) else { return false }
         // This process may have stood still since it took the time: then the lease has ended already.
         return try await leaseTime().instant < lease.until
     }
 
     package func releaseNotices(owner: String) async throws {
-        guard let stored = try await note(Self.deliveryKey), DeliveryLease(stored: stored)?.owner == owner else {
+        guard let stored = try await note(Self.deliveryKey), Lease(storedDelivery: stored)?.owner == owner else {
             return
         }
         try await change(
@@ -207,23 +201,20 @@ extension SQLStore {
     }
 }
 
-/// The right of one process to deliver notices.
-private struct DeliveryLease {
-    var owner: String
-    var epoch: String
-    var until: BootInstant
+/// The form of the right of one process to deliver notices: "until length epoch+owner", with the length of the epoch,
+/// since both may contain spaces.
+extension Lease {
+    fileprivate var storedDelivery: String { "\(until.milliseconds) \(epoch.utf8.count) \(epoch)\(owner)" }
 
-    /// "until length epoch+owner", with the length of the epoch, since both may contain spaces.
-    var stored: String { "\(until.milliseconds) \(epoch.utf8.count) \(epoch)\(owner)" }
-}
-
-extension DeliveryLease {
-    init?(stored: String) {
-        let parts = stored.split(separator: " ", maxSplits: 2)
+    fileprivate init?(storedDelivery: String) {
+        let parts = storedDelivery.split(separator: " ", maxSplits: 2)
         guard parts.count == 3, let until = Int64(parts[0]), let length = Int(parts[1]) else { return nil }
         let text = Array(parts[2].utf8)
-        owner = String(decoding: text.dropFirst(length), as: UTF8.self)
-        epoch = String(decoding: text.prefix(length), as: UTF8.self)
-        self.until = BootInstant(milliseconds: until)
+        self.init(
+            owner: String(decoding: text.dropFirst(length), as: UTF8.self),
+            claim: 0,
+            epoch: String(decoding: text.prefix(length), as: UTF8.self),
+            until: BootInstant(milliseconds: until)
+        )
     }
 }

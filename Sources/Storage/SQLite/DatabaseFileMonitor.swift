@@ -59,6 +59,10 @@ extension SQLiteConnection {
         "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )
 
+    private func storedNote() throws(StoreError) -> DatabaseFileMonitor.Note? {
+        try first(Self.readNote) { (row: inout SQLiteRow) throws(StoreError) in DatabaseFileMonitor.Note(&row) }
+    }
+
     /// Starts to monitor the files.
     ///
     /// The connection must not be in a transaction.
@@ -68,9 +72,7 @@ extension SQLiteConnection {
     func monitorFiles(leases: LeaseFile, since former: DatabaseFileMonitor? = nil) throws(StoreError) {
         try begin()
         defer { rollBack() }
-        let note = try first(Self.readNote) { (row: inout SQLiteRow) throws(StoreError) in
-            DatabaseFileMonitor.Note(&row)
-        }
+        let note = try storedNote()
         guard let note, let facts = try DatabaseFile.facts(of: path) else {
             throw StoreError(.ioFailure, "The database \(path) or its file of leases was deleted just now. Try again.")
         }
@@ -143,9 +145,7 @@ extension SQLiteConnection {
     func requireSameDatabase() throws(StoreError) {
         try begin()
         defer { rollBack() }
-        let note = try first(Self.readNote) { (row: inout SQLiteRow) throws(StoreError) in
-            DatabaseFileMonitor.Note(&row)
-        }
+        let note = try storedNote()
         if let note { fileMonitor?.record(note) }
         try requireSameFiles()
     }

@@ -198,8 +198,7 @@ struct PageCopy: ~Copyable {
         }
     }
 
-    var progress: BackupProgress {
-        let total = Int(unsafe sqlite3_backup_pagecount(handle))
-        return BackupProgress(pagesCopied: total - Int(unsafe sqlite3_backup_remaining(handle)), pagesInAll: total)
-    }
+    /// The number of pages of the source, and of those that are not copied yet.
+    var all: Int { Int(unsafe sqlite3_backup_pagecount(handle)) }
+    var left: Int { Int(unsafe sqlite3_backup_remaining(handle)) }
 }

@@ -50,7 +50,7 @@ extension SQLiteConnection {
         timeout: Duration,
         at time: LeaseTime,
         onlyReads: Bool,
-        onUpgrade: @Sendable (SchemaUpgrade) -> Void
+        onUpgrade: @Sendable (_ from: Int, _ to: Int) -> Void
     ) throws(StoreError) -> SQLiteConnection {
         let schema = SQLiteSchema()
         try DatabaseFile.prepare(path)

@@ -1,11 +1,5 @@
 private import Base
 
-/// A step from one version of the schema to the next that a database with content is about to take.
-package struct SchemaUpgrade: Hashable, Sendable {
-    package var from: Int
-    package var to: Int
-}
-
 /// Checks that a file belongs to this program, and brings it to this version of the schema.
 struct SQLiteSchema {
     /// "RfWk": the mark in the file's header that shows which program it belongs to
@@ -68,7 +62,7 @@ struct SQLiteSchema {
     func migrate(
         _ connection: SQLiteConnection,
         at time: LeaseTime,
-        onUpgrade: (SchemaUpgrade) -> Void = { _ in }
+        onUpgrade: (_ from: Int, _ to: Int) -> Void = { _, _ in }
     ) throws(StoreError) {
         let found = try version(of: connection)
         while true {
@@ -78,7 +72,7 @@ struct SQLiteSchema {
                 guard try version(of: connection) == next else { return }
                 let step = next + 1
                 try refuseWorkers(of: connection, at: time, before: step)
-                if found > 0 { onUpgrade(SchemaUpgrade(from: next, to: step)) }
+                if found > 0 { onUpgrade(next, step) }
                 try connection.execute(steps[next].statements(for: .sqlite), during: "migration \(step)")
                 try connection.run(Self.writeApplicationID)
                 try connection.execute(SQLQuery("migration \(step)", "PRAGMA user_version = \(step)"))

@@ -60,7 +60,7 @@ extension SQLiteStore {
                 let time = leaseTimeNow
                 guard try connection.integer(.readPause) <= time.instant.milliseconds else { return [] }
                 let until = time.instant + span
-                var reader = GrantReader()
+                var reader = GrantRowReader()
                 var claimed: [Grant] = []
                 claimed.reserveCapacity(ids.count)
                 var leases: [(id: Int64, claim: Int64)] = []
@@ -84,7 +84,7 @@ extension SQLiteStore {
                             until: until,
                             followsUnfinishedClaim: grant.lease.map { !$0.isOfEndedRequest } ?? false
                         )
-                        lease.rowVersion = RowVersion(row.integer())
+                        lease.rowVersion = row.integer()
                         grant.setLease(lease)
                         leases.append((id, lease.claim))
                         claimed.append(consume grant)
@@ -136,16 +136,10 @@ extension SQLiteStore {
 
 /// The changes of leases in a transaction, which follow its commit.
 struct LeaseChanges {
-    struct Change {
-        /// The claim that ends.
-        var ended: Int64?
-        var lease: Lease?
-    }
-
     /// The claims that ended with a result, which is the usual change.
     private(set) var results: [(grant: GrantID, claim: Int64)] = []
-    /// All other changes.
-    private(set) var others: [GrantID: Change] = [:]
+    /// All other changes, each with the claim that ends.
+    private(set) var others: [GrantID: (ended: Int64?, lease: Lease?)] = [:]
 
     var isEmpty: Bool { results.isEmpty && others.isEmpty }
 
@@ -155,7 +149,7 @@ struct LeaseChanges {
     }
 
     mutating func set(_ lease: Lease?, of id: GrantID, ending claim: Int64?) {
-        others[id, default: Change(ended: claim)].lease = lease
+        others[id, default: (claim, nil)].lease = lease
     }
 
     /// Returns the grant with the lease that this transaction gives it.

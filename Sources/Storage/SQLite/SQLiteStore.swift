@@ -18,7 +18,7 @@ package final class SQLiteStore: SQLStore {
     package let bootID: String
     let timeout: Duration
     let leases: LeaseFile
-    private let keepsNotices: Bool
+    let keepsNotices: Bool
     let writer: SQLiteConnectionQueue
     let reader: SQLiteConnectionQueue
     let scanner: SQLiteConnectionQueue
@@ -39,7 +39,7 @@ package final class SQLiteStore: SQLStore {
         timeout: Duration = .seconds(10),
         keepsNotices: Bool = false,
         onlyReads: Bool = false,
-        onUpgrade: @Sendable (SchemaUpgrade) -> Void = { _ in }
+        onUpgrade: @Sendable (_ from: Int, _ to: Int) -> Void = { _, _ in }
     ) throws(StoreError) {
         let bootID = if let bootID { bootID } else { try BootID.require() }
         self.path = path
@@ -89,10 +89,7 @@ package final class SQLiteStore: SQLStore {
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        let timeSource = timeSource
-        let bootID = bootID
-        let noticeNonces = keepsNotices ? random : nil
-        let outcome: Swift.Result<Result, any Error> = try await writer.run { connection throws(StoreError) in
+        let outcome: Swift.Result<Result, any Error> = try await writer.run { [self] connection throws(StoreError) in
             try connection.begin()
             do throws(StoreError) {
                 try connection.readState()
@@ -100,12 +97,7 @@ package final class SQLiteStore: SQLStore {
                 connection.rollBack()
                 throw error
             }
-            let transaction = SQLiteTransaction(
-                on: connection,
-                timeSource: timeSource,
-                epoch: bootID,
-                noticeNonces: noticeNonces
-            )
+            let transaction = SQLiteTransaction(of: self, on: connection)
             let outcome = Swift.Result { try body(transaction) }
             guard case .success = outcome else {
                 connection.rollBack()

@@ -6,16 +6,10 @@ final class SQLiteTransaction: SQLTransaction {
     static let grantQueries = SQLiteGrantRow.queries
     private static let insertEvent = GrantEvent.added.add("insert event")
     static let trimEvents = SQLQuery.trimEvents(ofGrant: "$1")
-    private static let selectHealth = SQLQuery(
-        "client health",
-        "SELECT health FROM refresh_worker.clients WHERE client_id = $1"
-    )
+    private static let selectHealth = SQLQuery.clients.only(["health"]).select("client health", "WHERE client_id = $1")
 
+    private let store: SQLiteStore
     let connection: SQLiteConnection
-    private let timeSource: any TimeSource
-    private let epoch: String
-    /// The source of the nonces in notice ids; `nil` if notices are not kept.
-    private let noticeNonces: (any RandomSource)?
     /// The current grants that this transaction has read or written.
     private var grants: [GrantID: Grant] = [:]
     private var isOpen = true
@@ -28,12 +22,9 @@ final class SQLiteTransaction: SQLTransaction {
     /// `true` if deleted data must leave the log as well.
     private var wipes = false
 
-    init(on connection: SQLiteConnection, timeSource: any TimeSource, epoch: String, noticeNonces: (any RandomSource)?)
-    {
+    init(of store: SQLiteStore, on connection: SQLiteConnection) {
+        self.store = store
         self.connection = connection
-        self.noticeNonces = noticeNonces
-        self.timeSource = timeSource
-        self.epoch = epoch
     }
 
     /// Ends the transaction's use; throws if the body continued after a failure that invalidated it.
@@ -43,7 +34,7 @@ final class SQLiteTransaction: SQLTransaction {
         if wipes { connection.needsWipe = true }
     }
 
-    var leaseTime: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
+    var leaseTime: LeaseTime { store.leaseTimeNow }
 
     func grant(_ id: GrantID) throws -> Grant? {
         try stored(id)
@@ -95,7 +86,7 @@ final class SQLiteTransaction: SQLTransaction {
 
     func replace(_ claimed: Grant, by grant: Grant) throws -> Bool {
         // A grant that this transaction has handled already is compared with what it holds.
-        guard let lease = claimed.lease, let revision = lease.rowVersion.number, grant.lease == nil,
+        guard let lease = claimed.lease, let revision = lease.rowVersion, grant.lease == nil,
             grants.isEmpty || grants.index(forKey: claimed.id) == nil
         else { return try replaceIfSame(claimed, by: grant) }
         guard !claimed.forbids(grant) else {
@@ -135,18 +126,18 @@ final class SQLiteTransaction: SQLTransaction {
 
     func record(_ event: GrantEvent) throws {
         _ = try change([
-            SQLStatement(Self.insertEvent, GrantEvent.added.values(of: (0, event))),
+            SQLStatement(Self.insertEvent, GrantEvent.added.values(of: event)),
             SQLStatement(Self.trimEvents, .integer(event.grant.rawValue)),
         ])
-        guard noticeNonces != nil, let content = Notice.content(for: event), let grant = try stored(event.grant) else {
+        guard store.keepsNotices, let content = Notice.content(for: event), let grant = try stored(event.grant) else {
             return
         }
         try notify(content, ofUser: grant.userID, at: event.at)
     }
 
     func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws {
-        guard let noticeNonces else { return }
-        _ = try change([.insertNotice(content, ofUser: userID, at: now, nonce: noticeNonces.nextBits())])
+        guard store.keepsNotices else { return }
+        _ = try change([.insertNotice(content, ofUser: userID, at: now, nonce: store.random.nextBits())])
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {
@@ -209,7 +200,7 @@ final class SQLiteTransaction: SQLTransaction {
     }
 }
 
-/// A grant's row in `grants`, and its lease's row in `leases`; its columns are those of ``GrantColumn``.
+/// A grant's row in `grants`, and its lease's row in `leases`; its columns are those of ``Grant/table``.
 ///
 /// The row also has a revision, which each statement that changes the row increments. By it a commit recognises that
 /// the row is still the one that the claim read.
@@ -233,45 +224,38 @@ enum SQLiteGrantRow {
         /// The update of a row that is still as it was claimed, and still leased by that claim.
         var updateOfClaimed: SQLQuery { SQLiteGrantRow.updatesOfClaimed[rawValue] }
 
-        fileprivate var columns: [GrantColumn] {
-            switch self {
-            case .refresh: SQLiteGrantRow.refresh
-            case .plain: SQLiteGrantRow.plain
-            case .daily: SQLiteGrantRow.daily + SQLiteGrantRow.plain
-            case .all: SQLiteGrantRow.indexed + SQLiteGrantRow.daily + SQLiteGrantRow.plain
-            }
-        }
+        fileprivate var columns: Table<Grant> { SQLiteGrantRow.extents[rawValue] }
     }
 
-    private static let fixed: [GrantColumn] = [.id, .userID, .createdAt]
+    private static let fixed = ["id", "user_id", "created_at"]
     /// Columns of the other indexes, and columns that seldom change: written only if one of them changes, which
     /// ``keepsIndexed(_:from:)`` decides.
-    private static let indexed: [GrantColumn] = [
-        .clientID, .googleUserID, .email, .state, .refreshExpiresAt, .refreshKey, .accessKey, .refreshPrefixMark,
-        .refreshDigestMark, .suspectedSince, .quickRefreshes, .answerLostAt, .formerTokensUntil,
+    private static let indexed = [
+        "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
+        "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes", "answer_lost_at",
+        "former_tokens_until",
     ]
     /// The column of `grants_by_use`, which changes once a day.
-    private static let daily: [GrantColumn] = [.usedOn]
+    private static let daily = ["used_on"]
     /// The columns that every refresh changes, in the order in which ``bindUpdate(_:extent:to:)`` binds them.
-    private static let refresh: [GrantColumn] = [
-        .dueAt, .lastSuccessAt, .lastAttemptAt, .accessObtainedAt, .accessExpiresAt, .accessToken, .issuedTokens,
+    private static let refresh = [
+        "due_at", "last_success_at", "last_attempt_at", "access_obtained_at", "access_expires_at", "access_token",
+        "issued_tokens",
     ]
     /// These and all others that are columns of no index but `grants_due`.
-    private static let plain = GrantColumn.allCases.filter { !(fixed + indexed + daily).contains($0) }
+    private static let plain = Grant.table.without(fixed + indexed + daily).columns.map(\.name)
+    /// The columns of each extent.
+    private static let extents = [refresh, plain, daily + plain, indexed + daily + plain].map { Grant.table.only($0) }
 
     static let queries = GrantQueries(columns: columns, source: source(), increment: ", \(increment)")
-    /// The columns that ``GrantReader`` expects from ``source(on:)``.
-    static let columns =
-        (GrantColumn.read.map(\.rawValue) + ["owner", "claim", "epoch", "until"]).joined(separator: ", ")
+    /// The columns that ``GrantRowReader`` expects from ``source(on:)``.
+    static let columns = "\(Grant.readColumns.names), owner, claim, epoch, until"
 
     /// The source of the columns; with a condition, as the right side of a join.
     static func source(on condition: String? = nil) -> String {
         let grants = condition.map { "grants ON \($0)" } ?? "grants"
         return "\(grants) LEFT JOIN \(LeaseFile.schema).leases ON grant_id = id"
     }
-
-    static let definitions =
-        "\(Grant.table.definitions(in: .sqlite)), revision INTEGER NOT NULL DEFAULT 0"
 
     static let insert = Grant.table.add("insert grant")
     private static let updates = Extent.allCases.map { extent in
@@ -291,7 +275,7 @@ enum SQLiteGrantRow {
     static let increment = "revision = revision + 1"
 
     private static func update(_ extent: Extent) -> String {
-        "UPDATE grants SET \(extent.columns.map { "\($0.rawValue) = ?" }.joined(separator: ", ")), \(increment)"
+        "UPDATE grants SET \(extent.columns.columns.map { "\($0.name) = ?" }.joined(separator: ", ")), \(increment)"
     }
 
     /// Binds the columns of an update, and the id.
@@ -306,7 +290,7 @@ enum SQLiteGrantRow {
             statement.bind(grant.accessToken?.expiresAt)
             statement.bind(grant.accessToken?.sealed.bytes)
             statement.bind(grant.issuedTokens.bytes)
-        case .plain, .daily, .all: statement.bind(extent.columns.map { $0.value(of: grant) })
+        case .plain, .daily, .all: statement.bind(extent.columns.values(of: grant))
         }
         statement.bind(grant.id.rawValue)
     }

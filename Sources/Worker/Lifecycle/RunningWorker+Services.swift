@@ -99,7 +99,7 @@ extension RunningWorker {
     private func compareTally() async {
         await PeriodicTask.run(every: Self.tallyInterval, by: context.time) {
             do {
-                if let problem = try await store.grantTally()?.problem {
+                if let problem = try await store.grantCountProblem() {
                     log.incident(StoreIncident(kind: .rowsLost, text: problem))
                 } else {
                     log.end([.databaseRowsLost])

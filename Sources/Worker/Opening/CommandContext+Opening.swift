@@ -90,10 +90,10 @@ extension CommandContext {
                 random: random,
                 keepsNotices: keepsNotices,
                 onlyReads: use == .reading
-            ) { upgrade in
+            ) { from, to in
                 diagnostics.notice(
                     "bringing the database up to date; with millions of grants this takes minutes",
-                    ["database": path, "from": "\(upgrade.from)", "to": "\(upgrade.to)"]
+                    ["database": path, "from": "\(from)", "to": "\(to)"]
                 )
                 onUpgrade()
             }

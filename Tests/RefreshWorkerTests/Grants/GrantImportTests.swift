@@ -1,10 +1,10 @@
 import Crypto
 import Foundation
-import Storage
 import Testing
 
 @testable import Base
 @testable import Commands
+@testable import Storage
 @testable import Worker
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))

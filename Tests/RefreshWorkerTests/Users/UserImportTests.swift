@@ -1,10 +1,10 @@
 import Foundation
-import Storage
 import TestSupport
 import Testing
 
 @testable import Base
 @testable import Commands
+@testable import Storage
 @testable import Worker
 
 @Suite("users import stores valid records and reports the others", .timeLimit(.minutes(10)))

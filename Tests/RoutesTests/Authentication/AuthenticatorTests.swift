@@ -1,11 +1,11 @@
 import Crypto
 import HTTPServer
-import Storage
 import TestSupport
 import Testing
 
 @testable import Base
 @testable import Routes
+@testable import Storage
 
 @Suite("Authentication")
 struct AuthenticatorTests {

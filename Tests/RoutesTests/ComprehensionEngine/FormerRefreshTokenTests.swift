@@ -1,10 +1,10 @@
 import Crypto
-import Storage
 import TestSupport
 import Testing
 
 @testable import Base
 @testable import Routes
+@testable import Storage
 
 @Suite("Refresh tokens of a former backend")
 struct FormerRefreshTokenTests {

@@ -1,11 +1,11 @@
 import Crypto
-import Storage
 import TestSupport
 import Testing
 
 @testable import Base
 @testable import Routes
 @testable import Scheduler
+@testable import Storage
 
 @Suite("The user of a sign-in")
 struct SignInTests {

@@ -1,8 +1,8 @@
 import Base
-import Storage
 import Testing
 
 @testable import Scheduler
+@testable import Storage
 
 @Suite("Plain refreshes that are added to a client's health later")
 struct UncountedSuccessTests {

@@ -1,9 +1,9 @@
-import Storage
 import Telemetry
 import Testing
 
 @testable import Base
 @testable import Scheduler
+@testable import Storage
 
 @Suite("The changes of state that the status page shows")
 struct RecentChangeTests {

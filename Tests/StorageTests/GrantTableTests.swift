@@ -5,9 +5,9 @@ import Testing
 @testable import Storage
 
 @Suite("The list of the columns of grants", .timeLimit(.minutes(10)))
-struct GrantColumnTests {
+struct GrantTableTests {
     /// The columns that an update may change.
-    static let changeable = GrantColumn.read.filter { ![.id, .userID, .createdAt].contains($0) }
+    static let changeable = Grant.readColumns.without("id", "user_id", "created_at").columns.map(\.name)
 
     @Test("Every property of a grant has a column")
     func complete() throws {
@@ -20,16 +20,28 @@ struct GrantColumnTests {
         #expect(row.isAtEnd)
     }
 
+    @Test("The claims of the last eight rotations are kept, in their order, and read back")
+    func rotationClaims() throws {
+        var grant = try Sample.fullGrant(1)
+        for claim in [7, 1, 2, 3, 1, 4, 5, 6, .max, -1] as [Int64] { grant.recordRotation(by: claim) }
+        #expect(grant.rotationClaims == [1 << 40, 7, 2, 3, 4, 5, 6, -1])
+        var row = RecordedRow(of: grant)
+        let place = try #require(Grant.readColumns.columns.firstIndex { $0.name == "rotation_claims" })
+        guard case .bytes(let bytes?) = row.values[place] else { throw CancellationError() }
+        row.values[place] = .bytes(bytes + [1, 2, 3])
+        #expect(try Grant.read(&row) == grant)
+    }
+
     @Test("Every column counts in the checksum of a copy")
     func digest() throws {
         let full = try Sample.fullGrant(1)
         var digests = [try digest(of: full)]
-        for column in GrantColumn.read {
+        for column in Grant.readColumns.columns.map(\.name) {
             let changed = try full.changed(in: column)
             #expect(changed != full, "\(column)")
             digests.append(try digest(of: changed))
         }
-        #expect(Set(digests).count == GrantColumn.read.count + 1)
+        #expect(Set(digests).count == Grant.readColumns.columns.count + 1)
     }
 
     @Test("A change of one column is stored, with every other column as it was", arguments: StoreKind.allCases)
@@ -53,7 +65,7 @@ struct GrantColumnTests {
             let source = try await stores.open("source")
             let target = try await stores.open("target")
             var grants: [Grant] = []
-            for (number, column) in GrantColumn.read.enumerated() {
+            for (number, column) in Grant.readColumns.columns.map(\.name).enumerated() {
                 grants.append(try Sample.fullGrant(10 * Int64(number) + 10).changed(in: column))
             }
             try await source.add(grants)
@@ -64,9 +76,7 @@ struct GrantColumnTests {
     }
 
     private func digest(of grant: Grant) throws -> ArchiveDigest {
-        var digest = ArchiveDigest()
-        digest.add(.grant(grant))
-        return digest
+        ArchiveDigest(of: [ArchiveRecord(kind: .grant, values: Grant.table.values(of: grant))])
     }
 }
 
@@ -76,7 +86,7 @@ private struct RecordedRow: SQLRow {
     private var place = 0
 
     init(of grant: Grant) {
-        values = GrantColumn.read.map { $0.value(of: grant) }
+        values = Grant.readColumns.values(of: grant)
         guard let lease = grant.lease else { return }
         values += [.text(lease.owner), .integer(lease.claim), .text(lease.epoch)]
         values.append(.integer(lease.until.milliseconds))
@@ -114,14 +124,14 @@ extension Grant {
     }
 
     /// Returns the grant with another valid value in one column.
-    fileprivate func changed(in column: GrantColumn) throws -> Grant {
+    fileprivate func changed(in column: String) throws -> Grant {
         var row = RecordedRow(of: self)
-        let place = try #require(GrantColumn.read.firstIndex(of: column))
+        let place = try #require(Grant.readColumns.columns.firstIndex { $0.name == column })
         let value: SQLValue =
             switch row.values[place] {
             case .integer(let value): .integer(value.map { $0 + 1 })
             case .flag(let value): .flag(value.map { !$0 })
-            case .text(let value): .text(column == .state ? GrantState.suspended.rawValue : value.map { $0 + "x" })
+            case .text(let value): .text(column == "state" ? GrantState.suspended.rawValue : value.map { $0 + "x" })
             case .bytes(let value): .bytes(value.map { $0.dropLast() + [($0.last ?? 0) ^ 1] })
             case .array: throw CancellationError()
             }

@@ -1,0 +1,232 @@
+package import Base
+private import Crypto
+
+/// The ends of a grant.
+extension Grant {
+    /// Ends the grant until the user signs in again.
+    ///
+    /// The refresh token of another account stays, sealed, and is not used again: an import may have named a wrong
+    /// account and brought the only copy of the token.
+    package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        let events = end(as: .reauthRequired, reason: reason, at: now)
+        if hasTokenOfAnotherAccount { accessToken = nil }
+        return events
+    }
+
+    /// Ends the grant because Google said that it has ended.
+    ///
+    /// The sealed tokens stay: the answer may turn out to be part of a wave.
+    package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        end(as: .disconnected, reason: reason, at: now)
+    }
+
+    /// Ends the grant because the user asked for it, or was deleted.
+    ///
+    /// With `revokes` its tokens are kept until the revocation at Google is done, else they are deleted at once. The
+    /// refresh token of another account is never revoked.
+    package mutating func disconnectByRequest(
+        revokes: Bool,
+        reason: GrantReason = .userRequest,
+        at now: Timestamp
+    ) -> [GrantEvent] {
+        let revokes = revokes && !hasTokenOfAnotherAccount
+        let events = end(as: .disconnected, reason: reason, at: now)
+        if revokes, refreshToken != nil || accessToken != nil {
+            revocationAskedAt = revocationAskedAt ?? now
+            dueAt = now
+        } else {
+            revocationAskedAt = nil
+            wipeTokens()
+        }
+        return events
+    }
+
+    /// Ends the grant because a security event said that its tokens are dead, and deletes them at once.
+    ///
+    /// The generation grows, so that an answer in flight does not bring them back. A grant that is disconnected already
+    /// stays so, with its reason; there is nothing left to revoke.
+    package mutating func disconnectByEvent(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        let isOver = state == .disconnected
+        let events = isOver ? [] : end(as: .disconnected, reason: reason, at: now)
+        revocationAskedAt = nil
+        dueAt = nil
+        wipeTokens()
+        return events
+    }
+
+    /// Deletes the tokens after the revocation at Google is done, or has failed for a day.
+    package mutating func finishRevocation() {
+        revocationAskedAt = nil
+        dueAt = nil
+        endFailures()
+        wipeTokens()
+    }
+
+    /// Moves the next attempt after a failed revocation.
+    package mutating func postponeRevocation(until dueAt: Timestamp, at now: Timestamp) {
+        attempts = min(attempts + 1, 1_000_000)
+        lastAttemptAt = now
+        self.dueAt = dueAt
+    }
+
+    /// `true` if an answer about this version of the refresh token ended the grant, which has not changed since.
+    package func wasEndedByAnswer(to generation: Int64) -> Bool {
+        canBeRecalled && self.generation == generation + 1
+    }
+
+    /// `true` if an answer ended the grant and nothing else has happened to it since, so that a wave can undo it.
+    package var canBeRecalled: Bool {
+        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && refreshToken != nil
+    }
+
+    /// Undoes a disconnection that an answer in a wave caused: the grant is tried again.
+    package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
+        guard canBeRecalled else { return [] }
+        attempts = 1
+        failingSince = now
+        suspectedSince = now
+        enter(.retrying, reason: .invalidGrantUnconfirmed, at: now)
+        self.dueAt = dueAt
+        return [GrantEvent(of: self, kind: .state, from: .disconnected, at: now)]
+    }
+
+    private mutating func end(as ending: GrantState, reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        let former = state
+        generation += 1
+        lastAttemptAt = now
+        endFailures()
+        enter(ending, reason: reason, at: now)
+        dueAt = nil
+        return [GrantEvent(of: self, kind: .state, from: former, at: now)]
+    }
+
+    /// The account data of a deleted user is deleted with the tokens.
+    private mutating func wipeTokens() {
+        refreshToken = nil
+        accessToken = nil
+        guard reason == .userDeleted else { return }
+        owner = Owner()
+        formerTokensUntil = issuedTokens.end
+    }
+}
+
+extension Grant {
+    /// `true` if the stored refresh token belongs to another Google account than the owner.
+    package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
+
+    /// `true` if the user ended the grant, here or at Google.
+    package var wasEndedByUser: Bool {
+        state == .disconnected && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked].contains(reason)
+    }
+
+    /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has
+    /// changed its tokens since.
+    package func wasEndedByRequest(during generation: Int64) -> Bool {
+        state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
+    }
+
+    /// `true` if storing `next` in place of this grant would bring back deleted data.
+    func forbids(_ next: Grant) -> Bool {
+        reason == .userDeleted && next.reason != .userDeleted
+    }
+}
+
+/// Ends a grant at a user's request, and decides if Google is notified.
+package enum GrantEnding {
+    /// The result of ending a grant.
+    package struct Outcome: Hashable, Sendable {
+        /// The grant as it is stored now.
+        package let grant: Grant
+        /// `true` if a revocation would end another stored grant too, so Google is not notified.
+        package let isShared: Bool
+    }
+
+    /// Stores the end of a grant, and its events.
+    ///
+    /// A revocation ends every grant of the account with any client of the same project
+    /// (https://developers.google.com/identity/protocols/oauth2/web-server#tokenrevoke).
+    package static func end(
+        _ stored: Grant,
+        reason: GrantReason,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws -> Outcome {
+        let isShared = try isShared(stored, in: transaction)
+        var grant = stored
+        let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
+        try transaction.rememberRefreshToken(of: stored, at: now)
+        try transaction.update(grant)
+        for event in events { try transaction.record(event) }
+        return Outcome(grant: grant, isShared: isShared)
+    }
+
+    /// Returns `true` if a claimed revocation can be sent: the grant has not been connected again, and no other grant
+    /// would end with it.
+    ///
+    /// It is checked before each attempt, because the account can have been connected since the first one. A revocation
+    /// that would end another grant is over.
+    package static func mayRevoke(_ id: GrantID, in transaction: any StoreTransaction) throws -> Bool {
+        guard var grant = try transaction.grant(id), grant.revocationAskedAt != nil else { return false }
+        guard try isShared(grant, in: transaction) else { return true }
+        grant.finishRevocation()
+        try transaction.update(grant)
+        return false
+    }
+
+    /// Makes the grants due that a revocation of this one has ended at Google: those of the same account that were
+    /// connected while it was in flight.
+    package static func probeGrants(
+        endedWith grant: Grant,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws {
+        for var other in try grants(endedWith: grant, in: transaction) {
+            other.probeNow(at: now)
+            try transaction.update(other)
+        }
+    }
+
+    private static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
+        try !grants(endedWith: grant, in: transaction).isEmpty
+    }
+
+    /// Returns the other grants that a revocation would end although they are not to be revoked.
+    private static func grants(endedWith grant: Grant, in transaction: any StoreTransaction) throws -> [Grant] {
+        try transaction.grants(sharingAccountWith: grant).filter { other in
+            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount
+                && other.isOfSameProject(as: grant)
+        }
+    }
+}
+
+extension StoreTransaction {
+    /// Remembers the refresh token that the user is about to end or to replace, so that no import brings it back.
+    ///
+    /// Its date does not tell: a former backend that refreshes its own copy writes a newer one. It lives on at Google
+    /// if another user has the same account.
+    package func rememberRefreshToken(of grant: Grant, at now: Timestamp) throws {
+        guard let identifier = Self.identifier(of: grant.refreshToken, in: grant.id) else { return }
+        _ = try record(securityEvent: identifier, at: now)
+    }
+
+    /// `true` if the user of the grant has ended or replaced this refresh token here.
+    package func hasLeft(_ token: Grant.RefreshToken?, of grant: Grant) throws -> Bool {
+        guard let identifier = Self.identifier(of: token, in: grant.id) else { return false }
+        return try hasRecorded(securityEvent: identifier)
+    }
+
+    private static func identifier(of token: Grant.RefreshToken?, in grant: GrantID) -> String? {
+        token?.marks.map { "left-refresh-token:\(grant):\(Hexadecimal.encode($0.digest.bytes))" }
+    }
+}
+
+extension Grant {
+    /// `true` if both grants' client ids belong to one Cloud project: they are equal, or begin with the project's number
+    /// and a dash.
+    fileprivate func isOfSameProject(as other: Grant) -> Bool {
+        let numbers = [clientID, other.clientID].map { id in
+            id.firstIndex(of: "-").map { id[..<$0] }.flatMap { $0.isDecimalNumber ? $0 : nil }
+        }
+        return clientID == other.clientID || numbers[0] != nil && numbers[0] == numbers[1]
+    }
+}
