@@ -1,12 +1,14 @@
 import FaultyDisk
 import Testing
 
-/// A disk that fails on request; only one test at a time can use it, so its suite must be serialized.
+/// A disk that fails on request, modelled on files in memory.
+///
+/// Only one test at a time can use it, so its suite must be serialized.
 struct FailingDisk {
     let folder: TemporaryFolder
 
     static func with<Result>(_ body: (FailingDisk) async throws -> Result) async throws -> Result {
-        try await TemporaryFolder.with(onDisk: true) { folder in
+        try await TemporaryFolder.with { folder in
             faulty_disk_install()
             faulty_disk_begin(folder.root)
             defer { faulty_disk_end() }
@@ -24,7 +26,7 @@ struct FailingDisk {
 
     /// Calls `body` with a new folder that holds the files as a power cut now would leave them.
     func afterPowerCut<Result>(_ body: (TemporaryFolder) async throws -> Result) async throws -> Result {
-        try await TemporaryFolder.with(onDisk: true) { rest in
+        try await TemporaryFolder.with { rest in
             try #require(faulty_disk_cut_power(rest.root) == 0)
             return try await body(rest)
         }

@@ -235,6 +235,18 @@ struct NoticeConformanceTests {
         }
     }
 
+    @Test("A process that stood still past the end of its lease may not deliver", arguments: StoreKind.allCases)
+    func stoppedClaim(kind: StoreKind) async throws {
+        let clock = LateReading()
+        try await kind.withStore(clock: clock) { store, _ async throws in
+            clock.stop(for: .seconds(30))
+            #expect(try await !store.claimNotices(owner: "stopped", for: .seconds(30)))
+            #expect(try await store.claimNotices(owner: "other", for: .seconds(30)))
+            clock.stop(for: .seconds(29))
+            #expect(try await store.claimNotices(owner: "other", for: .seconds(30)))
+        }
+    }
+
     @Test("A clock that was ahead does not delay a notice", arguments: StoreKind.allCases)
     func clockStep(kind: StoreKind) async throws {
         try await withStore(kind) { store, _ in

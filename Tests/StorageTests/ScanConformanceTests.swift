@@ -226,6 +226,20 @@ struct ScanConformanceTests {
         }
     }
 
+    @Test("A worker that stood still removes no report of another", arguments: StoreKind.allCases)
+    func stoppedReport(kind: StoreKind) async throws {
+        let clock = LateReading()
+        try await kind.withStore(clock: clock) { store, time in
+            let key = try #require(KeyID(Sample.key))
+            let reports = ["stopped", "other"].map { WorkerReport(id: $0, keyIDs: [key], sealingKeyID: key) }
+            time.advance(by: .seconds(61))
+            #expect(try await store.report(reports[1]) == [reports[1]])
+            clock.stop(for: .seconds(61))
+            _ = try await store.report(reports[0])
+            #expect(try await store.liveWorkers() == [reports[1]], "its own report is too old already")
+        }
+    }
+
     @Test("The clock reading that was stored last is read back", arguments: StoreKind.allCases)
     func clockReading(kind: StoreKind) async throws {
         try await kind.withStore { store, _ async throws in

@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -24,12 +25,15 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     /// Calls `body` with a new, empty store whose clocks move only when the test moves them.
     ///
     /// SQLite takes plain refreshes only in ``TestStore``, by which the engine's tests see what PostgreSQL does.
+    ///
+    /// `clock` takes the place of the clock that times leases.
     func withStore(
         keepsNotices: Bool = false,
         storesPlainRefreshes: Bool = false,
+        clock: LateReading? = nil,
         _ body: (any Store, ManualTime) async throws -> Void
     ) async throws {
-        let time = ManualTime()
+        let time = clock?.time ?? ManualTime()
         switch self {
         case .sqlite where storesPlainRefreshes:
             let store = try TestStore(time: time, keepsNotices: keepsNotices, storesPlainRefreshes: true)
@@ -39,7 +43,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
             try await TemporaryFolder.with { folder in
                 let store = try SQLiteStore(
                     path: folder.path("grants.db"),
-                    timeSource: time,
+                    timeSource: clock ?? time,
                     bootID: "this boot",
                     keepsNotices: keepsNotices
                 )
@@ -52,13 +56,33 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
                     url: url,
                     timeout: .seconds(60),
                     keepsNotices: keepsNotices,
-                    leaseClock: time
+                    leaseClock: clock ?? time
                 )
                 try await body(store, time)
                 await store.close()
             }
         }
     }
+}
+
+/// The boot clock of a process that is stopped right after it has read the clock: its next reading is late by a span.
+final class LateReading: TimeSource {
+    let time = ManualTime()
+    private let lag = Mutex<Duration>(.zero)
+
+    var now: Timestamp { time.now }
+    var sinceBoot: BootInstant {
+        let late = lag.withLock { lag in
+            defer { lag = .zero }
+            return lag
+        }
+        return time.sinceBoot + (.zero - late)
+    }
+
+    func sleep(for span: Duration) async throws(CancellationError) { try await time.sleep(for: span) }
+
+    /// Makes the next reading that of a process which then stands still for `span`.
+    func stop(for span: Duration) { lag.withLock { $0 = span } }
 }
 
 extension Store {
