@@ -23,3 +23,22 @@ extension Unicode.Scalar {
         }
     }
 }
+
+extension UInt8 {
+    /// This byte, or the small letter if it is a capital letter of ASCII.
+    package var asciiLowercased: UInt8 { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self ? self | 0x20 : self }
+
+    package var isASCIILetterOrDigit: Bool {
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= self | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= self
+    }
+}
+
+/// The parts of an HTTP header (https://www.rfc-editor.org/rfc/rfc9110#section-5).
+extension String {
+    package var isHeaderName: Bool {
+        !isEmpty && utf8.allSatisfy { $0.isASCIILetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+    }
+
+    /// `true` if the only control character is the tab: a line break would start another header.
+    package var isHeaderValue: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 } }
+}

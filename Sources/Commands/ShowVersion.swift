@@ -20,8 +20,8 @@ extension Command {
             let libraries = [
                 ("libcurl", HTTPClient.curlVersion), ("nghttp2", HTTPClient.nghttp2Version),
                 ("SQLite", SQLiteStore.libraryVersion), ("OpenSSL", OpenSSL.version),
-                ("libpq", PostgresStore.libraryVersion), ("libmicrohttpd", MicroHTTPLibrary.version),
-                ("GnuTLS", MicroHTTPLibrary.versionOfGnuTLS),
+                ("libpq", PostgresStore.libraryVersion), ("libmicrohttpd", HTTPServer.microHTTPVersion),
+                ("GnuTLS", HTTPServer.gnuTLSVersion),
             ]
             guard arguments.has("json") else {
                 return "refresh-worker \(Version.withCommit)\n" + libraries.map { "\($0) \($1)\n" }.joined()

@@ -27,11 +27,9 @@ enum GoogleSandbox {
         }
         do throws(HTTPServerError) {
             // One control request may create thousands of grants, and thousands of clients may wait during an outage.
-            let configuration = HTTPServer.Configuration(
-                listen: .tcp(address: "127.0.0.1", port: arguments.port),
-                limits: .init(bodyBytes: 64 << 20),
-                maximumConnections: 16_384
-            )
+            var configuration = HTTPServer.Configuration(listen: .tcp(address: "127.0.0.1", port: arguments.port))
+            configuration.limits.bodyBytes = 64 << 20
+            configuration.maximumConnections = 16_384
             let server = try HTTPServer(configuration: configuration, handler: sandbox.answer)
             write("google-sandbox listening on http://127.0.0.1:\(server.port)\n", to: STDOUT_FILENO)
             for await _ in stop {}

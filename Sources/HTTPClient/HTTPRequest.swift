@@ -1,3 +1,4 @@
+private import Base
 internal import CNGHTTP2
 internal import Crypto
 
@@ -68,21 +69,7 @@ package final class RequestPattern: Sendable {
         self.headers = headers
         authority = endpoint.authority
         fields = HTTP2Fields(method: method, endpoint: endpoint, headers: headers, isSecret: isSecret)
-        isSendable = headers.allSatisfy { name, value in
-            !name.isEmpty && name.utf8.allSatisfy(Self.isTokenByte)
-                && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
-        }
-    }
-
-    /// The characters of a header's name (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default:
-            "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
+        isSendable = headers.allSatisfy { $0.isHeaderName && $1.isHeaderValue }
     }
 }
 
@@ -190,14 +177,8 @@ package struct FormBody: ~Copyable {
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "_"):
-            true
-        default:
-            false
-        }
+        byte.isASCIILetterOrDigit || byte == UInt8(ascii: "*") || byte == UInt8(ascii: "-")
+            || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
     }
 
     private static func hexadecimalDigit(_ value: UInt8) -> UInt8 {

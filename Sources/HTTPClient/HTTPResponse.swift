@@ -1,3 +1,4 @@
+private import Base
 private import CCurl
 internal import Crypto
 
@@ -26,7 +27,7 @@ package struct HTTPResponse: Sendable {
         let found = unsafe lines.first { line in
             let lineName = unsafe line.prefix { $0 != UInt8(ascii: ":") }
             return unsafe lineName.count < line.count
-                && lineName.elementsEqual(name, by: { lowercase($0) == lowercase($1) })
+                && lineName.elementsEqual(name, by: { $0.asciiLowercased == $1.asciiLowercased })
         }
         guard let line = unsafe found else { return nil }
         var value = unsafe line.dropFirst(name.count + 1)
@@ -37,10 +38,6 @@ package struct HTTPResponse: Sendable {
 
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
-    }
-
-    private static func lowercase(_ byte: UInt8) -> UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 }
 

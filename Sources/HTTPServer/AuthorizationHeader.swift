@@ -1,28 +1,17 @@
 private import Crypto
 
-/// The `Authorization` header of a request, split at blanks (RFC 9110, section 11.6.2).
-enum AuthorizationHeader {
-    case missing
-    /// Two headers: one component could trust the first and another the second.
-    case repeated
-    /// The scheme in lower case, and at most two parts after it: the second has all that follows the first.
-    case present(scheme: String, parts: [Substring])
-
-    init(of request: ServerRequest) {
-        let headers = request.headerValues("Authorization")
-        guard let header = headers.first else {
-            self = .missing
-            return
-        }
-        guard headers.count == 1 else {
-            self = .repeated
-            return
-        }
-        let words = header.utf8.split(maxSplits: 2) { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        self = .present(
-            scheme: words.first.map { Substring($0).lowercased() } ?? "",
-            parts: words.dropFirst().map { Substring($0) }
-        )
+extension ServerRequest {
+    /// The `Authorization` header, split at blanks (RFC 9110, section 11.6.2).
+    ///
+    /// It has the scheme in lower case, and at most two parts after it: the second has all that follows the first. The
+    /// scheme is empty without a header, and `nil` if there are two: one component could trust the first and another
+    /// the second.
+    fileprivate var authorization: (scheme: String?, parts: [Substring]) {
+        let headers = headerValues("Authorization")
+        guard headers.count == 1 else { return (headers.isEmpty ? "" : nil, []) }
+        let words = headers[0].utf8.split(maxSplits: 2) { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        let scheme = words.first.map { Substring($0).lowercased() } ?? ""
+        return (scheme, words.dropFirst().map { Substring($0) })
     }
 }
 
@@ -35,10 +24,10 @@ package enum BasicCredentials: Hashable, Sendable {
     case present(name: String, password: String)
 
     package init(of request: ServerRequest) {
-        switch AuthorizationHeader(of: request) {
-        case .present("basic", let parts): self = Self.decoded(parts) ?? .malformed
-        case .repeated: self = .malformed
-        case .missing, .present: self = .missing
+        switch request.authorization {
+        case ("basic", let parts): self = Self.decoded(parts) ?? .malformed
+        case (nil, _): self = .malformed
+        default: self = .missing
         }
     }
 
@@ -82,14 +71,14 @@ package enum BearerToken: Hashable, Sendable {
     case present(String)
 
     package init(of request: ServerRequest) {
-        switch AuthorizationHeader(of: request) {
+        switch request.authorization {
         // Another scheme cannot carry a token of this kind.
-        case .present("bearer", let parts) where !parts.isEmpty:
+        case ("bearer", let parts) where !parts.isEmpty:
             // A comma shows that a proxy has joined two headers.
             let isToken = parts.count == 1 && !parts[0].utf8.contains(UInt8(ascii: ","))
             self = isToken ? .present(String(parts[0])) : .malformed
-        case .repeated: self = .malformed
-        case .missing, .present: self = .missing
+        case (nil, _): self = .malformed
+        default: self = .missing
         }
     }
 

@@ -23,14 +23,6 @@ final class Exchange: Sendable {
         case reply(ServerReply)
     }
 
-    /// The properties of the response for the log.
-    struct Outcome {
-        var status = 0
-        var route = "-"
-        var bytes = 0
-        var address: String
-    }
-
     private enum Phase {
         /// The request line has been read.
         ///
@@ -54,7 +46,6 @@ final class Exchange: Sendable {
 
     private struct State {
         var phase = Phase.head
-        var method = "-"
         var headers: [ServerRequest.Field] = []
         var body: [UInt8] = []
         var received = 0
@@ -62,8 +53,7 @@ final class Exchange: Sendable {
         var reserved = 0
         var lacksMemory = false
         var isChunked = false
-        var id: String
-        var outcome: Outcome
+        var summary: RequestSummary
     }
 
     /// A body over the limit is read and discarded up to this multiple of the limit.
@@ -73,7 +63,7 @@ final class Exchange: Sendable {
     private static let discardFactor = 16
 
     let target: RequestTarget
-    let client: ClientConnection
+    let client: ServerConnection
     let beganAt: BootInstant
 
     private let isLastByCount: Bool
@@ -84,7 +74,7 @@ final class Exchange: Sendable {
 
     init(
         target: [UInt8],
-        client: ClientConnection,
+        client: ServerConnection,
         id: String,
         limits: HTTPServer.Limits,
         memory: RequestMemory,
@@ -98,11 +88,11 @@ final class Exchange: Sendable {
         self.memory = memory
         targetSize = target.count
         beganAt = now
-        state = Mutex(State(id: id, outcome: Outcome(address: client.address)))
+        state = Mutex(State(summary: RequestSummary(id: id, address: client.address)))
     }
 
     /// The request's id in the log and in the response.
-    var id: String { state.withLock { $0.id } }
+    var id: String { state.withLock { $0.summary.id } }
 
     /// `true` if the connection takes no further request.
     var isLast: Bool { isLastByCount || state.withLock { $0.isChunked } }
@@ -124,17 +114,17 @@ final class Exchange: Sendable {
     /// Takes the request with its body out, for the handler.
     func takeRequest(clientAddress: String) -> ServerRequest {
         state.withLock { state in
-            state.outcome.address = clientAddress
+            state.summary.address = clientAddress
             let body = state.body
             state.body = []
             return ServerRequest(
-                method: state.method,
+                method: state.summary.method,
                 target: target,
                 headers: state.headers,
                 body: body,
                 peerAddress: client.address,
                 clientAddress: clientAddress,
-                id: state.id
+                id: state.summary.id
             )
         }
     }
@@ -147,7 +137,7 @@ final class Exchange: Sendable {
             switch state.phase {
             case .head:
                 state.phase = .body
-                state.method = method()
+                state.summary.method = method()
                 return receive(head(), &state)
             case .body where !bytes.isEmpty:
                 return receive(bytes, &state)
@@ -168,7 +158,7 @@ final class Exchange: Sendable {
     private func receive(_ head: RequestHead, _ state: inout State) -> Step {
         state.headers = head.headers
         state.isChunked = head.isChunked
-        if client.isTrustedProxy, let id = RequestID.forwarded(in: head.headers) { state.id = id }
+        if client.isTrustedProxy, let id = RequestID.forwarded(in: head.headers) { state.summary.id = id }
         if targetSize > limits.targetBytes { return .refuse(.targetTooLong, closing: true) }
         if let refusal = head.refusal(maximumSize: limits.headBytes, targetSize: targetSize) {
             return .refuse(refusal, closing: true)
@@ -213,24 +203,17 @@ final class Exchange: Sendable {
     /// Records the response that is being sent.
     func recordResponse(_ response: ServerResponse) {
         state.withLock { state in
-            state.outcome.status = response.status
-            state.outcome.route = response.route
-            state.outcome.bytes = response.body.count
+            state.summary.status = response.status
+            state.summary.route = response.route
+            state.summary.bytes = response.body.count
         }
     }
 
     /// Returns the log entry of the finished exchange.
     func summary(at now: BootInstant) -> RequestSummary {
         state.withLock { state in
-            RequestSummary(
-                id: state.id,
-                method: state.method,
-                route: state.outcome.route,
-                status: state.outcome.status,
-                duration: now - beganAt,
-                bytes: state.outcome.bytes,
-                address: state.outcome.address
-            )
+            state.summary.duration = now - beganAt
+            return state.summary
         }
     }
 

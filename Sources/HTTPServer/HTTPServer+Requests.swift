@@ -2,7 +2,7 @@ private import Base
 
 /// The callbacks of the connections' threads, one for each step of a request.
 extension HTTPServer {
-    func began(target: [UInt8], client: ClientConnection) -> Exchange {
+    func began(target: [UInt8], client: ServerConnection) -> Exchange {
         let now = time.sinceBoot
         let requests = client.beginRequest(at: now)
         let exchange = Exchange(

@@ -40,7 +40,7 @@ package final class HTTPServer: Sendable {
     let refusalHandler: RefusalHandler
     let handler: Handler
     let exchanges = OpenExchanges()
-    let clients: ClientConnections
+    let clients: ServerConnections
     let memory: RequestMemory
     private let lifecycle = Mutex(Lifecycle())
     private let currentCertificate: Mutex<ServerCertificate?>
@@ -65,7 +65,7 @@ package final class HTTPServer: Sendable {
         self.immediateHandler = immediateHandler
         self.refusalHandler = refusalHandler
         self.handler = handler
-        clients = ClientConnections(configuration: configuration, time: time)
+        clients = ServerConnections(configuration: configuration, time: time)
         memory = RequestMemory(limit: configuration.requestMemoryBytes)
         currentCertificate = Mutex(configuration.certificate)
         let daemon = try MicroHTTPDaemon(listener: listener, configuration: configuration, server: self)
@@ -122,19 +122,19 @@ package final class HTTPServer: Sendable {
 extension HTTPServer {
     /// The listening address and the limits of a server.
     package struct Configuration: Sendable {
-        var listen: ListenAddress
+        var listen = ListenAddress.tcp(address: "127.0.0.1", port: 0)
 
-        package var threads: Int
+        package var threads = 1
 
-        package var limits: Limits
+        package var limits = Limits()
 
         /// Further clients wait in the system's queue.
-        package var maximumConnections: Int
+        package var maximumConnections = 4096
 
         /// The memory that the bodies of all open requests may take together.
         ///
         /// Further requests get 503.
-        var requestMemoryBytes: Int
+        var requestMemoryBytes = 64 << 20
 
         /// Further clients from the same address, or the same IPv6 /64, are rejected.
         ///
@@ -143,40 +143,18 @@ extension HTTPServer {
         /// Trusted proxies are exempt.
         package var maximumConnectionsPerAddress: Int?
 
-        var deadlines: ConnectionDeadlines
+        var deadlines = ConnectionDeadlines()
 
-        package var trustedProxies: TrustedProxies
+        package var trustedProxies = TrustedProxies.none
 
         /// The certificate for TLS 1.2 and 1.3 until ``HTTPServer/present(_:)`` replaces it, or `nil` for plain HTTP.
         package var certificate: ServerCertificate?
-
-        package init(
-            listen: ListenAddress = .tcp(address: "127.0.0.1", port: 0),
-            threads: Int = 1,
-            limits: Limits = .init(),
-            maximumConnections: Int = 4096,
-            requestMemoryBytes: Int = 64 << 20,
-            maximumConnectionsPerAddress: Int? = nil,
-            deadlines: ConnectionDeadlines = .init(),
-            trustedProxies: TrustedProxies = .none,
-            certificate: ServerCertificate? = nil
-        ) {
-            self.listen = listen
-            self.threads = threads
-            self.limits = limits
-            self.maximumConnections = maximumConnections
-            self.requestMemoryBytes = requestMemoryBytes
-            self.maximumConnectionsPerAddress = maximumConnectionsPerAddress
-            self.deadlines = deadlines
-            self.trustedProxies = trustedProxies
-            self.certificate = certificate
-        }
     }
 
     /// The limits on what a client may send.
     package struct Limits: Sendable {
         /// A longer body gets 413.
-        var bodyBytes: Int
+        package var bodyBytes = 65_536
 
         /// After this number of requests a client must open another connection.
         ///
@@ -189,13 +167,14 @@ extension HTTPServer {
         /// A longer head, including the first line, gets 431.
         ///
         /// Each connection has twice as much memory, which libmicrohttpd overwrites after each request.
-        package var headBytes: Int
+        package var headBytes = 32_768
+    }
+}
 
-        package init(bodyBytes: Int = 65_536, headBytes: Int = 32_768, requestsPerConnection: Int? = nil) {
-            self.bodyBytes = bodyBytes
-            self.headBytes = headBytes
-            self.requestsPerConnection = requestsPerConnection
-        }
+extension HTTPServer.Configuration {
+    package init(listen: ListenAddress) {
+        self.init()
+        self.listen = listen
     }
 }
 
@@ -218,7 +197,7 @@ package struct HTTPServerError: Error, CustomStringConvertible {
     package let message: String
 
     /// The system's error number, or 0.
-    package let systemError: Int32
+    package var systemError: Int32 = 0
 
     package var description: String {
         guard systemError != 0, let reason = unsafe strerror(systemError) else { return message }

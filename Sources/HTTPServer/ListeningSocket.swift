@@ -52,6 +52,21 @@ struct ListeningSocket: ~Copyable {
         at address: ListenAddress,
         mode: UInt32? = nil
     ) throws(HTTPServerError) -> Int32 {
+        let descriptor = try bound(to: endpoint, address, mode: mode)
+        guard listen(descriptor, SOMAXCONN) == 0 else {
+            let error = refusal(address)
+            close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    /// Opens a socket and binds it.
+    fileprivate static func bound(
+        to endpoint: SocketAddress,
+        _ address: ListenAddress,
+        mode: UInt32? = nil
+    ) throws(HTTPServerError) -> Int32 {
         let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(Int32(endpoint.family), flags, 0)
         guard descriptor >= 0 else { throw refusal(address) }
@@ -60,7 +75,7 @@ struct ListeningSocket: ~Copyable {
         // Without this option, a restart within a minute would find the port held by the closed connections of the last
         // run.
         guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size) == 0,
-            bind(descriptor, to: endpoint, address, mode: mode), listen(descriptor, SOMAXCONN) == 0
+            bind(descriptor, to: endpoint, address, mode: mode)
         else {
             let error = refusal(address)
             close(descriptor)
@@ -83,8 +98,8 @@ struct ListeningSocket: ~Copyable {
         return unsafe fchmod(descriptor, mode) == 0 && endpoint.bind(descriptor) && chmod(path, mode) == 0
     }
 
-    private static func badAddress(_ message: String) -> HTTPServerError {
-        HTTPServerError(code: .badAddress, message: message, systemError: 0)
+    fileprivate static func badAddress(_ message: String) -> HTTPServerError {
+        HTTPServerError(code: .badAddress, message: message)
     }
 
     private static func refusal(_ address: ListenAddress) -> HTTPServerError {
@@ -148,24 +163,9 @@ extension ListenAddress {
     package func tryToBind() throws(HTTPServerError) {
         guard case .tcp(let address, let port) = self else { return }
         guard let endpoint = SocketAddress(address: address, port: port) else {
-            throw HTTPServerError(
-                code: .badAddress,
-                message: "\(address) is not a numeric IPv4 or IPv6 address",
-                systemError: 0
-            )
+            throw ListeningSocket.badAddress("\(address) is not a numeric IPv4 or IPv6 address")
         }
-        let descriptor = socket(Int32(endpoint.family), Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw refusal }
-        defer { close(descriptor) }
-        var one: Int32 = 1
-        let size = socklen_t(MemoryLayout<Int32>.size)
-        guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size) == 0, endpoint.bind(descriptor) else {
-            throw refusal
-        }
-    }
-
-    private var refusal: HTTPServerError {
-        HTTPServerError(code: .cannotListen, message: "cannot listen on \(self)", systemError: errno)
+        close(try ListeningSocket.bound(to: endpoint, self))
     }
 }
 
@@ -227,5 +227,65 @@ struct UnixSocketFile: Sendable {
 
     private static func refusal(_ message: String, _ reason: Int32) -> HTTPServerError {
         HTTPServerError(code: .cannotListen, message: message, systemError: reason)
+    }
+}
+
+/// The listening sockets that systemd passes at start (https://man7.org/linux/man-pages/man3/sd_listen_fds.3.html).
+package enum SocketActivation {
+    /// Returns the sockets by the names that their units give them (`FileDescriptorName=`).
+    ///
+    /// The result is empty if there are none, or if the environment is meant for another process.
+    package static func descriptors(
+        environment: [String: String],
+        processID: Int32
+    ) throws(HTTPServerError) -> [String: Int32] {
+        try descriptors(environment: environment, processID: processID, first: 3)
+    }
+
+    static func descriptors(
+        environment: [String: String],
+        processID: Int32,
+        first: Int32
+    ) throws(HTTPServerError) -> [String: Int32] {
+        guard environment["LISTEN_PID"].flatMap(Int32.init) == processID, let text = environment["LISTEN_FDS"] else {
+            return [:]
+        }
+        guard let count = Int32(text), (0...1024).contains(count) else {
+            throw refusal("LISTEN_FDS is not a number of sockets")
+        }
+        let names = environment["LISTEN_FDNAMES"]?.split(separator: ":", omittingEmptySubsequences: false) ?? []
+        var sockets: [String: Int32] = [:]
+        for index in 0..<count {
+            let name = names.indices.contains(Int(index)) ? String(names[Int(index)]) : "unknown"
+            guard sockets.updateValue(first + index, forKey: name) == nil else {
+                throw refusal("two inherited sockets are named \(name): give each its own FileDescriptorName=")
+            }
+            try adopt(first + index)
+        }
+        return sockets
+    }
+
+    /// Checks that the descriptor is a listening stream socket, and sets the flags that the server needs.
+    static func adopt(_ descriptor: Int32) throws(HTTPServerError) {
+        guard value(of: SO_TYPE, descriptor) == Int32(SOCK_STREAM.rawValue), value(of: SO_ACCEPTCONN, descriptor) == 1
+        else {
+            throw refusal("the inherited descriptor \(descriptor) is not a listening stream socket")
+        }
+        let flags = fcntl(descriptor, F_GETFL)
+        guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0,
+            fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0
+        else {
+            throw refusal("cannot set up the inherited descriptor \(descriptor)", errno)
+        }
+    }
+
+    private static func value(of option: Int32, _ descriptor: Int32) -> Int32? {
+        var value: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        return unsafe getsockopt(descriptor, SOL_SOCKET, option, &value, &size) == 0 ? value : nil
+    }
+
+    private static func refusal(_ message: String, _ reason: Int32 = 0) -> HTTPServerError {
+        HTTPServerError(code: .badInheritedSocket, message: message, systemError: reason)
     }
 }

@@ -16,9 +16,9 @@ struct MicroHTTPConnection: @unchecked Sendable {
     var socket: Int32 { unsafe shim_connection_socket(pointer) }
 
     /// The server's record of the connection, or `nil` until libmicrohttpd has reported the connection as started.
-    var client: ClientConnection? {
+    var client: ServerConnection? {
         unsafe shim_connection_context(pointer).map {
-            unsafe Unmanaged<ClientConnection>.fromOpaque($0).takeUnretainedValue()
+            unsafe Unmanaged<ServerConnection>.fromOpaque($0).takeUnretainedValue()
         }
     }
 

@@ -45,11 +45,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
             MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         if configuration.certificate != nil {
             guard MHD_is_feature_supported(.FEATURE_TLS) == .YES else {
-                throw HTTPServerError(
-                    code: .cannotStart,
-                    message: "this libmicrohttpd was built without TLS",
-                    systemError: 0
-                )
+                throw HTTPServerError(code: .cannotStart, message: "this libmicrohttpd was built without TLS")
             }
             flags |= MHD_USE_TLS.rawValue
             let priorities = unsafe UnsafeMutableRawPointer(mutating: Self.priorities.utf8Start)
@@ -189,7 +185,7 @@ private func connectionChanged(
         unsafe client.pointee = unsafe Unmanaged.passRetained(made).toOpaque()
     } else if let made = unsafe client.pointee {
         unsafe client.pointee = nil
-        server.clients.disconnected(unsafe Unmanaged<ClientConnection>.fromOpaque(made).takeRetainedValue())
+        server.clients.disconnected(unsafe Unmanaged<ServerConnection>.fromOpaque(made).takeRetainedValue())
     }
 }
 
@@ -199,31 +195,27 @@ extension HTTPServer {
     }
 }
 
-/// The libraries of the listeners that this process runs with.
-package enum MicroHTTPLibrary {
-    package static var version: String { unsafe String(cString: MHD_get_version()) }
+extension HTTPServer {
+    /// The versions of the libraries that this process runs with.
+    package static var microHTTPVersion: String { unsafe String(cString: MHD_get_version()) }
 
-    package static var versionOfGnuTLS: String {
+    package static var gnuTLSVersion: String {
         unsafe gnutls_check_version(nil).map { unsafe String(cString: $0) } ?? ""
     }
-}
 
-/// The limit on the process's open files and sockets.
-package enum OpenFileLimit {
-    /// Raises the limit as far as the system allows, and returns it.
+    /// Raises the limit on the process's open files and sockets as far as the system allows, and returns it.
     ///
     /// Each connection takes a file, and the default limit of 1024 only protects programs that use select(2)
     /// (https://0pointer.net/blog/file-descriptor-limits.html).
-    package static func raise() throws(HTTPServerError) -> Int {
+    package static func raiseOpenFileLimit() throws(HTTPServerError) -> Int {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        guard unsafe getrlimit(resource, &limit) == 0 else { throw refusal() }
+        var result = unsafe getrlimit(resource, &limit)
         limit.rlim_cur = limit.rlim_max
-        guard unsafe setrlimit(resource, &limit) == 0 else { throw refusal() }
+        if result == 0 { result = unsafe setrlimit(resource, &limit) }
+        guard result == 0 else {
+            throw HTTPServerError(code: .openFiles, message: "cannot raise the limit of open files", systemError: errno)
+        }
         return Int(clamping: limit.rlim_cur)
-    }
-
-    private static func refusal() -> HTTPServerError {
-        HTTPServerError(code: .openFiles, message: "cannot raise the limit of open files", systemError: errno)
     }
 }

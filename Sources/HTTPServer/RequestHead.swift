@@ -1,3 +1,4 @@
+private import Base
 import Crypto
 
 /// A request's headers, with the check for ambiguous ones.
@@ -42,7 +43,7 @@ struct RequestHead {
         guard size <= maximumSize else { return .headTooLarge }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else { return .unsupportedVersion }
         guard targetSize == reported else { return .malformed("the request line is malformed") }
-        guard !hasHiddenText, headers.allSatisfy({ Self.isToken($0.name) && Self.isText($0.value) }) else {
+        guard !hasHiddenText, headers.allSatisfy({ $0.name.isHeaderName && $0.value.isHeaderValue }) else {
             return .malformed("a header is malformed")
         }
         let hosts = values("Host")
@@ -72,24 +73,10 @@ struct RequestHead {
         headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
-
-    private static func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
-
-    /// Returns `true` for a valid header name (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
-    private static func isToken(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
-    }
-
-    /// Returns `true` if the only control character is the tab (https://www.rfc-editor.org/rfc/rfc9110#section-5.5).
-    private static func isText(_ text: String) -> Bool {
-        text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
-    }
-
     /// Returns `true` for a name or an address, with an optional port, and for an empty host: some clients' URLs have
     /// none.
     private static func isHost(_ text: String) -> Bool {
-        text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "-._~!$&'()*+;=:[]%".utf8.contains($0) }
+        text.utf8.allSatisfy { $0.isASCIILetterOrDigit || "-._~!$&'()*+;=:[]%".utf8.contains($0) }
     }
 }
 
@@ -196,7 +183,7 @@ struct RequestTarget {
     /// Removes "http://host", in any case, from a target in absolute form, which a server must accept
     /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2).
     private static func withoutOrigin(_ target: [UInt8]) -> ArraySlice<UInt8> {
-        for scheme in ["http://", "https://"] where target.starts(with: scheme.utf8, by: { lowercased($0) == $1 }) {
+        for scheme in ["http://", "https://"] where target.starts(with: scheme.utf8, by: { $0.asciiLowercased == $1 }) {
             let afterScheme = target.dropFirst(scheme.utf8.count)
             let end = afterScheme.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
             guard let end else { return [UInt8(ascii: "/")] }
@@ -204,10 +191,6 @@ struct RequestTarget {
             return local.first == UInt8(ascii: "/") ? local : [UInt8(ascii: "/")] + local
         }
         return target[...]
-    }
-
-    private static func lowercased(_ byte: UInt8) -> UInt8 {
-        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
     }
 }
 

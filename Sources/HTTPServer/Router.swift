@@ -4,19 +4,16 @@
 /// decoding, but an encoded slash does not separate them. A name in braces matches neither an empty segment nor "." and
 /// "..", because some clients and proxies resolve those to another path.
 package struct Router: Sendable {
-    private enum Part: Sendable {
-        case text(String)
-        case value(String)
-    }
-
     private struct Entry: Sendable {
-        let parts: [Part]
+        /// The texts between the slashes, and the names of values.
+        let parts: [(isValue: Bool, text: String)]
         let route: Route
 
         init(_ route: Route) {
             self.route = route
             parts = RequestTarget.segments(of: route.pattern[...]).map { part in
-                part.hasPrefix("{") && part.hasSuffix("}") ? .value(String(part.dropFirst().dropLast())) : .text(part)
+                let isValue = part.hasPrefix("{") && part.hasSuffix("}")
+                return (isValue, isValue ? String(part.dropFirst().dropLast()) : part)
             }
         }
 
@@ -24,22 +21,15 @@ package struct Router: Sendable {
             guard segments.count == parts.count else { return nil }
             var values: [(name: String, value: String)] = []
             for (part, segment) in zip(parts, segments) {
-                switch part {
-                case .text(let text):
-                    guard segment == text else { return nil }
-                case .value(let name):
-                    guard !segment.isEmpty, segment != ".", segment != ".." else { return nil }
-                    values.append((name, segment))
+                guard part.isValue else {
+                    guard segment == part.text else { return nil }
+                    continue
                 }
+                guard !segment.isEmpty, segment != ".", segment != ".." else { return nil }
+                values.append((part.text, segment))
             }
-            return PathValues(values)
+            return PathValues(values: values)
         }
-    }
-
-    private enum Match {
-        case route(Route, PathValues)
-        case wrongMethod(allowed: [String])
-        case unknownPath
     }
 
     private let entries: [Entry]
@@ -63,39 +53,37 @@ package struct Router: Sendable {
     }
 
     package func answer(_ request: ServerRequest) async -> ServerReply {
-        switch match(request) {
-        case .route(let route, let values):
+        let (found, methods) = match(request)
+        if let (route, values) = found {
             return Self.named(route, await route.handler(Self.asGet(request), values))
-        case .wrongMethod(let allowed):
-            var response = wrongMethod(request, allowed)
-            response.headers.append(("Allow", allowed.joined(separator: ", ")))
-            return .respond(response)
-        case .unknownPath:
-            return .respond(unknownPath(request))
         }
+        guard !methods.isEmpty else { return .respond(unknownPath(request)) }
+        let allowed = methods.union(methods.contains("GET") ? ["HEAD"] : []).sorted()
+        var response = wrongMethod(request, allowed)
+        response.headers.append(("Allow", allowed.joined(separator: ", ")))
+        return .respond(response)
     }
 
     /// Returns the reply of the route's immediate handler.
     ///
     /// `nil` leaves the request to ``answer(_:)``.
     package func immediateReply(_ request: ServerRequest) -> ServerReply? {
-        guard case .route(let route, let values) = match(request), let immediateHandler = route.immediateHandler else {
+        guard let (route, values) = match(request).found, let immediateHandler = route.immediateHandler else {
             return nil
         }
         return immediateHandler(Self.asGet(request), values).map { Self.named(route, $0) }
     }
 
-    private func match(_ request: ServerRequest) -> Match {
+    /// Returns the request's route, or the methods of the other routes with its path.
+    private func match(_ request: ServerRequest) -> (found: (Route, PathValues)?, methods: Set<String>) {
         let method = request.method == "HEAD" ? "GET" : request.method
-        var allowed: [String] = []
+        var methods: Set<String> = []
         for entry in entries {
             guard let values = entry.values(in: request.segments) else { continue }
-            if entry.route.method == method { return .route(entry.route, values) }
-            allowed.append(entry.route.method)
+            if entry.route.method == method { return ((entry.route, values), []) }
+            methods.insert(entry.route.method)
         }
-        guard !allowed.isEmpty else { return .unknownPath }
-        if allowed.contains("GET") { allowed.append("HEAD") }
-        return .wrongMethod(allowed: Set(allowed).sorted())
+        return (nil, methods)
     }
 
     private static func asGet(_ request: ServerRequest) -> ServerRequest {
@@ -135,5 +123,18 @@ package struct Route: Sendable {
         self.pattern = pattern
         self.immediateHandler = immediateHandler
         self.handler = handler
+    }
+}
+
+/// The values in a path for the names in braces of its pattern.
+package struct PathValues: Sendable {
+    let values: [(name: String, value: String)]
+
+    /// - Precondition: the route's pattern has this name.
+    package subscript(name: String) -> String {
+        guard let value = values.first(where: { $0.name == name })?.value else {
+            preconditionFailure("the pattern has no {\(name)}")
+        }
+        return value
     }
 }

@@ -105,11 +105,7 @@ extension String {
     /// (https://www.rfc-editor.org/rfc/rfc9110#section-5.1).
     func isSameHeaderName(as other: String) -> Bool {
         utf8.count == other.utf8.count
-            && zip(utf8, other.utf8).allSatisfy { Self.lowercased($0) == Self.lowercased($1) }
-    }
-
-    private static func lowercased(_ byte: UInt8) -> UInt8 {
-        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+            && zip(utf8, other.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
     }
 }
 
@@ -141,23 +137,23 @@ enum RequestID {
 ///
 /// It has no path, query, header or body, because they may hold secrets and names.
 package struct RequestSummary: Sendable {
-    package let id: String
-    package let method: String
+    package internal(set) var id: String
+    package internal(set) var method = "-"
 
     /// The pattern of the matched route, or "-".
-    package let route: String
+    package internal(set) var route = "-"
 
     /// The status of the response, or 0 if none was sent.
-    package let status: Int
+    package internal(set) var status = 0
 
     /// The time from the request's first line to the response's last byte.
-    package let duration: Duration
+    package internal(set) var duration = Duration.zero
 
     /// The size of the response's body.
-    package let bytes: Int
+    package internal(set) var bytes = 0
 
     /// ``ServerRequest/clientAddress``.
-    package let address: String
+    package internal(set) var address: String
 }
 
 /// The reason why the server refuses a request before any handler gets it.
@@ -179,22 +175,5 @@ package struct RequestRefusal: Hashable, Sendable {
     /// Returns the explanation as plain text, for paths without an error format of their own.
     package static func plainResponse(_ refusal: RequestRefusal, path: String) -> ServerResponse {
         .text("\(refusal.reason)\n", status: refusal.status)
-    }
-}
-
-/// The values in a path for the names in braces of its pattern.
-package struct PathValues: Sendable {
-    private let values: [(name: String, value: String)]
-
-    init(_ values: [(name: String, value: String)]) {
-        self.values = values
-    }
-
-    /// - Precondition: the route's pattern has this name.
-    package subscript(name: String) -> String {
-        guard let value = values.first(where: { $0.name == name })?.value else {
-            preconditionFailure("the pattern has no {\(name)}")
-        }
-        return value
     }
 }

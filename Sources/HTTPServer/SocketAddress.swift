@@ -96,10 +96,17 @@ struct NetworkAddress: Hashable, Sendable {
     /// An IPv4 address is in its mapped form.
     let bits: UInt128
 
-    init(bits: UInt128) {
-        self.bits = bits
-    }
+    var isIPv4: Bool { bits >> 32 == 0xffff }
 
+    /// `true` for 127.0.0.0/8 and ::1.
+    var isLoopback: Bool { isIPv4 ? (bits >> 24) & 0xff == 127 : bits == 1 }
+
+    /// The block of addresses that counts as one address in limits: the /64 of an IPv6 address, because its holder has
+    /// all of it (https://www.rfc-editor.org/rfc/rfc6177#section-2), or a single IPv4 address.
+    var limitBlock: NetworkAddress { isIPv4 ? self : NetworkAddress(bits: (bits >> 64) << 64) }
+}
+
+extension NetworkAddress {
     /// Reads a numeric address without port and zone.
     init?(_ text: some StringProtocol) {
         var internet = in_addr()
@@ -127,15 +134,6 @@ struct NetworkAddress: Hashable, Sendable {
     private static func bits(of bytes: UnsafeRawBufferPointer) -> UInt128 {
         unsafe bytes.reduce(0) { ($0 << 8) | UInt128($1) }
     }
-
-    var isIPv4: Bool { bits >> 32 == 0xffff }
-
-    /// `true` for 127.0.0.0/8 and ::1.
-    var isLoopback: Bool { isIPv4 ? (bits >> 24) & 0xff == 127 : bits == 1 }
-
-    /// The block of addresses that counts as one address in limits: the /64 of an IPv6 address, because its holder has
-    /// all of it (https://www.rfc-editor.org/rfc/rfc6177#section-2), or a single IPv4 address.
-    var limitBlock: NetworkAddress { isIPv4 ? self : NetworkAddress(bits: (bits >> 64) << 64) }
 }
 
 extension NetworkAddress: CustomStringConvertible {

@@ -24,9 +24,9 @@ struct DeadlineTests {
             ("GE", .head, 10), ("GET / HTTP/1.1\r\nHost: h\r\nX: ", .head, 10),
             ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab", .body, 30),
             ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\na", .body, 30),
-        ] as [(String, ClientPhase.Kind, Int)]
+        ] as [(String, ConnectionPhase.Kind, Int)]
     )
-    func incompleteRequest(text: String, kind: ClientPhase.Kind, seconds: Int) async throws {
+    func incompleteRequest(text: String, kind: ConnectionPhase.Kind, seconds: Int) async throws {
         let time = ManualTime()
         try await withServer(time: time, handler: Self.echo) { server in
             let client = try RawClient(port: server.port)

@@ -206,7 +206,7 @@ struct HostileClientTests {
     @Test("A thousand idle connections do not block other clients")
     func idleConnections() async throws {
         try await withServer(.init(threads: 2), handler: Self.length) { server in
-            _ = try OpenFileLimit.raise()
+            _ = try HTTPServer.raiseOpenFileLimit()
             let idle = try (0..<1000).map { _ in try RawClient(port: server.port) }
             let client = try RawClient(port: server.port)
             await client.send(Self.get)

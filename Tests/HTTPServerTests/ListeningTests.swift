@@ -159,7 +159,7 @@ struct ListeningTests {
     @Test("The limit of open files can be raised to the hard one")
     func openFiles() throws {
         var limit = rlimit()
-        let raised = try OpenFileLimit.raise()
+        let raised = try HTTPServer.raiseOpenFileLimit()
         #expect(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
         #expect(limit.rlim_cur == limit.rlim_max)
         #expect(raised == Int(clamping: limit.rlim_max))

@@ -1,9 +1,10 @@
 import Crypto
 import Foundation
 import HTTPClient
-import HTTPServer
 import TestSupport
 import Testing
+
+@testable import HTTPServer
 
 @Suite(
     "Responses over TLS",

@@ -68,7 +68,8 @@ struct HTTPListeners: Sendable {
             // A client stays with the thread that accepted it, and one thread may get many: with more threads than
             // processors, no processor stays idle.
             server.threads = 4
-            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).internalConnections
+            server.maximumConnections = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit())
+                .internalConnections
             // The user's own services do not send cookies, and a larger head slows down every answer.
             server.limits.headBytes = 8192
             // One connection per thread, so that each finds one free. A request to a database server would block the
@@ -95,7 +96,8 @@ struct HTTPListeners: Sendable {
         }
         if let publicAddress, let publicRouter {
             var server = HTTPServer.Configuration(listen: publicAddress)
-            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).publicConnections
+            server.maximumConnections = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit())
+                .publicConnections
             server.maximumConnectionsPerAddress = Self.maximumConnectionsOfAddress
             // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
             // longest.

@@ -1,13 +1,14 @@
 internal import Base
+private import Dispatch
 private import Glibc
 private import Synchronization
 
 /// One open connection, from its acceptance to its end.
-final class ClientConnection: Sendable {
+final class ServerConnection: Sendable {
     private struct State {
         /// `nil` once libmicrohttpd is about to close it: another connection may then get the number.
         var descriptor: Int32?
-        var phase: ClientPhase
+        var phase: ConnectionPhase
         var requests = 0
     }
 
@@ -30,11 +31,11 @@ final class ClientConnection: Sendable {
         self.isTrustedProxy = isTrustedProxy
         self.certificate = certificate
         address = network?.description ?? "unix"
-        state = Mutex(State(descriptor: descriptor, phase: ClientPhase(connectedAt: now)))
+        state = Mutex(State(descriptor: descriptor, phase: ConnectionPhase(connectedAt: now)))
     }
 
     /// The client's current activity.
-    var kind: ClientPhase.Kind { state.withLock { $0.phase.kind } }
+    var kind: ConnectionPhase.Kind { state.withLock { $0.phase.kind } }
 
     /// Records that a request's first line has arrived, and returns the number of requests on the connection, including
     /// this one.
@@ -50,7 +51,7 @@ final class ClientConnection: Sendable {
     /// Moves the client to another phase.
     ///
     /// Returns `false` if the server has given up on it. It then gets no response.
-    func move(to next: ClientPhase.Kind, at now: BootInstant) -> Bool {
+    func move(to next: ConnectionPhase.Kind, at now: BootInstant) -> Bool {
         state.withLock { $0.phase.move(to: next, at: now) }
     }
 
@@ -109,7 +110,7 @@ final class ClientConnection: Sendable {
 /// The current activity of a client and its start.
 ///
 /// It decides when the client has taken too long.
-struct ClientPhase: Equatable {
+struct ConnectionPhase: Equatable {
     enum Kind: Equatable {
         /// Between requests, with the number of bytes received at the last check, if known.
         case idle(received: UInt64?)
@@ -207,5 +208,97 @@ package struct ConnectionDeadlines: Sendable {
         let free = max(0, maximum - open)
         let ample = max(1, maximum / 4)
         return free >= ample ? idle : max(.seconds(1), idle * free / ample)
+    }
+}
+
+/// All open connections.
+///
+/// It limits their number per address, and ends those of clients that have taken too long.
+final class ServerConnections: Sendable {
+    private struct State {
+        var open: [ObjectIdentifier: ServerConnection] = [:]
+        var countPerBlock: [NetworkAddress: Int] = [:]
+        var isMonitored = false
+    }
+
+    private let maximum: Int
+    private let maximumPerAddress: Int?
+    private let deadlines: ConnectionDeadlines
+    private let trustedProxies: TrustedProxies
+    private let time: any TimeSource
+    private let monitorQueue = DispatchQueue(label: "http-server.clients")
+    private let state = Mutex(State())
+
+    init(configuration: HTTPServer.Configuration, time: any TimeSource) {
+        maximum = configuration.maximumConnections
+        maximumPerAddress = configuration.maximumConnectionsPerAddress
+        deadlines = configuration.deadlines
+        trustedProxies = configuration.trustedProxies
+        self.time = time
+    }
+
+    /// The number of open connections.
+    var count: Int { state.withLock { $0.open.count } }
+
+    /// The current activity of each client.
+    var kinds: [ConnectionPhase.Kind] { state.withLock { $0.open.values.map(\.kind) } }
+
+    /// Returns `true` if the address may open another connection.
+    ///
+    /// A trusted proxy always may, because it serves many clients.
+    func admits(_ network: NetworkAddress?) -> Bool {
+        guard let network, let maximumPerAddress, !trustedProxies.contains(network) else { return true }
+        return state.withLock { $0.countPerBlock[network.limitBlock, default: 0] < maximumPerAddress }
+    }
+
+    func connected(descriptor: Int32, network: NetworkAddress?, certificate: ServerCertificate?) -> ServerConnection {
+        let client = ServerConnection(
+            descriptor: descriptor,
+            network: network,
+            isTrustedProxy: network.map(trustedProxies.contains) ?? false,
+            certificate: certificate,
+            at: time.sinceBoot
+        )
+        state.withLock { state in
+            state.open[ObjectIdentifier(client)] = client
+            if let network { state.countPerBlock[network.limitBlock, default: 0] += 1 }
+        }
+        return client
+    }
+
+    func disconnected(_ client: ServerConnection) {
+        client.disconnected()
+        state.withLock { state in
+            state.open[ObjectIdentifier(client)] = nil
+            guard let block = client.network?.limitBlock else { return }
+            let remaining = state.countPerBlock[block, default: 1] - 1
+            state.countPerBlock[block] = remaining > 0 ? remaining : nil
+        }
+    }
+
+    /// Checks every client once a second, until ``stopMonitoring()``.
+    func startMonitoring() {
+        state.withLock { $0.isMonitored = true }
+        scheduleCheck()
+    }
+
+    func stopMonitoring() {
+        state.withLock { $0.isMonitored = false }
+    }
+
+    private func scheduleCheck() {
+        monitorQueue.asyncAfter(deadline: .now() + 1) { [self] in
+            guard state.withLock({ $0.isMonitored }) else { return }
+            checkAll()
+            scheduleCheck()
+        }
+    }
+
+    /// Ends the connections of the clients that have taken too long.
+    func checkAll() {
+        let clients = state.withLock { Array($0.open.values) }
+        let now = time.sinceBoot
+        let idle = deadlines.idle(open: clients.count, of: maximum)
+        for client in clients { client.check(at: now, deadlines: deadlines, idle: idle) }
     }
 }
