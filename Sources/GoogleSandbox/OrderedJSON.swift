@@ -80,11 +80,12 @@ enum OrderedJSON: Equatable, Sendable {
     }
 }
 
+/// In a literal, a member without a value is left out.
 extension OrderedJSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral
 {
-    init(dictionaryLiteral elements: (String, OrderedJSON)...) {
-        self = .object(elements.map { Member(name: $0.0, value: $0.1) })
+    init(dictionaryLiteral elements: (String, OrderedJSON?)...) {
+        self = .object(elements.compactMap { name, value in value.map { Member(name: name, value: $0) } })
     }
 
     init(arrayLiteral elements: OrderedJSON...) { self = .array(elements) }
@@ -113,4 +114,93 @@ extension OrderedJSON {
 
     /// Makes a whole number from a count.
     static func count(_ value: Int) -> OrderedJSON { .integer(Int64(value)) }
+}
+
+/// An invalid control request or command line, with a message for the client.
+struct ControlError: Error {
+    let message: String
+    let status: Int
+
+    init(_ message: String, status: Int = 400) {
+        self.message = message
+        self.status = status
+    }
+}
+
+/// Readers of control requests. Their errors name the invalid field.
+extension OrderedJSON {
+    func members(of name: String) throws(ControlError) -> [(name: String, value: OrderedJSON)] {
+        guard case .object(let members) = self else { throw ControlError("\(name) must be a JSON object") }
+        return members.map { ($0.name, $0.value) }
+    }
+
+    func integer(_ name: String) throws(ControlError) -> Int64 {
+        try Self.require(integerValue, name, "a whole number")
+    }
+
+    /// Reads a whole number from 0 to 1,000,000,000.
+    func count(_ name: String) throws(ControlError) -> Int64 {
+        let value = integerValue.flatMap { (0...1_000_000_000).contains($0) ? $0 : nil }
+        return try Self.require(value, name, "a whole number from 0 to 1000000000")
+    }
+
+    func fraction(_ name: String) throws(ControlError) -> Double {
+        let value = numberValue.flatMap { (0...1).contains($0) ? $0 : nil }
+        return try Self.require(value, name, "a number from 0 to 1")
+    }
+
+    func bool(_ name: String) throws(ControlError) -> Bool { try Self.require(boolValue, name, "true or false") }
+
+    func string(_ name: String) throws(ControlError) -> String { try Self.require(stringValue, name, "a string") }
+
+    func array(_ name: String) throws(ControlError) -> [OrderedJSON] {
+        guard case .array(let values) = self else { throw ControlError("\(name) must be an array") }
+        return values
+    }
+
+    private static func require<Value>(_ value: Value?, _ name: String, _ kind: String) throws(ControlError) -> Value {
+        guard let value else { throw ControlError("\(name) must be \(kind)") }
+        return value
+    }
+
+    /// Reads a fault: its name, {"preset": name}, or the answer as {"status", "body", "headers"}.
+    ///
+    /// The caller reads "times".
+    func fault(_ name: String) throws(ControlError) -> SandboxFault {
+        if let preset = stringValue ?? self["preset"]?.stringValue {
+            guard let fault = SandboxFault(named: preset) else {
+                throw ControlError("\(name): no fault is called \(preset); GET /control/faults lists them")
+            }
+            return fault
+        }
+        var status: Int64?
+        var body: [UInt8] = []
+        var headers: [FixedAnswer.Header] = []
+        for (field, value) in try members(of: name) {
+            switch field {
+            case "status": status = try value.integer("\(name).status")
+            case "body": body = Array((value.stringValue ?? value.text).utf8)
+            case "headers":
+                for (header, text) in try value.members(of: "\(name).headers") {
+                    headers.append(.init(name: header, value: try text.string("\(name).headers.\(header)")))
+                }
+            case "times": break
+            default: throw ControlError("\(name): unknown field \(field)")
+            }
+        }
+        guard let status, (200...599).contains(status) else {
+            throw ControlError("\(name).status must be from 200 to 599")
+        }
+        let type = headers.first { $0.name.lowercased() == "content-type" }?.value
+        headers.removeAll { $0.name.lowercased() == "content-type" }
+        return .answer(FixedAnswer(Int(status), contentType: type, headers: headers, body: body))
+    }
+}
+
+extension [OrderedJSON] {
+    func strings(_ name: String) throws(ControlError) -> [String] {
+        var strings: [String] = []
+        for value in self { strings.append(try value.string(name)) }
+        return strings
+    }
 }

@@ -15,7 +15,7 @@ extension SandboxSecurityEvents {
         do throws(SignatureError) {
             let numbers = try key.publicNumbers()
             let publicKey = try RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
-            accounts[keyID] = Account(email: email, key: publicKey)
+            accounts[keyID] = (email, publicKey)
             return [
                 "type": "service_account",
                 "project_id": "sandbox",

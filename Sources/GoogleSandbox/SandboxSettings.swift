@@ -79,3 +79,43 @@ struct SandboxSettings: Sendable {
         ]
     }
 }
+
+/// The counts of the sandbox's requests and answers.
+struct SandboxStatistics: Sendable {
+    var requests = 0
+    var byRoute: [String: Int] = [:]
+
+    /// Token requests by outcome: "ok", an OAuth error, "http_502", "reset", "hang", "client_gone" and so on.
+    var byAnswer: [String: Int] = [:]
+
+    /// Token requests that came while their grant already had one in progress.
+    var concurrentSameGrant = 0
+
+    /// Token requests in progress: now, and the maximum so far.
+    var inFlight = 0
+    var maximumInFlight = 0
+
+    /// Requests on hold now.
+    var holding = 0
+
+    /// Token requests with a field that a public client must not send.
+    var unexpectedFields = 0
+
+    func json(grants: OrderedJSON?) -> OrderedJSON {
+        [
+            "requests": .count(requests),
+            "by_route": Self.object(byRoute),
+            "by_answer": Self.object(byAnswer),
+            "concurrent_same_grant": .count(concurrentSameGrant),
+            "in_flight": .count(inFlight),
+            "max_in_flight": .count(maximumInFlight),
+            "holding": .count(holding),
+            "unexpected_fields": .count(unexpectedFields),
+            "grants": grants,
+        ]
+    }
+
+    private static func object(_ counts: [String: Int]) -> OrderedJSON {
+        .object(counts.sorted { $0.key < $1.key }.map { OrderedJSON.Member(name: $0.key, value: .count($0.value)) })
+    }
+}

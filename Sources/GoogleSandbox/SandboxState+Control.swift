@@ -42,54 +42,44 @@ extension SandboxState {
         let index = grants.count
         let number = String(index + 1)
         var refreshToken: String?
-        var sub = "1" + String(repeating: "0", count: max(0, 20 - number.count)) + number
-        var email = "\(prefix)\(number)@example.com"
-        var clientID = settings.clients.first ?? Self.defaultClientID
-        var scope = Self.defaultScope
-        var name: String?
-        var lifetime: Int64?
-        var emailIsVerified = true
-        var hostedDomain: String?
+        var grant = SandboxGrant(
+            sub: "1" + String(repeating: "0", count: max(0, 20 - number.count)) + number,
+            email: "\(prefix)\(number)@example.com",
+            name: "User \(number)",
+            clientID: settings.clients.first ?? Self.defaultClientID,
+            scope: Self.defaultScope,
+            refreshTokens: RefreshTokenChain("")
+        )
         for (field, value) in try body.members(of: "a grant") {
             switch field {
             case "refresh_token": refreshToken = try value.string(field)
-            case "sub": sub = try value.string(field)
-            case "email": email = try value.string(field)
-            case "client_id": clientID = try value.string(field)
-            case "scope": scope = try value.string(field)
-            case "name": name = try value.string(field)
-            case "lifetime": lifetime = try value.integer(field)
-            case "email_verified": emailIsVerified = try value.bool(field)
-            case "hd": hostedDomain = try value.string(field)
+            case "sub": grant.sub = try value.string(field)
+            case "email": grant.email = try value.string(field)
+            case "client_id": grant.clientID = try value.string(field)
+            case "scope": grant.scope = try value.string(field)
+            case "name": grant.name = try value.string(field)
+            case "lifetime": grant.lifetime = try value.integer(field)
+            case "email_verified": grant.emailIsVerified = try value.bool(field)
+            case "hd": grant.hostedDomain = try value.string(field)
             default: throw ControlError("a grant: unknown field \(field)")
             }
         }
         let token = refreshToken ?? newRefreshToken()
         guard indexByRefreshToken[token] == nil else { throw ControlError("a grant: its refresh_token exists already") }
-        let grant = SandboxGrant(
-            sub: sub,
-            email: email,
-            name: name ?? "User \(number)",
-            clientID: clientID,
-            scope: scope,
-            emailIsVerified: emailIsVerified,
-            hostedDomain: hostedDomain,
-            refreshTokens: RefreshTokenChain(token),
-            lifetime: lifetime
-        )
+        grant.refreshTokens = RefreshTokenChain(token)
         grants.append(grant)
         indexByRefreshToken[token] = index
-        indicesBySub[sub, default: []].append(index)
+        indicesBySub[grant.sub, default: []].append(index)
 
-        let seconds = lifetime ?? settings.lifetime
+        let seconds = grant.lifetime ?? settings.lifetime
         let expiry = now + .seconds(seconds.clamped(to: -4_000_000_000...4_000_000_000))
         return [
             "refresh_token": .string(token),
             "access_token": .string(newAccessToken(index, seconds, now: now)),
-            "sub": .string(sub),
-            "email": .string(email),
-            "client_id": .string(clientID),
-            "scope": .string(scope),
+            "sub": .string(grant.sub),
+            "email": .string(grant.email),
+            "client_id": .string(grant.clientID),
+            "scope": .string(grant.scope),
             "expires_at": .integer(expiry.milliseconds / 1000),
         ]
     }
@@ -172,20 +162,16 @@ extension SandboxState {
     }
 
     func statisticsJSON(withGrants: Bool) -> OrderedJSON {
-        var members = statistics.json
-        if withGrants {
-            let list = grants.map { grant -> OrderedJSON in
-                [
-                    "sub": .string(grant.sub),
-                    "email": .string(grant.email),
-                    "requests": .count(grant.requests),
-                    "ok": .count(grant.successes),
-                    "revoked": .bool(grant.isRevoked),
-                    "current_refresh_token": .string(grant.refreshTokens.newest),
-                ]
-            }
-            members.append(.init(name: "grants", value: .array(list)))
+        let list = grants.map { grant -> OrderedJSON in
+            [
+                "sub": .string(grant.sub),
+                "email": .string(grant.email),
+                "requests": .count(grant.requests),
+                "ok": .count(grant.successes),
+                "revoked": .bool(grant.isRevoked),
+                "current_refresh_token": .string(grant.refreshTokens.newest),
+            ]
         }
-        return .object(members)
+        return statistics.json(grants: withGrants ? .array(list) : nil)
     }
 }

@@ -34,6 +34,6 @@ struct ParsingTests {
         arguments: [["--port"], ["--port", "65536"], ["--prot"], ["8099"]]
     )
     func badArguments(words: [String]) {
-        #expect(throws: ArgumentError.self) { try SandboxArguments(words) }
+        #expect(throws: ControlError.self) { try SandboxArguments(words) }
     }
 }
