@@ -76,6 +76,68 @@ extension AccountClient {
         // The user consented for the account that called: the grant must not go to another account.
         guard account == self.account else { throw AccountError.sessionReplaced }
         let stored = try await storeGoogleTokens(tokens)
-        return Scopes.missing(needed, from: stored.grantedScopes)
+        return Profile.missing(needed, from: stored.grantedScopes)
     }
+}
+
+/// The tokens that the app got from Google's SDK, for the backend.
+///
+/// They are never printed.
+public struct GoogleTokens: Encodable, Hashable, Sendable {
+    private let accessToken: String
+    private let refreshToken: String?
+    private let expiresIn: Int?
+    private let refreshTokenExpiresIn: Int?
+    private let scopes: [String]?
+    private let email: String?
+
+    /// Collects the SDK's values.
+    ///
+    /// The backend asks Google for those that are left out.
+    ///
+    /// - Parameters:
+    ///   - accessToken: `user.accessToken.tokenString`.
+    ///   - refreshToken: `user.refreshToken.tokenString`. Without it the backend keeps the one it has for this account.
+    ///   - expiresIn: The seconds that the access token has left.
+    ///   - refreshTokenExpiresIn: The seconds that the refresh token has left, from `user.refreshToken.expirationDate`
+    ///     right after the sign-in. Google limits it while the project is in testing, or if the user granted access for
+    ///     a limited time.
+    ///   - scopes: `user.grantedScopes`.
+    ///   - email: `user.profile?.email`.
+    public init(
+        accessToken: String,
+        refreshToken: String? = nil,
+        expiresIn: Int? = nil,
+        refreshTokenExpiresIn: Int? = nil,
+        scopes: [String]? = nil,
+        email: String? = nil
+    ) {
+        self.accessToken = accessToken
+        self.refreshToken = refreshToken
+        self.expiresIn = expiresIn
+        self.refreshTokenExpiresIn = refreshTokenExpiresIn
+        self.scopes = scopes
+        self.email = email
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case accessToken = "access_token"
+        case refreshToken = "refresh_token"
+        case expiresIn = "expires_in"
+        case refreshTokenExpiresIn = "refresh_token_expires_in"
+        case scopes = "scope"
+        case email
+    }
+
+    /// The tokens, which are removed from the server's error texts.
+    var secrets: [String] { [accessToken, refreshToken].compactMap(\.self) }
+}
+
+extension GoogleTokens: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type's name, without a token.
+    public var description: String { "GoogleTokens" }
+    /// The type's name, without a token.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` does not print a token.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

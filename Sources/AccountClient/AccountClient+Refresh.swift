@@ -6,7 +6,7 @@ import Foundation
 
 extension AccountClient {
     /// An access token with less time than this is refreshed before it is used.
-    private static let minTimeLeft: TimeInterval = 60
+    private static let minimumTimeLeft: TimeInterval = 60
 
     /// The limit of one request for new tokens.
     ///
@@ -19,10 +19,10 @@ extension AccountClient {
     /// A process can be suspended while it waits. When it continues, another process may have sent the same token
     /// again, and the server's grace of a minute may be over. Dropping a response is safe as long as its tokens were
     /// never used: the request can be repeated.
-    private static let maxResponseAge: TimeInterval = 30
+    private static let maximumResponseAge: TimeInterval = 30
 
     /// The number of rounds of one refresh: a new one begins when another process of the app has stored other tokens.
-    private static let maxRounds = 4
+    private static let maximumRounds = 4
 
     /// Refreshes the tokens if the access token has less than a minute left, once for all callers.
     ///
@@ -49,7 +49,7 @@ extension AccountClient {
     ///
     /// One without a readable expiry is used until the server refuses it.
     func isExpiring(_ token: String) -> Bool {
-        AccessTokenClaims.expiry(of: token).map { $0.timeIntervalSince(now()) < Self.minTimeLeft } ?? false
+        TokenPair.expiry(of: token).map { $0.timeIntervalSince(now()) < Self.minimumTimeLeft } ?? false
     }
 
     /// Returns the access token of the refresh in progress, or of one that starts now.
@@ -107,7 +107,7 @@ extension AccountClient {
         var isSecondTry = false
         do throws(AccountError) {
             let formerToken = try cache.pair()?.accessToken
-            for _ in 1...Self.maxRounds {
+            for _ in 1...Self.maximumRounds {
                 guard let sent = try cache.pairForRefresh() else { return leaveAccount(with: .signedOut) }
                 // Another process has refreshed.
                 if let accessToken = sent.accessToken, accessToken != formerToken, !isExpiring(accessToken) {
@@ -150,7 +150,7 @@ extension AccountClient {
     {
         let sentAt = now()
         let tokens = try await issuedTokens(by: request, redacting: secret)
-        guard abs(now().timeIntervalSince(sentAt)) < Self.maxResponseAge else { throw .unreachable(.timedOut) }
+        guard abs(now().timeIntervalSince(sentAt)) < Self.maximumResponseAge else { throw .unreachable(.timedOut) }
         return tokens
     }
 
@@ -158,12 +158,33 @@ extension AccountClient {
     func issuedTokens(by request: URLRequest, redacting secret: String) async throws(AccountError)
         -> TokenGrantResponse
     {
-        let tokens = try ResponseDecoder.read(
+        let tokens = try Self.read(
             TokenGrantResponse.self,
-            from: try await transport.send(request),
+            from: try await transport(request),
             redacting: [secret]
         )
         guard !tokens.accessToken.isEmpty, !tokens.refreshToken.isEmpty else { throw .unreadableResponse(status: 200) }
         return tokens
     }
+}
+
+/// A refresh in progress, and the calls that wait for it.
+struct SharedRefresh {
+    typealias Waiter = CheckedContinuation<Result<String, AccountError>, Never>
+
+    let number: Int
+    var waiters: [Int: Waiter] = [:]
+}
+
+/// The tokens as the server issues them.
+struct TokenGrantResponse: Decodable, Sendable {
+    enum CodingKeys: String, CodingKey {
+        case accessToken = "access_token"
+        case refreshToken = "refresh_token"
+    }
+
+    let accessToken: String
+    let refreshToken: String
+
+    var pair: TokenPair { TokenPair(accessToken: accessToken, refreshToken: refreshToken) }
 }

@@ -44,14 +44,15 @@ public actor AccountClient {
         session: URLSession = URLSession(configuration: .ephemeral),
         now: @escaping @Sendable () -> Date = { Date() }  // time: allowed
     ) throws(AccountError) {
-        try self.init(baseURL: baseURL, tokens: tokens, transport: Transport(session: session), now: now)
+        let transport: Transport = { request throws(AccountError) in try await session.response(to: request) }
+        try self.init(baseURL: baseURL, tokens: tokens, transport: transport, now: now)
     }
 
     /// Creates a client with another transport.
     package init(
         baseURL: URL,
         tokens: any TokenStore,
-        transport: Transport,
+        transport: @escaping Transport,
         now: @escaping @Sendable () -> Date,
         onRefreshChange: @escaping @Sendable () -> Void = {}
     ) throws(AccountError) {
@@ -135,7 +136,7 @@ public actor AccountClient {
             // An expired access token would be refused before the refresh token is read.
             if let accessToken = pair.accessToken, !isExpiring(accessToken) { request.setBearer(accessToken) }
             request.timeoutInterval = 10
-            let (_, response) = try await transport.send(request)
+            let (_, response) = try await transport(request)
             return response.statusCode == 200
         } catch {
             return false

@@ -26,7 +26,7 @@ extension AccountClient {
         /// If Gmail is not connected, all of them are missing: earlier grants no longer count.
         public func missingScopes(needed: [String]) -> [String] {
             let granted = isGmailConnected ? gmailConnection?.grantedScopes ?? [] : []
-            return Scopes.missing(needed, from: granted)
+            return Self.missing(needed, from: granted)
         }
     }
 
@@ -74,5 +74,60 @@ extension AccountClient {
 
         /// The scopes that the user has granted.
         public var grantedScopes: [String] { scope.split(separator: " ").map(String.init) }
+    }
+}
+
+/// Compares scopes in the form in which Google grants them.
+extension AccountClient.Profile {
+    /// Two scopes that Google accepts by their OpenID Connect names and returns by these.
+    ///
+    /// https://developers.google.com/identity/protocols/oauth2/scopes#oauth2
+    private static let fullNames = [
+        "email": "https://www.googleapis.com/auth/userinfo.email",
+        "profile": "https://www.googleapis.com/auth/userinfo.profile",
+    ]
+
+    static func missing(_ needed: [String], from granted: [String]) -> [String] {
+        var present = Set(granted.map(fullName))
+        return needed.filter { present.insert(fullName($0)).inserted }
+    }
+
+    private static func fullName(_ scope: String) -> String { fullNames[scope] ?? scope }
+}
+
+extension AccountClient {
+    /// The signed-in user, as the backend returns it.
+    public struct User: Decodable, Hashable, Sendable {
+        /// The backend's id of the user.
+        public let id: String
+        /// The address that Google verified.
+        public let email: String?
+        /// The name, as Google last returned it.
+        public let name: String?
+        /// The address of the user's picture at Google.
+        public let picture: String?
+        /// The address of the picture to show.
+        public let avatarURL: String?
+        /// The time at which the user was created.
+        public let createdAt: Date?
+        /// The time of the user's last sign-in.
+        public let lastLogin: Date?
+        /// `true` if the user may use the backend.
+        public let isActive: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case id, email, name, picture
+            case avatarURL = "avatar_url"
+            case createdAt = "created_at"
+            case lastLogin = "last_login"
+            case isActive = "is_active"
+        }
+    }
+
+    /// Returns the signed-in user from the backend.
+    ///
+    /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
+    public func fetchCurrentUser() async throws(AccountError) -> User {
+        try await call(User.self, "GET", "api/auth/me")
     }
 }

@@ -4,25 +4,10 @@ package import Foundation
     package import FoundationNetworking
 #endif
 
-/// Sends one request and returns its response, with failures as ``AccountError``.
-package struct Transport: Sendable {
-    /// Sends a request unchanged.
-    ///
-    /// A redirect is returned like any other response.
-    package typealias Send = @Sendable (URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse)
-
-    let send: Send
-
-    /// Creates a transport that sends through a function.
-    package init(send: @escaping Send) {
-        self.send = send
-    }
-
-    /// Creates a transport that sends through a session.
-    init(session: URLSession) {
-        send = { request throws(AccountError) in try await session.response(to: request) }
-    }
-}
+/// Sends one request unchanged and returns its response, with failures as ``AccountError``.
+///
+/// A redirect is returned like any other response.
+package typealias Transport = @Sendable (URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse)
 
 extension URLSession {
     /// Sends a request and returns the response, even if it is a redirect.
@@ -31,7 +16,7 @@ extension URLSession {
     /// the bearer. The delegate of the task itself is asked everywhere.
     ///
     /// https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/FoundationNetworking/URLSession/HTTP/HTTPURLProtocol.swift
-    fileprivate func response(to request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
+    func response(to request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
         let (responses, continuation) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
         let task = dataTask(with: request) { data, response, error in
             if let response = response as? HTTPURLResponse, error == nil {
@@ -70,5 +55,27 @@ private final class RedirectRefusal: NSObject, URLSessionTaskDelegate {
         completionHandler: @escaping (URLRequest?) -> Void
     ) {
         completionHandler(nil)
+    }
+}
+
+/// Scheme, host and port: a token is never sent to another origin.
+struct Origin: Equatable {
+    private let scheme: String
+    private let host: String
+    private let port: Int
+
+    init?(_ url: URL) {
+        let url = url.absoluteURL
+        guard let scheme = url.scheme?.lowercased(), scheme == "https" || scheme == "http",
+            let host = url.host?.lowercased(), !host.isEmpty
+        else { return nil }
+        self.scheme = scheme
+        self.host = host
+        port = url.port ?? (scheme == "https" ? 443 : 80)
+    }
+
+    /// `true` if requests cannot be read in transit.
+    var keepsSecrets: Bool {
+        scheme == "https" || ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
     }
 }

@@ -6,10 +6,6 @@ import Foundation
 /// It reads a Google access token from standard input to sign in. It prints its steps, and never a token.
 @main
 enum AccountExample {
-    private struct MissingToken: Error, CustomStringConvertible {
-        let description = "no Google access token on standard input"
-    }
-
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let baseURL = arguments.first.flatMap({ URL(string: $0) }) else { usage() }
@@ -29,7 +25,9 @@ enum AccountExample {
     }
 
     static func readGoogleAccessToken() throws -> String {
-        guard let token = readLine(), !token.isEmpty else { throw MissingToken() }
+        guard let token = readLine(), !token.isEmpty else {
+            throw ExampleError(description: "no Google access token on standard input")
+        }
         return token
     }
 
@@ -42,4 +40,9 @@ enum AccountExample {
         say("usage: account-example BASE_URL [FOLDER_FOR_TOKENS (\(actions))]", to: .standardError)
         exit(64)
     }
+}
+
+/// A step that cannot begin, or with an unexpected result.
+struct ExampleError: Error, CustomStringConvertible {
+    let description: String
 }

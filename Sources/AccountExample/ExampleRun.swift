@@ -3,17 +3,8 @@ import Foundation
 
 /// A run of an app from the sign-in to the log-out, with a line of output for each step.
 struct ExampleRun {
-    /// A step with an unexpected result.
-    struct UnexpectedResult: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    private let baseURL: URL
+    let baseURL: URL
     private let tokens = CountingTokenStore()
-
-    init(baseURL: URL) {
-        self.baseURL = baseURL
-    }
 
     func run(googleAccessToken: String) async throws {
         let client = try AccountClient(baseURL: baseURL, tokens: tokens)
@@ -28,9 +19,9 @@ struct ExampleRun {
 
         let last = try AccountClient(baseURL: baseURL, tokens: tokens)
         let isConfirmed = try await last.logout()
-        guard isConfirmed else { throw UnexpectedResult(description: "the server did not confirm the log-out") }
+        guard isConfirmed else { throw ExampleError(description: "the server did not confirm the log-out") }
         guard try await !last.isSignedIn else {
-            throw UnexpectedResult(description: "tokens are still stored after the log-out")
+            throw ExampleError(description: "tokens are still stored after the log-out")
         }
         AccountExample.say("logged out")
     }
@@ -63,6 +54,36 @@ struct ExampleRun {
 
     private func expectOneRefresh(since before: Int) throws {
         let count = tokens.pairsSaved - before
-        guard count == 1 else { throw UnexpectedResult(description: "\(count) refreshes instead of one") }
+        guard count == 1 else { throw ExampleError(description: "\(count) refreshes instead of one") }
+    }
+}
+
+/// Keeps the tokens in memory, and counts the saved pairs.
+///
+/// `count` is only used under `lock`, so the class is safe to share.
+final class CountingTokenStore: TokenStore, @unchecked Sendable {
+    private let tokens = InMemoryTokenStore()
+    private let lock = NSLock()
+    private var count = 0
+
+    /// The number of saved pairs: one for the sign-in and one for each refresh.
+    var pairsSaved: Int { lock.withLock { count } }
+
+    func load(_ key: TokenKey) -> String? { tokens.load(key) }
+
+    func save(_ token: String, for key: TokenKey) {
+        tokens.save(token, for: key)
+        if key == .refreshToken { lock.withLock { count += 1 } }
+    }
+
+    func remove(_ key: TokenKey) { tokens.remove(key) }
+
+    /// Corrupts the signature of the stored access token and leaves its claims, so that only the server refuses it.
+    func corruptAccessToken() throws {
+        guard let token = tokens.load(.accessToken), let dot = token.lastIndex(of: ".") else {
+            throw ExampleError(description: "no access token is stored")
+        }
+        let signature = token[token.index(after: dot)...]
+        tokens.save(token[...dot] + String(signature.reversed()), for: .accessToken)
     }
 }
