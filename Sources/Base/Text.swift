@@ -26,9 +26,9 @@ extension Unicode.Scalar {
 
 extension UInt8 {
     /// This byte, or the small letter if it is a capital letter of ASCII.
-    package var asciiLowercased: UInt8 { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self ? self | 0x20 : self }
+    @inlinable package var asciiLowercased: UInt8 { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self ? self | 0x20 : self }
 
-    package var isASCIILetterOrDigit: Bool {
+    @inlinable package var isASCIILetterOrDigit: Bool {
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= self | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= self
     }
 }

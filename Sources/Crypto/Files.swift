@@ -1,28 +1,10 @@
+internal import Base
 private import Glibc
 
 /// An open file, closed when its owner is destroyed.
 ///
 /// Errors of `close` are ignored: written data has already been synced by ``synchronize()``.
 struct OpenFile: ~Copyable {
-    /// The fields of `fstat` that the key ring needs.
-    struct Status {
-        var isRegular: Bool
-        var permissions: UInt32
-        var owner: UInt32
-        private var device: UInt64
-        private var inode: UInt64
-
-        fileprivate init(_ status: stat) {
-            isRegular = status.st_mode & S_IFMT == S_IFREG
-            permissions = status.st_mode & 0o7777
-            owner = status.st_uid
-            device = UInt64(status.st_dev)
-            inode = UInt64(status.st_ino)
-        }
-
-        func isSameFile(as other: Status) -> Bool { device == other.device && inode == other.inode }
-    }
-
     let descriptor: Int32
 
     init(path: String, flags: Int32, mode: UInt32 = 0) throws(SystemCallError) {
@@ -33,10 +15,11 @@ struct OpenFile: ~Copyable {
         close(descriptor)
     }
 
-    func status() throws(SystemCallError) -> Status {
-        var status = stat()
-        try systemCall("fstat") { unsafe fstat(descriptor, &status) }
-        return Status(status)
+    func status() throws(SystemCallError) -> FileIdentity {
+        guard let status = FileIdentity(descriptor: descriptor) else {
+            throw SystemCallError(call: "fstat", code: errno)
+        }
+        return status
     }
 
     /// Waits until no other open file holds the lock on the same file.

@@ -1,3 +1,4 @@
+private import Base
 private import Glibc
 
 extension Secret {
@@ -103,7 +104,7 @@ extension Secret {
 extension Secret {
     /// Reads a whole file that only its owner may change and at most its group may read.
     package static func read(privateFile path: String, limit: Int = 65536) throws(SecretFileError) -> Secret {
-        let status: OpenFile.Status
+        let status: FileIdentity
         let content: Secret?
         do throws(SystemCallError) {
             // Non-blocking, because the path may be a pipe.

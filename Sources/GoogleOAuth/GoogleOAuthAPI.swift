@@ -21,7 +21,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     package func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void] {
         let transfers = submissions.map { submission in
             HTTPTransfer(
-                RefreshRequest.make(token: submission.token, client: submission.client, pattern: refreshPattern),
+                HTTPRequest(refreshing: submission.token, client: submission.client, pattern: refreshPattern),
                 beforeSend: submission.mayStillSend,
                 completion: { submission.receive(RawRefreshResponse($0)) }
             )
@@ -171,21 +171,26 @@ package struct RefreshSubmission: Sendable {
     }
 }
 
-/// The refresh request of a public client (https://developers.google.com/identity/protocols/oauth2/native-app).
-///
-/// It does not name a scope, which could only narrow the grant or fail. It has a secret only for clients that have one.
-/// An iOS client does not.
-package enum RefreshRequest {
-    /// Makes the request.
+extension HTTPRequest {
+    /// Makes the refresh request of a public client
+    /// (https://developers.google.com/identity/protocols/oauth2/native-app).
     ///
-    /// `pattern` comes from ``HTTPClient/RequestPattern/form(to:)``.
-    package static func make(token: Secret, client: OAuthClientCredentials, pattern: RequestPattern) -> HTTPRequest {
+    /// It does not name a scope, which could only narrow the grant or fail. It has a secret only for clients that have
+    /// one. An iOS client does not. `pattern` comes from ``HTTPClient/RequestPattern/form(to:)``.
+    package init(refreshing token: Secret, client: OAuthClientCredentials, pattern: RequestPattern) {
         var form = FormBody()
         form.append("client_id", client.id)
         token.withBytes { form.append("refresh_token", $0) }
         form.append("grant_type", "refresh_token")
         if let secret = client.secret { secret.withBytes { form.append("client_secret", $0) } }
-        return HTTPRequest(pattern, body: form.finish())
+        self.init(pattern, body: form.finish())
+    }
+
+    /// Makes a POST with one secret.
+    init(_ name: String, _ secret: Secret, _ pattern: RequestPattern) {
+        var form = FormBody()
+        secret.withBytes { form.append(name, $0) }
+        self.init(pattern, body: form.finish())
     }
 }
 
@@ -197,14 +202,5 @@ extension RequestPattern {
             endpoint: endpoint,
             headers: [("Content-Type", FormBody.contentType), ("Accept", "application/json")]
         )
-    }
-}
-
-extension HTTPRequest {
-    /// Makes a POST with one secret.
-    init(_ name: String, _ secret: Secret, _ pattern: RequestPattern) {
-        var form = FormBody()
-        secret.withBytes { form.append(name, $0) }
-        self.init(pattern, body: form.finish())
     }
 }

@@ -12,8 +12,8 @@ struct RefreshRequestTests {
 
     @Test("names the client, the token and the kind of grant: neither a scope nor a secret")
     func publicClient() throws {
-        let request = RefreshRequest.make(
-            token: Secret("1//0gToken"),
+        let request = HTTPRequest(
+            refreshing: Secret("1//0gToken"),
             client: OAuthClientCredentials(id: "1234-abc.apps.googleusercontent.com"),
             pattern: .form(to: try Endpoint("https://oauth2.googleapis.com/token"))
         )
@@ -29,8 +29,8 @@ struct RefreshRequestTests {
 
     @Test("of a confidential client has its secret, which Google's iOS clients do not have")
     func confidentialClient() throws {
-        let request = RefreshRequest.make(
-            token: Secret("r"),
+        let request = HTTPRequest(
+            refreshing: Secret("r"),
             client: OAuthClientCredentials(id: "c", secret: Secret("p&s=1")),
             pattern: .form(to: try Endpoint("https://id.example/token"))
         )
@@ -39,8 +39,8 @@ struct RefreshRequestTests {
 
     @Test("carries any byte of a token or a client id unchanged")
     func encoding() throws {
-        let request = RefreshRequest.make(
-            token: Secret("a+b/c=d&e%f ~é"),
+        let request = HTTPRequest(
+            refreshing: Secret("a+b/c=d&e%f ~é"),
             client: OAuthClientCredentials(id: "id&scope=all"),
             pattern: .form(to: try Endpoint("https://id.example/token"))
         )
@@ -52,8 +52,8 @@ struct RefreshRequestTests {
 
     @Test("shows no token in any printed form")
     func noSecretShows() throws {
-        let request = RefreshRequest.make(
-            token: Secret(sentToken),
+        let request = HTTPRequest(
+            refreshing: Secret(sentToken),
             client: OAuthClientCredentials(id: "c", secret: Secret("hush-hush-hush-hush")),
             pattern: .form(to: try Endpoint("https://id.example/token"))
         )

@@ -34,12 +34,8 @@ extension JSONValue {
 
 /// A recursive-descent parser over bytes: strict about the grammar, bounded in depth.
 private struct JSONParser {
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    let bytes: [UInt8]
+    var position = 0
 
     mutating func parseDocument() throws(JSONError) -> JSONValue {
         let value = try parseValue(depth: 0)

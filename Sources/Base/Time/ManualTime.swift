@@ -16,12 +16,7 @@ final class ManualTime: TimeSource {
         var sinceBoot: BootInstant
         var sleepers: [Int: Sleeper] = [:]
         var observers: [Int: AsyncStream<Void>.Continuation] = [:]
-        private var lastID = 0
-
-        init(now: Timestamp, sinceBoot: BootInstant) {
-            self.now = now
-            self.sinceBoot = sinceBoot
-        }
+        var lastID = 0
 
         mutating func nextID() -> Int {
             lastID += 1
@@ -30,7 +25,7 @@ final class ManualTime: TimeSource {
     }
 
     private let state: Mutex<State>
-    private let longestImmediate: Duration
+    private let maximumImmediate: Duration
 
     /// Creates clocks that show these times.
     ///
@@ -39,10 +34,10 @@ final class ManualTime: TimeSource {
     init(
         now: Timestamp = Timestamp(secondsSince1970: 1_800_000_000),
         sinceBoot: BootInstant = .init(milliseconds: 1_000_000),
-        immediateUpTo longestImmediate: Duration = .zero
+        immediateUpTo maximumImmediate: Duration = .zero
     ) {
         state = Mutex(State(now: now, sinceBoot: sinceBoot))
-        self.longestImmediate = longestImmediate
+        self.maximumImmediate = maximumImmediate
     }
 
     var now: Timestamp { state.withLock { $0.now } }
@@ -67,7 +62,7 @@ final class ManualTime: TimeSource {
     }
 
     func sleep(for span: Duration) async throws(CancellationError) {
-        guard span > longestImmediate else {
+        guard span > maximumImmediate else {
             await Task.yield()
             if Task.isCancelled { throw CancellationError() }
             return

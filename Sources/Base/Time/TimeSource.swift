@@ -98,10 +98,10 @@ package enum TimeLimit {
         for body: @escaping @Sendable () async -> Void
     ) async -> Bool {
         await withCheckedContinuation { caller in
-            let box = Box(caller)
+            let result = FirstResult(caller)
             let work = Task {
                 await body()
-                box.resume(returning: true)
+                result.resume(returning: true)
             }
             let limit = Task {
                 do {
@@ -109,7 +109,7 @@ package enum TimeLimit {
                 } catch {
                     return
                 }
-                if box.resume(returning: false) { work.cancel() }
+                if result.resume(returning: false) { work.cancel() }
             }
             Task {
                 await work.value
@@ -117,23 +117,21 @@ package enum TimeLimit {
             }
         }
     }
+}
 
-    private final class Box: Sendable {
-        private let caller: Mutex<CheckedContinuation<Bool, Never>?>
+/// Resumes a waiting task with the first of several results.
+package final class FirstResult: Sendable {
+    private let caller: Mutex<CheckedContinuation<Bool, Never>?>
 
-        init(_ caller: CheckedContinuation<Bool, Never>) {
-            self.caller = Mutex(caller)
-        }
+    package init(_ caller: CheckedContinuation<Bool, Never>) {
+        self.caller = Mutex(caller)
+    }
 
-        /// Resumes the caller the first time, and returns `true` if it did.
-        @discardableResult
-        func resume(returning hasEnded: Bool) -> Bool {
-            let caller = self.caller.withLock { caller in
-                defer { caller = nil }
-                return caller
-            }
-            caller?.resume(returning: hasEnded)
-            return caller != nil
-        }
+    /// Resumes the caller the first time, and returns `true` if it did.
+    @discardableResult
+    package func resume(returning result: Bool) -> Bool {
+        let caller = self.caller.withLock { $0.take() }
+        caller?.resume(returning: result)
+        return caller != nil
     }
 }

@@ -161,7 +161,7 @@ struct TokenEndpointProbe {
 
     var request: HTTPRequest {
         let client = OAuthClientCredentials(id: clientID ?? Self.madeUpClientID, secret: clientSecret)
-        return RefreshRequest.make(token: Secret(Self.madeUpToken), client: client, pattern: .form(to: endpoint))
+        return HTTPRequest(refreshing: Secret(Self.madeUpToken), client: client, pattern: .form(to: endpoint))
     }
 
     func diagnosis(of response: HTTPResponse) -> Diagnosis {

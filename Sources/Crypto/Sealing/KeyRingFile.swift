@@ -116,7 +116,7 @@ extension KeyRingFile {
             let isCurrent = try addingPath(path) { () throws(SystemCallError) in
                 try file.lock()
                 let current = try OpenFile(path: target, flags: O_RDONLY | O_NONBLOCK).status()
-                return try file.status().isSameFile(as: current)
+                return try file.status() == current
             }
             if isCurrent { return file }
         }
@@ -136,7 +136,7 @@ extension KeyRingFile {
     }
 
     private static func check(
-        _ status: OpenFile.Status,
+        _ status: FileIdentity,
         isCredential: Bool,
         path: String
     ) throws(KeyRingFileError) {

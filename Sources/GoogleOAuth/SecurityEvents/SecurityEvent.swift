@@ -91,7 +91,7 @@ extension SecurityEvent {
     private static func userID(in subject: JSONValue, issuer: String) -> String? {
         guard let id = subject["sub"]?.string, (1...255).contains(id.utf8.count) else { return nil }
         if let other = subject["iss"] {
-            guard let other = other.string, GoogleIssuer.areSame(other, issuer) else { return nil }
+            guard let other = other.string, areSame(other, issuer) else { return nil }
         }
         return id
     }
@@ -129,5 +129,15 @@ extension SecurityEvent {
             tokensRevoked, tokenRevoked, sessionsRevoked, accountDisabled, accountEnabled, credentialChangeRequired,
             verification,
         ]
+    }
+}
+
+extension SecurityEvent {
+    /// Compares two issuers.
+    ///
+    /// Google writes its own name with a trailing slash in one place and without it in another.
+    static func areSame(_ first: String, _ second: String) -> Bool {
+        func bare(_ issuer: String) -> Substring { issuer.hasSuffix("/") ? issuer.dropLast() : issuer[...] }
+        return bare(first) == bare(second)
     }
 }

@@ -13,19 +13,13 @@ package actor SecurityEventKeys {
     /// The delay after a failed fetch.
     static let delayAfterFailure = Duration.seconds(10)
     /// The longest use of cached keys while Google cannot be reached.
-    static let longestUse = Duration.seconds(86_400)
-
-    private struct CachedKeys {
-        let set: KeySet
-        let fetchedAt: BootInstant
-        let freshFor: Duration
-    }
+    static let maximumUse = Duration.seconds(86_400)
 
     private let http: HTTPClient
     private let configurationEndpoint: Endpoint
     private let time: any TimeSource
 
-    private var cached: CachedKeys?
+    private var cached: (set: KeySet, fetchedAt: BootInstant, freshFor: Duration)?
     private var failedAt: BootInstant?
     private var fetch: Task<Void, Never>?
 
@@ -46,7 +40,7 @@ package actor SecurityEventKeys {
     /// ``SecurityEventRefusal/unavailable(retryAfter:)``, so that Google sends the event again.
     func key(id: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
         if needsFetch(for: id) { await fetchOnce() }
-        guard let cached, age(of: cached) < Self.longestUse else { throw unavailable }
+        guard let cached, age(of: cached) < Self.maximumUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
         // The id may belong to a new key that is not cached because the last fetch failed.
         guard failedAt == nil else { throw unavailable }
@@ -59,7 +53,9 @@ package actor SecurityEventKeys {
         return cached.set.keys[id] == nil && age(of: cached) >= Self.shortestFetchInterval
     }
 
-    private func age(of keys: CachedKeys) -> Duration { time.sinceBoot - keys.fetchedAt }
+    private func age(of keys: (set: KeySet, fetchedAt: BootInstant, freshFor: Duration)) -> Duration {
+        time.sinceBoot - keys.fetchedAt
+    }
 
     private var unavailable: SecurityEventRefusal {
         let elapsed = failedAt.map { time.sinceBoot - $0 } ?? .zero
@@ -74,7 +70,7 @@ package actor SecurityEventKeys {
             fetch = Task {
                 do throws(AccountLookupFailure) {
                     let (set, freshFor) = try await fetchKeys()
-                    cached = CachedKeys(set: set, fetchedAt: time.sinceBoot, freshFor: freshFor)
+                    cached = (set, time.sinceBoot, freshFor)
                     failedAt = nil
                 } catch {
                     failedAt = time.sinceBoot
@@ -111,7 +107,7 @@ package actor SecurityEventKeys {
         }
         guard response.status == 200 else { throw .unavailable(code: "http_\(response.status)") }
         guard let body = JSONValue.object(in: response.body.reveal()) else { throw .unavailable(code: "not_json") }
-        return (body, CacheLifetime.read(cacheControl: response.header("Cache-Control")))
+        return (body, Self.lifetime(cacheControl: response.header("Cache-Control")))
     }
 }
 
@@ -121,7 +117,7 @@ struct KeySet: Sendable {
     ///
     /// A much longer list is not read to its end.
     private static let maximumKeys = 64
-    private static let longestKeyID = 255
+    private static let maximumKeyID = 255
 
     let issuer: String
     let keys: [String: RSAPublicKey]
@@ -140,7 +136,7 @@ struct KeySet: Sendable {
         guard key["kty"]?.string == "RSA",
             key["use"] == nil || key["use"]?.string == "sig",
             key["alg"] == nil || key["alg"]?.string == "RS256",
-            let id = key["kid"]?.string, (1...longestKeyID).contains(id.utf8.count),
+            let id = key["kid"]?.string, (1...maximumKeyID).contains(id.utf8.count),
             let modulus = key["n"]?.string.flatMap({ Base64URL.decode($0) }),
             let exponent = key["e"]?.string.flatMap({ Base64URL.decode($0) })
         else { return nil }
@@ -152,18 +148,18 @@ struct KeySet: Sendable {
     }
 }
 
-/// The time for which an answer may be cached (RFC 9111, section 5.2.2.1).
-enum CacheLifetime {
+extension SecurityEventKeys {
     private static let defaultLifetime = Duration.seconds(3600)
-    private static let limits = Duration.seconds(300)...Duration.seconds(86_400)
+    private static let lifetimes = Duration.seconds(300)...Duration.seconds(86_400)
 
-    /// Returns `max-age` within limits, or an hour if the header does not have it.
-    static func read(cacheControl: String?) -> Duration {
+    /// Returns the time for which an answer may be cached (RFC 9111, section 5.2.2.1): `max-age` within limits, or an
+    /// hour if the header does not have it.
+    static func lifetime(cacheControl: String?) -> Duration {
         let directives = (cacheControl ?? "").lowercased().split(separator: ",")
         for directive in directives {
             let words = directive.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\"" } }
             guard words.count == 2, words[0] == "max-age", let seconds = Int64(words[1]) else { continue }
-            return Duration.seconds(seconds.clamped(to: 0...1_000_000)).clamped(to: limits)
+            return Duration.seconds(seconds.clamped(to: 0...1_000_000)).clamped(to: lifetimes)
         }
         return defaultLifetime
     }

@@ -3,8 +3,8 @@ import Crypto
 
 /// Verifies posted security event tokens.
 package struct SecurityEventReader: Sendable {
-    /// The longest accepted body.
-    package static let longestBody = 65_536
+    /// The maximum size of a body.
+    package static let maximumBody = 65_536
 
     let keys: SecurityEventKeys
     /// Returns the client ids that are configured at this moment.
@@ -25,7 +25,7 @@ package struct SecurityEventReader: Sendable {
     package func read(_ body: [UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken {
         let token: SignedToken
         do throws(SignatureError) {
-            token = try SignedToken(Self.text(of: body), limit: Self.longestBody)
+            token = try SignedToken(Self.text(of: body), limit: Self.maximumBody)
         } catch {
             switch error {
             case .unsupportedAlgorithm: throw .invalid(.key, "the token is not signed by RS256")
@@ -51,8 +51,8 @@ package struct SecurityEventReader: Sendable {
 /// The content of a verified security event token from Google (RFC 8417).
 package struct SecurityEventToken: Hashable, Sendable {
     static let maximumEvents = 16
-    static let longestID = 255
-    private static let longestLead = Duration.seconds(86_400)
+    static let maximumID = 255
+    private static let maximumLead = Duration.seconds(86_400)
 
     /// The id of the token (`jti`).
     ///
@@ -63,16 +63,11 @@ package struct SecurityEventToken: Hashable, Sendable {
     /// The time of the event itself (`toe`), in whole seconds.
     ///
     /// Google's own tokens do not have it.
-    package let happenedAt: Timestamp?
+    package internal(set) var happenedAt: Timestamp?
     package let events: [SecurityEvent]
+}
 
-    init(id: String, issuedAt: Timestamp, happenedAt: Timestamp? = nil, events: [SecurityEvent]) {
-        self.id = id
-        self.issuedAt = issuedAt
-        self.happenedAt = happenedAt
-        self.events = events
-    }
-
+extension SecurityEventToken {
     /// Reads the claims of a token whose signature is verified.
     ///
     /// `exp` is ignored: security events stay true (RFC 8417, section 2.2, and Google's own instruction).
@@ -82,7 +77,7 @@ package struct SecurityEventToken: Hashable, Sendable {
         clientIDs: Set<String>,
         at now: Timestamp
     ) throws(SecurityEventRefusal) {
-        guard let claimed = claims["iss"]?.string, GoogleIssuer.areSame(claimed, issuer) else {
+        guard let claimed = claims["iss"]?.string, SecurityEvent.areSame(claimed, issuer) else {
             throw .invalid(.issuer, "the token is from another issuer")
         }
         let audience = claims["aud"]
@@ -90,10 +85,10 @@ package struct SecurityEventToken: Hashable, Sendable {
         guard audiences.contains(where: clientIDs.contains) else {
             throw .invalid(.audience, "the token is for another audience")
         }
-        guard let id = claims["jti"]?.string, (1...Self.longestID).contains(id.utf8.count) else {
+        guard let id = claims["jti"]?.string, (1...Self.maximumID).contains(id.utf8.count) else {
             throw .invalid(.request, "jti is missing or too long")
         }
-        guard let issued = claims["iat"]?.integer, Timestamp(secondsSince1970: issued) <= now + Self.longestLead else {
+        guard let issued = claims["iat"]?.integer, Timestamp(secondsSince1970: issued) <= now + Self.maximumLead else {
             throw .invalid(.request, "iat is missing or in the future")
         }
         guard let events = claims["events"]?.object, (1...Self.maximumEvents).contains(events.count) else {
@@ -125,18 +120,4 @@ package enum SecurityEventRefusal: Error, Hashable, Sendable {
     case invalid(Code, String)
     /// Google's keys are not available now, so the token cannot be verified.
     case unavailable(retryAfter: Duration)
-}
-
-/// The name of the issuer of security events.
-enum GoogleIssuer {
-    /// Compares two issuers.
-    ///
-    /// Google writes its own name with a trailing slash in one place and without it in another.
-    static func areSame(_ first: String, _ second: String) -> Bool {
-        bare(first) == bare(second)
-    }
-
-    private static func bare(_ issuer: String) -> Substring {
-        issuer.hasSuffix("/") ? issuer.dropLast() : issuer[...]
-    }
 }

@@ -120,7 +120,7 @@ package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStri
         case unavailable(status: Int)
     }
 
-    private static let longestText = 512
+    private static let maximumText = 512
 
     package let reason: Reason
     /// The message of Google or of this machine, safe for a terminal.
@@ -130,7 +130,7 @@ package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStri
         self.reason = reason
         self.text = text.map { text in
             let shown = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.disturbsTerminals ? " " : $0 }))
-            return shown.capped(at: Self.longestText)
+            return shown.capped(at: Self.maximumText)
         }
     }
 

@@ -50,8 +50,8 @@ package struct SecurityEventReceiver: Sendable {
 
     func response(to request: ServerRequest) async -> ServerResponse {
         do throws(SecurityEventRefusal) {
-            guard request.body.count <= SecurityEventReader.longestBody else {
-                throw .invalid(.request, "the body is longer than \(SecurityEventReader.longestBody) bytes")
+            guard request.body.count <= SecurityEventReader.maximumBody else {
+                throw .invalid(.request, "the body is longer than \(SecurityEventReader.maximumBody) bytes")
             }
             return await apply(try await verify(request.body))
         } catch {

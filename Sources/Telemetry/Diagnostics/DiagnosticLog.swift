@@ -20,7 +20,8 @@ package final class DiagnosticLog: Sendable {
     private let state: Mutex<State>
     private let time: any TimeSource
     private let descriptor: Int32
-    private let style: DiagnosticLine.Style
+    /// `true` if the journal reads the lines.
+    private let isForJournal: Bool
 
     /// Opens the log on a descriptor that the caller keeps.
     ///
@@ -37,7 +38,7 @@ package final class DiagnosticLog: Sendable {
         self.time = time
         self.descriptor = descriptor
         let identity = FileIdentity(descriptor: descriptor)
-        style = identity != nil && identity?.journalStream == journalStream ? .journal : .plain
+        isForJournal = identity != nil && identity?.journalStream == journalStream
     }
 
     /// The least severe level that is still written.
@@ -77,13 +78,13 @@ package final class DiagnosticLog: Sendable {
         _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]
     ) {
         guard level <= self.level else { return }
-        var line = DiagnosticLine(style: style, at: time.now, level: level, message: message)
+        var line = DiagnosticLine(isForJournal: isForJournal, at: time.now, level: level, message: message)
         for (key, value) in fields() { line.add(key, value) }
         // One thread at a time, so that the space that `poll` reported is still free for this thread's line.
         state.withLock { state in
             if state.lost > 0, isWritable(within: 0) {
                 let message: StaticString = "diagnostics were lost"
-                var report = DiagnosticLine(style: style, at: time.now, level: .warning, message: message)
+                var report = DiagnosticLine(isForJournal: isForJournal, at: time.now, level: .warning, message: message)
                 report.add("lines", state.lost.description)
                 if write(report.bytes) { state.lost = 0 }
             }
@@ -114,32 +115,24 @@ package final class DiagnosticLog: Sendable {
 struct DiagnosticLine {
     /// The line limit, below `PIPE_BUF` (4096 bytes on Linux), so that one `write` puts a line into a pipe completely
     /// or not at all.
-    private static let lineLimit = 4000
-    private static let valueLimit = 512
-
-    enum Style {
-        /// For the journal, which records the time itself and reads the level from `<N>` at the start of the line.
-        case journal
-        /// With the time and level in the line.
-        case plain
-    }
+    private static let maximumLine = 4000
+    private static let maximumValue = 512
 
     private var text: String
 
-    init(style: Style, at instant: Timestamp, level: LogLevel, message: StaticString) {
-        text =
-            switch style {
-            case .journal: "<\(level.priority)>"
-            case .plain: "\(instant.iso8601Seconds) \(level.rawValue) "
-            }
+    /// Begins a line with its time and level.
+    ///
+    /// The journal records the time itself, and reads the level from `<N>` at the start of the line.
+    init(isForJournal: Bool, at instant: Timestamp, level: LogLevel, message: StaticString) {
+        text = isForJournal ? "<\(level.priority)>" : "\(instant.iso8601Seconds) \(level.rawValue) "
         text += Self.escaped(message.description)
     }
 
     mutating func add(_ key: String, _ value: String) {
-        text += " \(key)=\(Self.rendered(value.capped(at: Self.valueLimit)))"
+        text += " \(key)=\(Self.rendered(value.capped(at: Self.maximumValue)))"
     }
 
-    var bytes: [UInt8] { Array(text.capped(at: Self.lineLimit).utf8) + [UInt8(ascii: "\n")] }
+    var bytes: [UInt8] { Array(text.capped(at: Self.maximumLine).utf8) + [UInt8(ascii: "\n")] }
 
     /// Returns the value, quoted if its end would be ambiguous.
     private static func rendered(_ value: String) -> String {

@@ -1,3 +1,4 @@
+internal import Base
 private import Glibc
 
 /// An open file to which lines are appended.
@@ -44,10 +45,10 @@ struct LineFile: ~Copyable {
         if isOwned { close(descriptor) }
     }
 
-    /// The largest number of bytes that are written at once.
+    /// The maximum number of bytes that are written at once.
     ///
     /// A write to a pipe stays whole only up to `PIPE_BUF`. Linux does not mix writes to a local file, however long.
-    var largestWrite: Int { identity?.isRegular == true ? 65_536 : 4_096 }
+    var maximumWrite: Int { identity?.isRegular == true ? 65_536 : 4_096 }
 
     /// Appends lines in one `write`, unless the system accepts only a part of them, and returns the number of lines
     /// that were written, and the failure that stopped the writing.
@@ -115,42 +116,6 @@ struct LineFile: ~Copyable {
         defer { close(reader) }
         var last: UInt8 = 0
         return unsafe pread(reader, &last, 1, off_t(identity.size) - 1) != 1 || last != UInt8(ascii: "\n")
-    }
-}
-
-/// The identity of a file, whatever its name: device and inode.
-struct FileIdentity: Equatable {
-    let device: UInt64
-    let inode: UInt64
-    let isRegular: Bool
-    let size: Int64
-
-    /// Reads the file behind an open descriptor, and returns `nil` if it is not open.
-    init?(descriptor: Int32) {
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
-        self.init(status)
-    }
-
-    /// Reads the file that a path currently names, and returns `nil` if there is none.
-    init?(path: String) {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        self.init(status)
-    }
-
-    private init(_ status: stat) {
-        device = UInt64(status.st_dev)
-        inode = UInt64(status.st_ino)
-        isRegular = status.st_mode & S_IFMT == S_IFREG
-        size = Int64(status.st_size)
-    }
-
-    /// The file in the format of `JOURNAL_STREAM`.
-    var journalStream: String { "\(device):\(inode)" }
-
-    static func == (left: FileIdentity, right: FileIdentity) -> Bool {
-        left.device == right.device && left.inode == right.inode
     }
 }
 

@@ -37,7 +37,7 @@ struct LineOutput: ~Copyable {
     /// The diagnostic log reports the first loss and the end of the losses.
     mutating func write(_ block: LineBlock, from first: Int) -> Outcome {
         followName()
-        let lines = block.lines(from: first, upToBytes: file.largestWrite)
+        let lines = block.lines(from: first, upToBytes: file.maximumWrite)
         var outcome = Outcome()
         while outcome.done < lines.count {
             let (written, failure) = file.append(lines.dropFirst(outcome.done), of: block)

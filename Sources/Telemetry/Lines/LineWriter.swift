@@ -96,10 +96,10 @@ package final class LineWriter: LineSink {
             let result = FirstResult(continuation)
             queue.async {
                 self.drain()
-                result.resume(with: true)
+                result.resume(returning: true)
             }
             let deadline = DispatchTime.now() + .milliseconds(Int(limit.wholeMilliseconds))
-            DispatchQueue.global().asyncAfter(deadline: deadline) { result.resume(with: false) }
+            DispatchQueue.global().asyncAfter(deadline: deadline) { result.resume(returning: false) }
         }
     }
 
@@ -130,22 +130,6 @@ package final class LineWriter: LineSink {
             }
             defer { backlog.lines = LineBlock() }
             return backlog.lines
-        }
-    }
-}
-
-/// Resumes a waiting task with the first of two results.
-private final class FirstResult: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
-
-    init(_ continuation: CheckedContinuation<Bool, Never>) {
-        self.continuation = Mutex(continuation)
-    }
-
-    func resume(with result: Bool) {
-        continuation.withLock { continuation in
-            continuation?.resume(returning: result)
-            continuation = nil
         }
     }
 }
