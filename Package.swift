@@ -75,15 +75,15 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(
-            name: "Status",
-            dependencies: ["Base", "Crypto", "Storage", "Telemetry"],
-            // A link to docs/runbook.md.
-            resources: [.embedInCode("Page/runbook.md")],
+            name: "Scheduler",
+            dependencies: ["Base", "Crypto", "GoogleOAuth", "HTTPClient", "Storage", "Telemetry"],
             swiftSettings: common
         ),
         .target(
-            name: "Scheduler",
-            dependencies: ["Base", "Crypto", "GoogleOAuth", "HTTPClient", "Storage", "Telemetry"],
+            name: "Status",
+            dependencies: ["Base", "Crypto", "Scheduler", "Storage", "Telemetry"],
+            // A link to docs/runbook.md.
+            resources: [.embedInCode("Page/runbook.md")],
             swiftSettings: common
         ),
         .target(
@@ -169,7 +169,7 @@ let package = Package(
         ),
         .testTarget(
             name: "StatusTests",
-            dependencies: ["Base", "Crypto", "Status", "Storage", "Telemetry", "TestSupport"],
+            dependencies: ["Base", "Crypto", "Scheduler", "Status", "Storage", "Telemetry", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(

@@ -9,6 +9,13 @@ extension String {
         while utf8[end] & 0b1100_0000 == 0b1000_0000 { end = utf8.index(before: end) }
         return self[..<end] + "…"
     }
+
+    /// The text quoted as one word of a shell command, so that users can copy the command from a message.
+    package var shellWord: String {
+        let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/:,@%+=")
+        guard isEmpty || !allSatisfy(plain.contains) else { return self }
+        return "'" + replacing("'", with: "'\\''") + "'"
+    }
 }
 
 extension Unicode.Scalar {
@@ -41,4 +48,70 @@ extension String {
 
     /// `true` if the only control character is the tab: a line break would start another header.
     package var isHeaderValue: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 } }
+}
+
+/// Text from outside as an error may show it: quoted, escaped, cut short, and omitted if it may be a secret.
+package struct DisplayedText: CustomStringConvertible {
+    /// Enough to recognise a name, and short enough that a huge paste does not fill the terminal.
+    private static let limit = 80
+
+    package let description: String
+
+    package init(_ text: String) {
+        guard !CredentialDetector.matches(text) else {
+            description = "(not shown: it looks like a token or a secret)"
+            return
+        }
+        var shown = ""
+        for scalar in text.unicodeScalars.prefix(Self.limit) {
+            // Control and format characters (bidirectional marks, terminal escapes) could rewrite the message.
+            if scalar.isInvisible {
+                shown += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
+        }
+        let isCut = text.unicodeScalars.count > Self.limit
+        description = "'\(shown)\(isCut ? "…" : "")'"
+    }
+}
+
+/// Recognises text that looks like a credential, so that it is refused where it does not belong, and never printed.
+package enum CredentialDetector {
+    /// The prefixes of Google's credentials: refresh tokens, access tokens, client secrets and authorization codes
+    /// (https://developers.google.com/identity/protocols/oauth2#size), and of the private-key block of a PEM file.
+    private static let prefixes = ["1//", "ya29.", "GOCSPX-", "4/0", "-----BEGIN"]
+
+    /// `true` if the text looks like a credential, or a part of it after a sign such as a quote, a dash or `=`.
+    ///
+    /// So pasted JSON and `--token=…` match; a folder named `4/0` within a path does not.
+    package static func matches(_ text: String) -> Bool {
+        var previous: Character = " "
+        for index in text.indices {
+            defer { previous = text[index] }
+            guard !previous.isLetter, !previous.isNumber, previous != "/", previous != "." else { continue }
+            if beginsWithCredential(text[index...]) { return true }
+        }
+        return false
+    }
+
+    private static func beginsWithCredential(_ text: Substring) -> Bool {
+        if prefixes.contains(where: { text.hasPrefix($0) }) { return true }
+        guard text.hasPrefix("eyJ") || text.hasPrefix("1/") else { return false }
+        let word = text.prefix { !$0.isWhitespace && !"\"'=:,{}".contains($0) }
+        // A JSON Web Token has three dotted parts, the first an encoded JSON object
+        // (https://www.rfc-editor.org/rfc/rfc7519#section-3). Google's early refresh tokens are `1/` and about forty
+        // letters.
+        return text.hasPrefix("eyJ") ? word.count(where: { $0 == "." }) == 2 : word.count > 30
+    }
+}
+
+extension Unicode.Scalar {
+    /// `true` for a character without a shape of its own.
+    package var isInvisible: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
 }

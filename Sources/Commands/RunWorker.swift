@@ -42,6 +42,6 @@ extension Command {
         exitCodes: .ofDatabase(.cannotCreate)
     ) { _, context in
         guard !context.configuration.runsOnce else { return try await context.runPass() }
-        return try await context.runDaemon(reporter: context.statusReporter)
+        return try await context.runDaemon()
     }
 }

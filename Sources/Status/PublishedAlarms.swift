@@ -3,16 +3,11 @@ package import Storage
 package import Telemetry
 
 /// The current alarms of all workers, kept as a note in the store so that the command `status` sees them too.
-package struct PublishedAlarms: Equatable, Sendable {
+package struct PublishedAlarms: Sendable {
     private static let note = "alarms"
     private static let tries = 3
 
-    private struct Entry: Equatable {
-        var worker: String
-        var alarm: CurrentAlarm
-    }
-
-    private var entries: [Entry] = []
+    private var entries: [(worker: String, alarm: CurrentAlarm)] = []
 
     /// Reads the alarms that are still current.
     package static func read(from store: any Store, at now: Timestamp) async throws -> [CurrentAlarm] {
@@ -34,10 +29,20 @@ package struct PublishedAlarms: Equatable, Sendable {
             let former = try await store.note(note)
             var published = PublishedAlarms(former, at: now)
             published.entries.removeAll { $0.worker == worker }
-            published.entries += alarms.map { Entry(worker: worker, alarm: $0) }
+            published.entries += alarms.map { (worker, $0) }
             let text = published.text
             if text == former ?? PublishedAlarms().text { return }
             if try await store.replaceNote(note, former, with: text) { return }
+        }
+    }
+
+    /// Returns `true` if a worker must publish its alarms again: after a change, and before they would count as over.
+    ///
+    /// Their counts do not matter, because they change with each refused grant.
+    package static func mustPublish(_ alarms: [CurrentAlarm], after published: [CurrentAlarm]) -> Bool {
+        guard alarms.count == published.count else { return true }
+        return zip(alarms, published).contains { next, former in
+            next.kind != former.kind || next.client != former.client || next.until - former.until > .seconds(600)
         }
     }
 
@@ -62,47 +67,21 @@ package struct PublishedAlarms: Equatable, Sendable {
                 until: Timestamp(milliseconds: until),
                 count: Int(count)
             )
-            return Entry(worker: worker, alarm: alarm)
+            return (worker, alarm)
         }
     }
 
     private var text: String {
         var line = JSONLine()
-        line.array("alarms") { array in
-            for entry in entries {
-                array.object { object in
-                    object.field("worker", entry.worker)
-                    object.field("kind", entry.alarm.kind.rawValue)
-                    object.field("client", entry.alarm.client)
-                    object.field("text", entry.alarm.text)
-                    object.field("since", entry.alarm.since.milliseconds)
-                    object.field("until", entry.alarm.until.milliseconds)
-                    object.field("count", entry.alarm.count)
-                }
-            }
+        line.objects("alarms", entries) { entry, object in
+            object.field("worker", entry.worker)
+            object.field("kind", entry.alarm.kind.rawValue)
+            object.field("client", entry.alarm.client)
+            object.field("text", entry.alarm.text)
+            object.field("since", entry.alarm.since.milliseconds)
+            object.field("until", entry.alarm.until.milliseconds)
+            object.field("count", entry.alarm.count)
         }
         return line.text
-    }
-}
-
-/// Decides when a worker publishes its alarms: after a change, and before they would count as over.
-package struct AlarmPublication: Sendable {
-    /// The alarms that were published, without their counts, which change with each refused grant.
-    private var published: [CurrentAlarm] = []
-
-    /// Alarms are published again when their end has moved by so much.
-    private static let precision: Duration = .seconds(600)
-
-    package init() {}
-
-    package func isNeeded(for alarms: [CurrentAlarm]) -> Bool {
-        guard alarms.count == published.count else { return true }
-        return zip(alarms, published).contains { next, former in
-            next.kind != former.kind || next.client != former.client || next.until - former.until > Self.precision
-        }
-    }
-
-    package mutating func record(_ alarms: [CurrentAlarm]) {
-        published = alarms
     }
 }

@@ -16,7 +16,7 @@ struct MetricsLogTests {
 
     @Test("begins each line with time, event and worker")
     func common() {
-        log.record(.breaker(client: "an-id", .probe))
+        log.record(.breaker(client: "an-id", "probe"))
         let expected = """
             {"time":"2026-11-21T03:00:59.123Z","event":"breaker","worker":"host/1",\
             "client":"an-id","change":"probe","reason":""}

@@ -48,7 +48,7 @@ enum MetricsSamples {
             reason: "invalid_grant",
             generation: 4
         ),
-        .breaker(client: "an-id", .opened, reason: "invalid_client"),
+        .breaker(client: "an-id", "opened", reason: "invalid_client"),
         .pacer(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),
         .alarm(kind: "client_error", text: "The client is unknown to Google.", count: 7, client: "an-id"),
         .alarm(kind: "disk_full", text: "Nothing can be stored.", count: 1),

@@ -91,7 +91,7 @@ struct RecipeTests {
         )
         record(80, MetricsSamples.summary(MetricsSamples.counts, nil, overdue: 0))
         record(81, MetricsSamples.summary(MetricsSamples.noCounts, nil, overdue: 4))
-        record(90, .breaker(client: "an-id", .opened, reason: "invalid_client"))
+        record(90, .breaker(client: "an-id", "opened", reason: "invalid_client"))
         record(91, .pacer(client: "an-id", ceiling: 12.5, paused: .zero, reason: "throttled"))
         record(95, .alarm(kind: "disk_full", text: "Nothing can be stored.", count: 1))
         return sink.lines.map { $0.text + "\n" }.joined()

@@ -126,6 +126,17 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: nested.bytes)
     }
 
+    /// Writes an array of objects; `body` adds the fields of one.
+    package mutating func objects<Element>(
+        _ key: String,
+        _ elements: [Element],
+        _ body: (Element, inout JSONLine) -> Void
+    ) {
+        array(key) { array in
+            for element in elements { array.object { body(element, &$0) } }
+        }
+    }
+
     private mutating func open(_ key: String) {
         if !isFirst { output.append(UInt8(ascii: ",")) }
         isFirst = false

@@ -1,3 +1,4 @@
+import Base
 import Worker
 
 /// Separates flags from words before the command is known: flags may precede it.

@@ -16,35 +16,16 @@ struct Diagnosis: Equatable, Sendable {
     /// The result of the check.
     let finding: String
     /// The advice, or `nil` if the check is ok, or if the finding says it already.
-    let advice: String?
+    var advice: String?
     /// `true` if the cause may be the network or the remote server.
-    let isAboutEndpoint: Bool
+    var isAboutEndpoint = false
 
-    private init(
-        _ severity: Severity,
-        _ subject: String,
-        _ finding: String,
-        advice: String? = nil,
-        isAboutEndpoint: Bool
-    ) {
-        self.severity = severity
-        self.subject = subject
-        self.finding = finding
-        self.advice = advice
-        self.isAboutEndpoint = isAboutEndpoint
+    static func ok(_ subject: String, _ finding: String) -> Diagnosis {
+        Diagnosis(severity: .ok, subject: subject, finding: finding)
     }
 
-    static func ok(_ subject: String, _ finding: String, isAboutEndpoint: Bool = false) -> Diagnosis {
-        Diagnosis(.ok, subject, finding, isAboutEndpoint: isAboutEndpoint)
-    }
-
-    static func warning(
-        _ subject: String,
-        _ finding: String,
-        advice: String? = nil,
-        isAboutEndpoint: Bool = false
-    ) -> Diagnosis {
-        Diagnosis(.warning, subject, finding, advice: advice, isAboutEndpoint: isAboutEndpoint)
+    static func warning(_ subject: String, _ finding: String, advice: String? = nil) -> Diagnosis {
+        Diagnosis(severity: .warning, subject: subject, finding: finding, advice: advice)
     }
 
     static func fault(
@@ -53,7 +34,9 @@ struct Diagnosis: Equatable, Sendable {
         advice: String? = nil,
         isAboutEndpoint: Bool = false
     ) -> Diagnosis {
-        Diagnosis(.fault, subject, finding, advice: advice, isAboutEndpoint: isAboutEndpoint)
+        var diagnosis = Diagnosis(severity: .fault, subject: subject, finding: finding, advice: advice)
+        diagnosis.isAboutEndpoint = isAboutEndpoint
+        return diagnosis
     }
 }
 
@@ -66,10 +49,17 @@ extension Diagnosis {
 
     /// The check as one line, even if the text has several.
     func line(isColoured: Bool) -> String {
-        let label = isColoured ? "\u{1b}[\(severity.colour)m\(severity.label)\u{1b}[0m" : severity.label
+        // The colours are green, yellow and red (https://man7.org/linux/man-pages/man4/console_codes.4.html).
+        let (label, colour) =
+            switch severity {
+            case .ok: ("ok", 32)
+            case .warning: ("WARN", 33)
+            case .fault: ("FAULT", 31)
+            }
+        let shown = isColoured ? "\u{1b}[\(colour)m\(label)\u{1b}[0m" : label
         let oneLine = text.split(whereSeparator: \.isNewline).joined(separator: "; ")
-        let gap = String(repeating: " ", count: 7 - severity.label.count)
-        return "\(label)\(gap)\(subject.padding(to: Self.column))\(oneLine)"
+        let gap = String(repeating: " ", count: 7 - label.count)
+        return "\(shown)\(gap)\(subject.padding(to: Self.column))\(oneLine)"
     }
 
     /// The exit code of `doctor`.
@@ -85,15 +75,11 @@ extension Diagnosis {
     static func write(_ diagnoses: [Diagnosis], to line: inout JSONLine) {
         line.field("faults", diagnoses.count { $0.severity == .fault })
         line.field("warnings", diagnoses.count { $0.severity == .warning })
-        line.array("checks") { array in
-            for diagnosis in diagnoses {
-                array.object { object in
-                    object.field("name", diagnosis.subject)
-                    object.field("result", diagnosis.severity.rawValue)
-                    object.field("text", diagnosis.finding)
-                    object.fieldOrNull("advice", diagnosis.advice)
-                }
-            }
+        line.objects("checks", diagnoses) { diagnosis, object in
+            object.field("name", diagnosis.subject)
+            object.field("result", diagnosis.severity.rawValue)
+            object.field("text", diagnosis.finding)
+            object.fieldOrNull("advice", diagnosis.advice)
         }
     }
 
@@ -102,24 +88,5 @@ extension Diagnosis {
         let warnings = diagnoses.count { $0.severity == .warning }
         guard faults + warnings > 0 else { return "all \(diagnoses.count) checks are ok" }
         return "\(diagnoses.count) checks, \(faults) with a fault, \(warnings) with a warning"
-    }
-}
-
-extension Diagnosis.Severity {
-    fileprivate var label: String {
-        switch self {
-        case .ok: "ok"
-        case .warning: "WARN"
-        case .fault: "FAULT"
-        }
-    }
-
-    /// The colours green, yellow and red (https://man7.org/linux/man-pages/man4/console_codes.4.html).
-    fileprivate var colour: Int {
-        switch self {
-        case .ok: 32
-        case .warning: 33
-        case .fault: 31
-        }
     }
 }

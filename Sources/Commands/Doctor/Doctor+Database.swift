@@ -45,47 +45,42 @@ extension Doctor {
 
     /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
     private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
+        func fault(_ finding: String, _ advice: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
+            (.fault(Self.subject, finding, advice: advice), false)
+        }
         do {
             let leftovers = try LeftoverFiles.besideMissing(path)
-            guard leftovers.isEmpty else {
-                let finding = LeftoverFiles.finding(path, leftovers)
-                return (.fault(Self.subject, finding, advice: LeftoverFiles.advice), false)
-            }
+            guard leftovers.isEmpty else { return fault(LeftoverFiles.finding(path, leftovers), LeftoverFiles.advice) }
             guard let status = try FileStatus.of(path) else { return (missingDiagnosis(path), false) }
-            guard status.kind == .regular else {
-                return (.fault(Self.subject, "\(path) is not a file", advice: "name one with --database"), false)
-            }
+            guard status.kind == .regular else { return fault("\(path) is not a file", "name one with --database") }
             let folder = FileStatus.folder(of: path)
             guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
                 let advice = "run as its owner: runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker doctor"
-                return (.fault(Self.subject, "\(path) cannot be read and written by this user", advice: advice), false)
+                return fault("\(path) cannot be read and written by this user", advice)
             }
             guard FileStatus.mayWrite(folder) else {
-                let advice = "let the worker's user write there"
-                return (
-                    .fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written", advice: advice),
-                    false
+                return fault(
+                    "\(folder), where SQLite keeps its log, cannot be written",
+                    "let the worker's user write there"
                 )
             }
             let isEmpty = status.size == 0
-            guard isEmpty || DatabaseHeader.read(path) != nil else {
-                let advice = "name another file, or put a backup in its place while no worker runs"
-                return (.fault(Self.subject, "\(path) is not a SQLite database, or is damaged", advice: advice), false)
+            guard isEmpty || CommandContext.schema(ofDatabaseFile: path) != nil else {
+                return fault(
+                    "\(path) is not a SQLite database, or is damaged",
+                    "name another file, or put a backup in its place while no worker runs"
+                )
             }
             guard status.permissions & 0o007 == 0 else {
-                let advice = "run: chmod 600 \(path)"
-                return (
-                    .fault(Self.subject, "\(path) is open to others (mode \(status.mode))", advice: advice), !isEmpty
-                )
+                let open = fault("\(path) is open to others (mode \(status.mode))", "run: chmod 600 \(path)")
+                return (open.diagnosis, !isEmpty)
             }
             if isEmpty {
                 return (.ok(Self.subject, "\(path) is empty: the worker creates its tables at its first start"), false)
             }
             return (.ok(Self.subject, "\(path), \(ByteCount.text(status.size)), mode \(status.mode)"), true)
         } catch {
-            return (
-                .fault(Self.subject, "\(error)", advice: "check that the worker's user may enter its folders"), false
-            )
+            return fault("\(error)", "check that the worker's user may enter its folders")
         }
     }
 
@@ -114,7 +109,7 @@ extension Doctor {
         if free < minimumSpace {
             return .fault(subject, "\(text)", advice: "free some space, or nothing can be stored")
         }
-        if free < Judgement.nearlyFull { return .warning(subject, "\(text)", advice: "free some space") }
+        if free < StatusSnapshot.nearlyFull { return .warning(subject, "\(text)", advice: "free some space") }
         return .ok(subject, text)
     }
 

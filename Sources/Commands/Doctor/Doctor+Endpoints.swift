@@ -68,7 +68,9 @@ extension Doctor {
         do throws(HTTPFailure) {
             let response = try await http.send(probe.request, deadline: Self.deadline)
             let answer = probe.diagnosis(of: response)
-            guard showsClock, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }
+            guard showsClock, let date = response.header("date").flatMap({ Timestamp(httpDate: $0) }) else {
+                return [answer]
+            }
             return [answer, Self.checkSkew(now: context.time.now, endpointTime: date)]
         } catch {
             return [Self.fault(TokenEndpointProbe.subject, probe.endpoint, error)]
@@ -104,7 +106,7 @@ extension Doctor {
             return .fault(name, text, advice: "correct the address", isAboutEndpoint: true)
         case 404:
             return .fault(name, "\(answer): its path is wrong", advice: "correct the address", isAboutEndpoint: true)
-        default: return .ok(name, answer, isAboutEndpoint: true)
+        default: return .ok(name, answer)
         }
     }
 
@@ -115,9 +117,7 @@ extension Doctor {
         let direction = skew > .zero ? "ahead of" : "behind"
         return .warning(
             subject,
-            """
-            this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's
-            """,
+            "this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's",
             advice: "set it, and synchronize it by NTP (timedatectl set-ntp true)"
         )
     }
@@ -206,10 +206,10 @@ struct TokenEndpointProbe {
 
     private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]
 
-    private func ok(_ text: String) -> Diagnosis { .ok(Self.subject, text, isAboutEndpoint: true) }
+    private func ok(_ text: String) -> Diagnosis { .ok(Self.subject, text) }
 
     private func warning(_ finding: String, advice: String? = nil) -> Diagnosis {
-        .warning(Self.subject, finding, advice: advice, isAboutEndpoint: true)
+        .warning(Self.subject, finding, advice: advice)
     }
 
     private func fault(_ finding: String, advice: String) -> Diagnosis {

@@ -97,9 +97,7 @@ extension Doctor {
                 : .fault(
                     subject,
                     "missing, or \(facts.user) may not use them",
-                    advice: """
-                        as the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(facts.user);
-                        """
+                    advice: "as the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(facts.user);"
                 )
         }
         guard facts.lackingRights.isEmpty else {
@@ -108,9 +106,7 @@ extension Doctor {
             return .fault(
                 subject,
                 "\(facts.user) lacks \(names)\(rest)",
-                advice: """
-                    as their owner run: GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(facts.user);
-                    """
+                advice: "as their owner run: GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(facts.user);"
             )
         }
         return .ok(subject, "schema \(schema), usable by \(facts.user)")

@@ -12,15 +12,11 @@ package final class DatabaseReadiness: Sendable {
     /// The time limit of one check: a longer one counts as failed.
     static let timeout: Duration = .seconds(3)
 
-    private struct State {
-        var problem: String? = "not_checked"
-        var checkedAt: BootInstant?
-        var lastSuccess: BootInstant?
-    }
-
-    private let store: any Store
+    let store: any Store
     private let time: any TimeSource
-    private let state = Mutex(State())
+    private let state = Mutex(
+        (problem: String?.some("not_checked"), checkedAt: BootInstant?.none, lastSuccess: BootInstant?.none)
+    )
 
     package init(store: any Store, time: any TimeSource) {
         self.store = store

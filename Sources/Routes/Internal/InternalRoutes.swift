@@ -13,8 +13,7 @@ package struct InternalRoutes: Sendable {
 
     /// `nil` without a services file: then the routes of tokens say so.
     private let vending: TokenVendingHandler?
-    private let monitoring: MonitoringHandler
-    let statusPage: StatusPageHandler
+    let monitoring: MonitoringHandler
     /// `nil` without a services file, which lists the operators.
     let lookup: UserLookup?
     private let exposure: Exposure
@@ -22,14 +21,18 @@ package struct InternalRoutes: Sendable {
     package init(
         vending: TokenVendingHandler?,
         monitoring: MonitoringHandler,
-        statusPage: StatusPageHandler,
-        lookup: UserLookup?,
         exposure: Exposure = .thisMachine
     ) {
         self.vending = vending
         self.monitoring = monitoring
-        self.statusPage = statusPage
-        self.lookup = lookup
+        lookup = vending.map { vending in
+            UserLookup(
+                store: monitoring.database.store,
+                services: vending.services,
+                database: monitoring.database,
+                log: vending.log
+            )
+        }
         self.exposure = exposure
     }
 

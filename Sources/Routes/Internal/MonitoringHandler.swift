@@ -6,53 +6,66 @@ package import Status
 import Storage
 package import Telemetry
 
-/// The state of the process for monitors: health, readiness, status and metrics.
+/// The state of the process for monitors and people: health, readiness, status, metrics and the status page.
 ///
-/// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
+/// Only a page that shows a user contains a user id; ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
-    /// The pause between two observations in the background: with their own time they are at most five seconds old.
+    /// Reads a snapshot from the database.
+    ///
+    /// `includesSlowParts` is `false` for one that is made often.
+    package typealias Observe =
+        @Sendable (_ process: ProcessStatus, _ includesSlowParts: Bool) async throws -> StatusSnapshot
+
+    /// The pause between two snapshots in the background: with their own time they are at most five seconds old.
     static let interval: Duration = .seconds(2)
-    /// The age of observations above which they say nothing about now: reading the database hangs.
+    /// The age of a snapshot above which it says nothing about now: reading the database hangs.
     private static let maximumAge: Duration = .seconds(30)
 
-    private let database: DatabaseReadiness
+    private let name: String
+    private let version: String
+    let database: DatabaseReadiness
     private let engine: RefreshEngine
-    private let lastObservations: CachedResult<Observations>
-    private let counters: LifetimeCounters
+    private let observe: Observe
+    private let lastSnapshot: CachedResult<StatusSnapshot>
+    private let counters: IntervalCounters
+    private let log: EngineLog
     private let metrics: MetricsLog
-    let phase: ServingPhase
+    private let phase: ServingPhase
     private let time: any TimeSource
     private let stalledLoops: @Sendable () -> [String]
     private let certificateExpiry: @Sendable () -> Timestamp?
-    private let statusReport: @Sendable (ProcessObservations) async throws -> String
 
-    /// Makes the handler.
+    /// Makes the handler of a worker with this name and version.
     ///
     /// `stalledLoops` returns the worker's loops whose last iteration is too long ago. `certificateExpiry` returns the
-    /// expiry of the internal listener's certificate, if any. `statusReport` returns the output of `refresh-worker
-    /// status --json`. `observe` returns what the database says for the judgement.
+    /// expiry of the internal listener's certificate, if any.
     package init(
+        name: String,
+        version: String,
         database: DatabaseReadiness,
         engine: RefreshEngine,
-        counters: LifetimeCounters,
+        counters: IntervalCounters,
+        log: EngineLog,
         metrics: MetricsLog,
         phase: ServingPhase,
         time: any TimeSource,
         stalledLoops: @escaping @Sendable () -> [String],
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
-        statusReport: @escaping @Sendable (ProcessObservations) async throws -> String,
-        observe: @escaping @Sendable () async throws -> Observations
+        observe: @escaping Observe
     ) {
+        self.name = name
+        self.version = version
         self.database = database
         self.engine = engine
-        lastObservations = CachedResult(time: time, compute: observe)
+        self.observe = observe
+        lastSnapshot = CachedResult(time: time) { try await observe(ProcessStatus(), false) }
         self.counters = counters
+        self.log = log
         self.metrics = metrics
         self.phase = phase
         self.time = time
         self.stalledLoops = stalledLoops
         self.certificateExpiry = certificateExpiry
-        self.statusReport = statusReport
     }
 
     /// Returns 200 if the loops of the process run; if not, only a restart helps.
@@ -66,9 +79,9 @@ package struct MonitoringHandler: Sendable {
     package func run() async {
         while !Task.isCancelled {
             do {
-                _ = try await lastObservations.value()
+                _ = try await lastSnapshot.value()
             } catch {
-                // The response shows it: `DatabaseReadiness` has the problem, and the observations grow old.
+                // The response shows it: `DatabaseReadiness` has the problem, and the snapshot grows old.
             }
             do {
                 try await time.sleep(for: Self.interval)
@@ -79,13 +92,9 @@ package struct MonitoringHandler: Sendable {
     }
 
     /// `true` if requests should be sent to this worker: not while it starts or drains, nor without the database.
-    func isReady(_ process: ProcessObservations) -> Bool {
-        phase.current == .serving && process.databaseProblem == nil && Self.isStoring(process)
+    private func isReady(_ process: ProcessStatus) -> Bool {
+        phase.current == .serving && process.databaseProblem == nil && process.isStoring
             && engine.keyRing.standbyReason == nil
-    }
-
-    private static func isStoring(_ process: ProcessObservations) -> Bool {
-        process.resultsWaiting.map { $0 <= Judgement.tolerableStoringDelay } ?? true
     }
 
     /// Returns 200 if requests should be sent to this worker.
@@ -93,26 +102,28 @@ package struct MonitoringHandler: Sendable {
     /// It does not wait for the database: a probe must not. An outage of Google is shown in the body and does not
     /// count: otherwise the load balancer would remove all workers at once.
     func readiness() async -> ServerResponse {
-        let process = await observations()
+        let process = await processStatus()
         let isReady = isReady(process)
         let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
-        let observed = await latestObservations()
-        let judgement = judgement(of: process, observed)
+        let snapshot = await lastSnapshot.latestValue()
+        let findings = findings(of: process, snapshot)
         let now = time.now
         return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
             line.field("ready", isReady)
             line.field("at", now.iso8601)
-            line.fieldOrNull("observed_at", observed?.at.iso8601)
-            line.field("verdict", judgement?.verdict ?? "unknown")
-            line.array("concerns") { array in
-                for concern in judgement?.concerns ?? [] { array.object { concern.write(into: &$0) } }
+            line.fieldOrNull("observed_at", snapshot?.at.iso8601)
+            if let findings {
+                findings.write(into: &line)
+            } else {
+                line.field("verdict", "unknown")
+                line.array("concerns") { _ in }
             }
             line.object("checks") { checks in
                 checks.field("phase", phase.current.rawValue)
                 checks.field("database", process.databaseProblem ?? "ok")
-                checks.field("results", Self.isStoring(process) ? "ok" : "waiting")
-                checks.field("key_ring", Self.condition(of: engine.keyRing))
+                checks.field("results", process.isStoring ? "ok" : "waiting")
+                checks.field("key_ring", Self.problem(of: engine.keyRing) ?? "ok")
             }
             line.object("database") { object in
                 if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
@@ -120,42 +131,39 @@ package struct MonitoringHandler: Sendable {
                     object.field("results_waiting_seconds", waiting.inSeconds)
                 }
             }
-            line.array("clients") { array in
-                for status in statuses {
-                    array.object { client in
-                        client.field("client_id", status.clientID)
-                        client.field("breaker", status.breaker.rawValue)
-                        client.field("ceiling_per_s", status.ceiling)
-                    }
-                }
+            line.objects("clients", statuses) { status, client in
+                client.field("client_id", status.id)
+                client.field("breaker", status.breaker.name)
+                client.field("ceiling_per_s", status.ceiling)
             }
             line.object("backlog") { backlog in
                 backlog.field("waiting", waiting)
-                if let grants = observed?.grants {
+                if let grants = snapshot?.grants {
                     backlog.field("overdue", grants.due)
-                    backlog.field("oldest_overdue_seconds", Self.oldestOverdue(grants, at: now).inSeconds)
+                    backlog.field("oldest_overdue_seconds", (grants.lateness(at: now) ?? .zero).inSeconds)
                 }
             }
         }
     }
 
     /// Returns the code of the key ring's problem; only `lacks_keys` stops refreshes.
-    private static func condition(of ring: ReloadableKeyRing) -> String {
+    private static func problem(of ring: ReloadableKeyRing) -> String? {
         if ring.standbyReason != nil { return "lacks_keys" }
         if ring.fileProblem != nil { return "file_unreadable" }
-        return ring.rejection != nil ? "file_refused" : "ok"
+        return ring.rejection != nil ? "file_refused" : nil
     }
 
     /// Returns the readiness for callers without a credential, who do not see the reasons.
     func readinessWithoutDetails() async -> ServerResponse {
-        let isReady = isReady(await observations())
+        let isReady = isReady(await processStatus())
         return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
     }
 
     /// Returns the output of `refresh-worker status --json`.
     func status() async -> ServerResponse {
         do {
-            return .json(Array(try await statusReport(await observations()).utf8), headers: [ServerResponse.noStore])
+            let snapshot = try await observe(await processStatus(), true)
+            return .json(snapshot.json.bytes, headers: [ServerResponse.noStore])
         } catch {
             return APIError.storeUnavailable.response
         }
@@ -163,67 +171,85 @@ package struct MonitoringHandler: Sendable {
 
     /// Returns the metrics in Prometheus' text format.
     func prometheus() async -> ServerResponse {
-        let clients = await engine.clientStatuses.map { status in
-            let breaker: PrometheusReport.Breaker =
-                switch status.breaker {
-                case .closed: .closed
-                case .open: .open
-                case .probing: .probing
-                }
-            return (id: status.clientID, breaker: breaker, ceiling: status.ceiling)
+        let clients = await engine.clientStatuses
+        let fresh: StatusSnapshot?
+        do {
+            fresh = try await lastSnapshot.value()
+        } catch {
+            // The response shows it: without grants, `refresh_worker_store_up` is 0.
+            fresh = nil
         }
-        let grants = await countedGrants(clients.map(\.id))
-        let process = await observations()
-        let observed = await latestObservations()
+        let process = await processStatus()
+        let latest = await lastSnapshot.latestValue()
         let report = PrometheusReport(
-            counts: counters.counts,
-            startedAt: counters.startedAt,
+            at: time.now,
+            counters: counters.lifetime,
             droppedLines: metrics.droppedLines,
             inFlight: await engine.inFlight,
-            grants: grants,
+            waiting: await engine.waiting,
+            grants: fresh?.grants,
             clients: clients,
-            alarms: process.alarms.filter { observed?.hasEnded($0) != true },
-            verdict: judgement(of: process, observed).map { judgement in
-                (judgement.isWell, Condition.allCases.map { ($0.rawValue, judgement.count(of: $0)) })
-            },
-            certificateExpiresAt: certificateExpiry(),
-            usage: .current
+            alarms: process.alarms.filter { latest?.hasEnded($0) != true },
+            findings: findings(of: process, latest),
+            certificateExpiresAt: certificateExpiry()
         )
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
-    /// Returns the last observations without waiting, or `nil` if there are none of the last ten minutes.
-    func latestObservations() async -> Observations? {
-        await lastObservations.latestValue()
+    /// Returns the status page, with the answer to an operator who looked up a user.
+    func page(showing lookup: StatusPage.Lookup? = nil) async -> ServerResponse {
+        ServerResponse(
+            headers: [("Content-Type", "text/html; charset=utf-8")] + Self.pageHeaders,
+            body: Array(await statusPage(showing: lookup).html.utf8)
+        )
     }
 
-    /// Judges the process as it is now, and the database as it was observed last.
+    /// Makes the page from the last snapshot, without waiting for the database.
+    func statusPage(showing lookup: StatusPage.Lookup? = nil) async -> StatusPage {
+        let process = await processStatus()
+        let snapshot = await lastSnapshot.latestValue()
+        var page = StatusPage(
+            at: time.now,
+            worker: name,
+            version: version,
+            startedAt: counters.lifetime.startedAt,
+            phase: phase.current == .serving && !isReady(process) ? "not ready" : phase.current.rawValue
+        )
+        page.findings = findings(of: process, snapshot)
+        page.snapshot = snapshot
+        // Without the database, the clients as this worker knows them.
+        page.clients = if let snapshot { snapshot.clients } else { await engine.clientStatuses }
+        page.activity = counters.activity.minutes
+        page.changes = log.recentChanges
+        page.lookup = lookup
+        return page
+    }
+
+    /// Returns the findings about the process as it is now, and about the database as it was read last.
     ///
-    /// It judges the process alone if the database cannot be used, or was not observed for long. If the process has no
-    /// concern then, it returns `nil`, because it is unknown if all is well.
-    func judgement(of process: ProcessObservations, _ observed: Observations?) -> Judgement? {
+    /// They are about the process alone if the database cannot be used, or was not read for long. If there is none
+    /// then, it returns `nil`, because it is unknown if all is well.
+    func findings(of process: ProcessStatus, _ snapshot: StatusSnapshot?) -> [Finding]? {
         let now = time.now
-        if let observed, database.problem == nil, now - observed.at <= Self.maximumAge {
-            return Judgement(observed.with(process, at: now))
+        if let snapshot, database.problem == nil, now - snapshot.at <= Self.maximumAge {
+            return snapshot.with(process, at: now).findings
         }
-        var own = Observations(at: now)
-        own.process = process
-        let judgement = Judgement(own)
-        return judgement.isWell ? nil : judgement
+        let own = StatusSnapshot(at: now).with(process, at: now).findings
+        return own.isWell ? nil : own
     }
 
     /// Returns the code of the database's problem; `nil` without one.
     ///
-    /// Claims may fail where the check does not, such as on a full disk.
+    /// Claims can fail where the check does not, such as on a full disk.
     private func databaseProblem() async -> String? {
         if let problem = database.problem { return problem }
         let failing = await engine.failingToClaimFor ?? .zero
-        return failing > Judgement.tolerableStoringDelay ? "claims_failing" : nil
+        return failing > ProcessStatus.tolerableDelay ? "claims_failing" : nil
     }
 
-    /// Observes the process.
-    func observations() async -> ProcessObservations {
-        var process = ProcessObservations()
+    /// Returns what the process knows about itself.
+    func processStatus() async -> ProcessStatus {
+        var process = ProcessStatus()
         process.isWorker = true
         process.alarms = engine.currentAlarms
         process.databaseProblem = await databaseProblem()
@@ -231,45 +257,5 @@ package struct MonitoringHandler: Sendable {
         process.isMetricsLogFailing = metrics.isFailing
         process.droppedLines = metrics.droppedLines
         return process
-    }
-
-    private func countedGrants(_ clients: [String]) async -> PrometheusReport.Grants? {
-        let statistics: GrantStatistics
-        do {
-            statistics = try await lastObservations.value().grants
-        } catch {
-            // The response shows it: without grants, `refresh_worker_store_up` is 0.
-            return nil
-        }
-        return (
-            byState: GrantState.allCases.map { (state: $0.rawValue, count: statistics.byState[$0, default: 0]) },
-            due: await engine.waiting + statistics.due,
-            overdue: statistics.due,
-            oldestOverdue: Self.oldestOverdue(statistics, at: time.now),
-            expired: Set(clients).union(statistics.expired.clients.keys).sorted().map { id in
-                let expired = statistics.expired.clients[id]
-                let oldest = expired.map { max(.zero, time.now - $0.oldest) } ?? .zero
-                return (client: id, count: expired?.count ?? 0, oldest: oldest)
-            }
-        )
-    }
-
-    private static func oldestOverdue(_ statistics: GrantStatistics, at now: Timestamp) -> Duration {
-        statistics.oldestDueAt.map { max(.zero, now - $0) } ?? .zero
-    }
-}
-
-extension Observations {
-    /// Returns these observations with those of the process, to be judged at a later time.
-    ///
-    /// The alarms that only the database knows stay.
-    fileprivate func with(_ process: ProcessObservations, at now: Timestamp) -> Observations {
-        var observed = self
-        observed.at = now
-        observed.process = process
-        observed.process.alarms += self.process.alarms.filter { alarm in
-            !process.alarms.contains { $0.kind == alarm.kind && $0.client == alarm.client }
-        }
-        return observed
     }
 }

@@ -15,7 +15,7 @@ package struct TokenVendingHandler: Sendable {
 
     let provider: TokenProvider
     let services: ServiceDirectory
-    private let log: EngineLog
+    let log: EngineLog
     let time: any TimeSource
 
     package init(

@@ -71,7 +71,7 @@ package struct SecurityEventReceiver: Sendable {
                 return try token.events.map { try applier.apply($0) }
             }
             report(applied, of: token)
-            try await ReceivedSecurityEvents.record(in: store, at: now)
+            try await NotedTime.lastSecurityEvent.record(now, in: store)
             if applied?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
             return ServerResponse(status: 202, headers: [ServerResponse.noStore])
         } catch {

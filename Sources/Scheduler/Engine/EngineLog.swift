@@ -28,8 +28,10 @@ package final class EngineLog: Sendable {
         var hasEnded = false
     }
 
-    /// The last changes of state, for the status page.
-    package let recentChanges = RecentChanges()
+    /// The number of changes of state that are kept for the status page.
+    package static let maximumRecentChanges = 20
+
+    private let changes = Mutex<[GrantEvent]>([])
     package let metrics: MetricsLog
     package let diagnostics: DiagnosticLog
     package let counters: IntervalCounters
@@ -114,6 +116,9 @@ package final class EngineLog: Sendable {
         }
     }
 
+    /// The last changes of grants' states that this worker made, the newest first.
+    package var recentChanges: [GrantEvent] { changes.withLock { $0 } }
+
     /// Logs a change of a grant's state by the engine, a route or a command.
     package func state(_ event: GrantEvent) {
         guard let from = event.from, from != event.to else { return }
@@ -128,15 +133,10 @@ package final class EngineLog: Sendable {
                 generation: event.generation
             )
         )
-        recentChanges.record(
-            RecentChanges.Change(
-                at: event.at,
-                grant: grant,
-                from: from.rawValue,
-                to: event.to.rawValue,
-                reason: reason
-            )
-        )
+        changes.withLock { changes in
+            if changes.count == Self.maximumRecentChanges { changes.removeLast() }
+            changes.insert(event, at: 0)
+        }
         diagnostics.info(
             "state",
             [
@@ -148,7 +148,7 @@ package final class EngineLog: Sendable {
     func breaker(_ change: Breaker.Change, client: String) {
         switch change {
         case .opened(.clientFault(let code)):
-            metrics.record(.breaker(client: client, .opened, reason: code))
+            metrics.record(.breaker(client: client, "opened", reason: code))
             raise(
                 .clientFault,
                 """
@@ -159,7 +159,7 @@ package final class EngineLog: Sendable {
                 repeats: true
             )
         case .opened(.endpointFailing):
-            metrics.record(.breaker(client: client, .opened, reason: "endpoint_failing"))
+            metrics.record(.breaker(client: client, "opened", reason: Breaker.Reason.endpointFailing.code))
             raise(
                 .endpointFailing,
                 "the token endpoint does not answer as it should; one grant at a time is tried until it does",
@@ -167,14 +167,14 @@ package final class EngineLog: Sendable {
                 repeats: true
             )
         case .closed:
-            metrics.record(.breaker(client: client, .closed))
+            metrics.record(.breaker(client: client, "closed"))
             end([.clientFault, .endpointFailing], client: client)
             diagnostics.notice("the token endpoint works again for this client", ["client": client])
         }
     }
 
     func breakerProbe(client: String) {
-        metrics.record(.breaker(client: client, .probe))
+        metrics.record(.breaker(client: client, "probe"))
     }
 
     func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {

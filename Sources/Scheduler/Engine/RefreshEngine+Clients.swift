@@ -69,18 +69,12 @@ extension RefreshEngineState {
         return grant.isProven && grant.lastSuccessAt.map { $0 < daemonBeganAt } ?? true
     }
 
-    /// The client ids that this worker has seen and that have grants to refresh, sorted by name.
-    func clientStatuses(at instant: BootInstant) -> [ClientStatus] {
+    /// The clients that this worker has seen and that have grants to refresh, sorted by id.
+    func clientStatuses(at instant: BootInstant, wallClock: Timestamp) -> [ClientStatus] {
         let shared = sharedInstant(at: instant)
         let used = gates.filter { clientsInUse?.contains($0.key) ?? true }
         return used.sorted { $0.key < $1.key }.map { client, gate in
-            let breaker: ClientStatus.Breaker =
-                switch gate.health.breaker.state {
-                case .closed: .closed
-                case .open: .open
-                case .probing: .probing
-                }
-            return ClientStatus(clientID: client, breaker: breaker, ceiling: gate.pacer.ceiling(at: shared))
+            ClientStatus(id: client, health: gate.health, pacer: gate.pacer, at: shared, wallClock: wallClock)
         }
     }
 }
@@ -187,16 +181,4 @@ struct FirstAnswers: Sendable {
         nextTry = instant + Self.retryInterval
         return true
     }
-}
-
-/// The condition of one client id at Google, as far as this worker knows.
-package struct ClientStatus: Hashable, Sendable {
-    package enum Breaker: String, Sendable {
-        case closed, open, probing
-    }
-
-    package var clientID: String
-    package var breaker: Breaker
-    /// The requests per second that are allowed now.
-    package var ceiling: Double
 }

@@ -85,7 +85,9 @@ package actor RefreshEngine {
     /// The number of grants in memory that are not due yet.
     package var waiting: Int { state.window.count }
     /// The client ids that this worker has seen, sorted by name.
-    package var clientStatuses: [ClientStatus] { state.clientStatuses(at: time.sinceBoot) }
+    package var clientStatuses: [ClientStatus] {
+        state.clientStatuses(at: time.sinceBoot, wallClock: time.now)
+    }
     /// The time for which results could not be stored; `nil` while they can.
     package var failingToStoreFor: Duration? { committer.failingFor }
     /// The time for which grants could not be claimed; `nil` while they can.

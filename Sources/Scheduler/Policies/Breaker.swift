@@ -16,6 +16,13 @@ package struct Breaker: Hashable, Sendable {
         case clientFault(String)
         /// The endpoint does not answer, or not as an OAuth endpoint should.
         case endpointFailing
+
+        package var code: String {
+            switch self {
+            case .clientFault(let code): code
+            case .endpointFailing: "endpoint_failing"
+            }
+        }
     }
 
     /// The state, which decides what callers may send.
@@ -34,6 +41,23 @@ package struct Breaker: Hashable, Sendable {
         ///
         /// Next: `closed` after a good answer, `open` after a bad one, `probing` again if the answer is lost.
         case probing(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
+
+        /// The reason and the begin of a state in which nothing but probes is sent.
+        package var opening: (reason: Reason, since: BootInstant)? {
+            switch self {
+            case .closed: nil
+            case .open(let reason, let since, _, _), .probing(let reason, let since, _, _): (reason, since)
+            }
+        }
+
+        /// The word for the state in the stored health, in JSON and in metrics.
+        package var name: String {
+            switch self {
+            case .closed: "closed"
+            case .open: "open"
+            case .probing: "probing"
+            }
+        }
     }
 
     /// A change that is logged and raises an alarm.
@@ -86,12 +110,7 @@ package struct Breaker: Hashable, Sendable {
     var isOpen: Bool { reason != nil }
 
     /// The reason why nothing is sent, while the breaker is open.
-    package var reason: Reason? {
-        switch state {
-        case .closed: nil
-        case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason
-        }
-    }
+    package var reason: Reason? { state.opening?.reason }
 
     /// `true` while it is open because the endpoint refuses the client itself.
     var isOpenForClientFault: Bool {
@@ -266,20 +285,17 @@ extension Breaker {
     }
 
     func write(into line: inout JSONLine) {
+        line.field("state", state.name)
         switch state {
         case .closed(let failures, let grants):
-            line.field("state", "closed")
             line.field("failures", failures)
             line.field("grants", grants)
         case .open(let reason, let since, let nextProbe, let probes),
             .probing(let reason, let since, let nextProbe, let probes):
-            line.field("state", isProbing ? "probing" : "open")
             if case .clientFault(let code) = reason { line.field("code", code) }
             line.field("since", since.milliseconds)
             line.field("next_probe", nextProbe.milliseconds)
             line.field("probes", probes)
         }
     }
-
-    private var isProbing: Bool { if case .probing = state { true } else { false } }
 }

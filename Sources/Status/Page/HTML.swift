@@ -1,3 +1,5 @@
+private import Base
+
 /// A piece of HTML in which every value is escaped.
 ///
 /// Markup comes from constants of the source only: the names of elements and attributes are of type `StaticString`.
@@ -83,40 +85,23 @@ enum HTMLBuilder {
     static func buildEither(second piece: HTML) -> HTML { piece }
 }
 
-extension Unicode.Scalar {
-    /// `true` for a character without a shape of its own.
-    fileprivate var isInvisible: Bool {
-        switch properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: true
-        default: false
-        }
-    }
-}
-
-/// A line of Markdown with the marks that the runbook has: `code`, **bold** and [links](target).
-struct MarkdownText {
-    private let text: String
-
-    init(_ text: String) {
-        self.text = text
-    }
-
-    /// The line as HTML.
+extension HTML {
+    /// Makes a line of Markdown with the marks that the runbook has: `code`, **bold** and [links](target).
     ///
     /// A link becomes its text, because the page does not have the other documents.
-    var html: HTML {
-        var html = HTML.empty
+    init(markdown text: String) {
+        self = .empty
         var rest = text[...]
         while let start = rest.firstIndex(where: { "`*[".contains($0) }) {
             guard let (piece, end) = Self.marked(rest[start...]) else {
-                html = html + HTML(String(rest[...start]))
+                self = self + HTML(String(rest[...start]))
                 rest = rest[rest.index(after: start)...]
                 continue
             }
-            html = html + HTML(String(rest[..<start])) + piece
+            self = self + HTML(String(rest[..<start])) + piece
             rest = rest[end...]
         }
-        return html + HTML(String(rest))
+        self = self + HTML(String(rest))
     }
 
     /// Returns the marked text at the beginning, and the index after its marks.
@@ -126,7 +111,7 @@ struct MarkdownText {
         guard let (title, end) = enclosed(text, by: "[", "]("), let close = text[end...].firstIndex(of: ")") else {
             return nil
         }
-        return (MarkdownText(String(title)).html, text.index(after: close))
+        return (HTML(markdown: String(title)), text.index(after: close))
     }
 
     private static func enclosed(_ text: Substring, by open: String, _ close: String) -> (Substring, String.Index)? {
@@ -137,24 +122,11 @@ struct MarkdownText {
     }
 }
 
-/// A table whose rows become blocks on a narrow screen.
-///
-/// The roles repeat those of the elements: a browser drops these for elements that are laid out as blocks.
-struct PageTable {
-    private let className: String
-    private let caption: String
-    private let columns: [String]
-    private let rows: [[HTML]]
-
-    /// Makes a table; the first cell of a row names the row.
-    init(_ caption: String, className: String = "", columns: [String], rows: [[HTML]]) {
-        self.className = className
-        self.caption = caption
-        self.columns = columns
-        self.rows = rows
-    }
-
-    var html: HTML {
+extension StatusPage {
+    /// Makes a table whose rows become blocks on a narrow screen; the first cell of a row names the row.
+    ///
+    /// The roles repeat those of the elements: a browser drops these for elements that are laid out as blocks.
+    func table(_ caption: String, className: String = "", columns: [String], rows: [[HTML]]) -> HTML {
         element("table", className.isEmpty ? ["role": "table"] : ["role": "table", "class": className]) {
             element("caption") { caption }
             element("thead", ["role": "rowgroup"]) {
@@ -166,28 +138,21 @@ struct PageTable {
             }
             element("tbody", ["role": "rowgroup"]) {
                 for row in rows {
-                    element("tr", ["role": "row"]) { cells(row) }
+                    element("tr", ["role": "row"]) {
+                        for (column, cell) in zip(columns, row).prefix(1) {
+                            element("th", ["role": "rowheader", "scope": "row", "data-label": column]) { cell }
+                        }
+                        for (column, cell) in zip(columns, row).dropFirst() {
+                            element("td", ["role": "cell", "data-label": column]) { cell }
+                        }
+                    }
                 }
             }
         }
     }
 
-    private func cells(_ row: [HTML]) -> HTML {
-        .joined(
-            zip(columns, row).enumerated().map { index, cell in
-                let (column, content) = cell
-                if index == 0 {
-                    return element("th", ["role": "rowheader", "scope": "row", "data-label": column]) { content }
-                }
-                return element("td", ["role": "cell", "data-label": column]) { content }
-            }
-        )
-    }
-
     /// Returns the beginning of a caption that says how many of all rows are shown.
     static func extent(shown: Int, of all: Int, _ noun: String) -> String {
-        all > shown
-            ? "\(StatusPage.number(shown)) of \(StatusPage.count(all, noun)); \(StatusPage.number(all - shown)) more are not shown."
-            : ""
+        all > shown ? "\(number(shown)) of \(count(all, noun)); \(number(all - shown)) more are not shown." : ""
     }
 }

@@ -3,11 +3,9 @@ private import Crypto
 /// The style of the page.
 ///
 /// The policy has its hash, so it is a constant.
-enum PageStyle {
-    static var html: HTML { .constant(text) }
-
+extension StatusPage {
     /// The text of each colour has a contrast of at least 4.5 to its background, in both schemes.
-    static let text: StaticString = """
+    static let style: StaticString = """
         :root {
           color-scheme: light dark;
           --page: #f4f6f8; --card: #fff; --line: #d5dbe1; --text: #1b1f24; --muted: #57606a; --link: #0a50c2;
@@ -128,10 +126,8 @@ enum PageStyle {
 /// The policy has its hash, so it is a constant.
 ///
 /// The page is complete without it. The script replaces only the content of `main`, so that text in the form stays.
-enum PageScript {
-    static var html: HTML { .constant(text) }
-
-    static let text: StaticString = """
+extension StatusPage {
+    static let script: StaticString = """
         const main = document.querySelector("main");
         const note = document.getElementById("updates");
         let isUpdating = false;
@@ -194,8 +190,8 @@ extension StatusPage {
     /// `data:` URL.
     package static let contentSecurityPolicy = [
         "default-src 'none'",
-        "style-src '\(hash(PageStyle.text))'",
-        "script-src '\(hash(PageScript.text))'",
+        "style-src '\(hash(style))'",
+        "script-src '\(hash(script))'",
         "img-src data:",
         "connect-src 'self'",
         "form-action 'self'",

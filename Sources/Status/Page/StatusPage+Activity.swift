@@ -1,10 +1,12 @@
 import Base
+import Scheduler
+import Storage
 import Telemetry
 
 /// The charts of the last hour.
 extension StatusPage {
     var activitySection: HTML {
-        let minutes = contents.activity
+        let minutes = activity
         let lateness = minutes.map(\.longestLateness)
         return section("The last hour of this worker", id: "activity") {
             element("div", ["class": "charts"]) {
@@ -96,19 +98,20 @@ struct ActivityChart {
 extension StatusPage {
     var changesSection: HTML {
         section("State changes", id: "changes") {
-            if contents.changes.isEmpty {
+            if changes.isEmpty {
                 element("p") { "This worker has not changed the state of a grant since it started." }
             } else {
-                PageTable(
-                    "The last \(RecentChanges.limit) that this worker made since it started.",
+                table(
+                    "The last \(EngineLog.maximumRecentChanges) that this worker made since it started.",
                     columns: ["Time", "Grant", "Change", "Reason"],
-                    rows: contents.changes.prefix(RecentChanges.limit).map { change in
+                    rows: changes.prefix(EngineLog.maximumRecentChanges).map { change in
                         [
-                            time(change.at), code(change.grant), self.change(from: change.from, to: change.to),
-                            change.reason.isEmpty ? HTML("none") : code(change.reason),
+                            time(change.at), code(change.grant.description),
+                            self.change(from: change.from?.rawValue, to: change.to.rawValue),
+                            change.reason == .none ? HTML("none") : code(change.reason.rawValue),
                         ]
                     }
-                ).html
+                )
             }
         }
     }

@@ -1,19 +1,20 @@
 import Base
 import Crypto
+import Scheduler
 import Storage
 
 /// The client ids and the workers.
 extension StatusPage {
     @HTMLBuilder var clientsSection: HTML {
-        let all = [2, 1, 0].flatMap { urgency in contents.clients.filter { $0.urgency == urgency } }
+        let all = [2, 1, 0].flatMap { urgency in clients.filter { $0.urgency == urgency } }
         let shown = all.prefix(Self.rowLimit)
         section("Clients", id: "clients") {
             if shown.isEmpty {
                 element("p") { "No client id is configured, and none has been used yet." }
             } else {
-                PageTable(
+                table(
                     "Client ids, with the limits that all workers share. "
-                        + PageTable.extent(shown: shown.count, of: all.count, "client id"),
+                        + Self.extent(shown: shown.count, of: all.count, "client id"),
                     columns: ["Client id", "Breaker", "Pace", "Last success"],
                     rows: shown.map { client in
                         [
@@ -21,20 +22,20 @@ extension StatusPage {
                             time(client.lastSuccessAt, otherwise: "none known"),
                         ]
                     }
-                ).html
+                )
             }
         }
     }
 
-    @HTMLBuilder private func breaker(of client: StatusPageContents.Client) -> HTML {
-        label(client.breaker, client.breaker == "closed" ? .good : .bad)
+    @HTMLBuilder private func breaker(of client: ClientStatus) -> HTML {
+        label(client.breaker.name, client.breakerReason == nil ? .good : .bad)
         if let reason = client.breakerReason {
             " "
             code(reason)
         }
     }
 
-    @HTMLBuilder private func pace(of client: StatusPageContents.Client) -> HTML {
+    @HTMLBuilder private func pace(of client: ClientStatus) -> HTML {
         let ceiling = (client.ceiling * 10).rounded() / 10
         "\(ceiling.formattedShortly) a second"
         if let pause = client.pause {
@@ -50,13 +51,13 @@ extension StatusPage {
 
     var workersSection: HTML {
         section("Workers", id: "workers") {
-            if let workers = contents.workers, workers.isEmpty {
+            if let workers = snapshot?.workers, workers.isEmpty {
                 element("p") { "No worker reported in the last 30 seconds." }
-            } else if let workers = contents.workers {
+            } else if let workers = snapshot?.workers {
                 let shown = workers.prefix(Self.rowLimit)
-                PageTable(
+                table(
                     "Workers that reported in the last 30 seconds. "
-                        + PageTable.extent(shown: shown.count, of: workers.count, "worker"),
+                        + Self.extent(shown: shown.count, of: workers.count, "worker"),
                     columns: ["Worker", "Refreshes", "Sealing key", "Keys"],
                     rows: shown.map { worker in
                         [
@@ -64,7 +65,7 @@ extension StatusPage {
                             code(worker.sealingKeyID.description), HTML(Self.number(worker.keyIDs.count)),
                         ]
                     }
-                ).html
+                )
             } else {
                 unknown("The database cannot be asked.")
             }
@@ -72,10 +73,10 @@ extension StatusPage {
     }
 }
 
-extension StatusPageContents.Client {
+extension ClientStatus {
     /// A client that something is wrong with is shown before the others.
     fileprivate var urgency: Int {
-        if breaker != "closed" { return 2 }
+        if breakerReason != nil { return 2 }
         return pause != nil || isSlowed ? 1 : 0
     }
 }

@@ -1,34 +1,32 @@
-/// The verdict and the concerns.
+/// The verdict and the findings, which the page calls concerns.
 extension StatusPage {
-    var verdict: PageVerdict { PageVerdict(contents.judgement) }
-
     var verdictSection: HTML {
         element("div", ["class": "verdict"]) {
-            verdict.mark
-            element("h1") { verdict.heading }
+            mark
+            element("h1") { heading }
             element("p") {
                 verdictSentence
                 " As of "
-                time(contents.at)
-                if let observedAt = contents.countedAt {
+                time(at)
+                if let observedAt = snapshot?.at {
                     "; the database was read at "
                     time(observedAt)
                 }
                 "."
             }
             element("p", ["class": "facts"]) {
-                label(contents.phase, phaseMeaning)
+                label(phase, phaseMeaning)
                 " Worker "
-                code(contents.worker)
-                ", version \(Self.shortened(contents.version, limit: Self.nameLimit)), started "
-                time(contents.startedAt)
+                code(worker)
+                ", version \(Self.shortened(version, limit: Self.nameLimit)), started "
+                time(startedAt)
                 "."
             }
         }
     }
 
     private var phaseMeaning: Meaning {
-        switch contents.phase {
+        switch phase {
         case "serving": .good
         case "not ready": .bad
         default: .neutral
@@ -36,9 +34,9 @@ extension StatusPage {
     }
 
     private var verdictSentence: String {
-        guard let judgement = contents.judgement else { return "This worker has not judged its state yet." }
-        let notes = judgement.concerns.count { $0.isAdvisory }
-        let concerns = judgement.concerns.count - notes
+        guard let findings else { return "This worker has not judged its state yet." }
+        let notes = findings.count { $0.isAdvisory }
+        let concerns = findings.count - notes
         let parts = [
             concerns > 0 ? Self.count(concerns, "concern") : "No concern",
             notes > 0 ? Self.count(notes, "note") : nil,
@@ -46,26 +44,26 @@ extension StatusPage {
         return parts.compactMap(\.self).joined(separator: " and ") + "."
     }
 
-    /// The concerns that are shown: those that change the verdict first.
-    var shownConcerns: ArraySlice<Concern> {
-        let concerns = contents.judgement?.concerns ?? []
-        return (concerns.filter { !$0.isAdvisory } + concerns.filter(\.isAdvisory)).prefix(Self.rowLimit)
+    /// The findings that are shown: those that change the verdict first.
+    var shownFindings: ArraySlice<Finding> {
+        let findings = findings ?? []
+        return (findings.filter { !$0.isAdvisory } + findings.filter(\.isAdvisory)).prefix(Self.rowLimit)
     }
 
     @HTMLBuilder var concernsSection: HTML {
-        let concerns = shownConcerns
-        if !concerns.isEmpty {
+        let findings = shownFindings
+        if !findings.isEmpty {
             section("Concerns", id: "concerns") {
                 element("ul", ["class": "concerns"]) {
-                    for concern in concerns { element("li") { item(concern) } }
+                    for finding in findings { element("li") { item(finding) } }
                 }
-                more(than: concerns.count)
+                more(than: findings.count)
             }
         }
     }
 
     @HTMLBuilder private func more(than shown: Int) -> HTML {
-        let all = contents.judgement?.concerns.count ?? 0
+        let all = findings?.count ?? 0
         if all > shown {
             element("p") {
                 "\(Self.number(all - shown)) more are not shown: "
@@ -74,60 +72,54 @@ extension StatusPage {
         }
     }
 
-    @HTMLBuilder private func item(_ concern: Concern) -> HTML {
+    @HTMLBuilder private func item(_ finding: Finding) -> HTML {
         element("p") {
-            label(concern.isAdvisory ? "note" : "attention", concern.isAdvisory ? .neutral : .bad)
+            label(finding.isAdvisory ? "note" : "attention", finding.isAdvisory ? .neutral : .bad)
             " "
-            element("bdi") { Self.shortened(concern.text, limit: Self.sentenceLimit) }
+            element("bdi") { Self.shortened(finding.text, limit: Self.sentenceLimit) }
         }
         element("p", ["class": "facts"]) {
-            if let since = concern.since {
+            if let since = finding.since {
                 "Since "
                 time(since)
                 ". "
             }
             "More: "
-            code(concern.command)
+            code(finding.command)
             ". "
-            runbookLink(concern)
+            runbookLink(finding)
         }
     }
 
     private static let sentenceLimit = 250
 }
 
-/// The sections of docs/runbook.md, which is part of the program.
+/// The sections of docs/runbook.md, which is part of the program: an introduction, and a list of what to look at, what
+/// to do and what not to do.
 ///
 /// A browser on the internal listener cannot open the file: it is on the worker's machine or in the source. So the page
-/// shows the sections that its concerns name.
-struct Runbook: Sendable {
-    /// A section: an introduction, and a list of what to look at, what to do and what not to do.
-    struct Section: Equatable, Sendable {
-        var introduction = ""
-        var items: [String] = []
-    }
+/// shows the sections that its findings name.
+struct RunbookSection: Equatable, Sendable {
+    static let all = parse(String(decoding: PackageResources.runbook_md, as: UTF8.self))
 
-    static let shared = Runbook(String(decoding: PackageResources.runbook_md, as: UTF8.self))
-
-    let sections: [String: Section]
+    var introduction = ""
+    var items: [String] = []
 
     /// Reads the headings of the third level, with the paragraphs and the list items below them.
-    init(_ markdown: String) {
-        var sections: [String: Section] = [:]
+    static func parse(_ markdown: String) -> [String: RunbookSection] {
+        var sections: [String: RunbookSection] = [:]
         var kind: String?
         for line in markdown.split(separator: "\n") {
             if line.hasPrefix("#") {
                 kind = line.hasPrefix("### ") ? String(line.dropFirst(4)) : nil
             } else if let kind {
-                sections[kind, default: Section()].append(line)
+                sections[kind, default: RunbookSection()].append(line)
             }
         }
-        self.sections = sections
+        return sections
     }
-}
 
-extension Runbook.Section {
-    fileprivate mutating func append(_ line: Substring) {
+    private mutating func append(_ line: Substring) {
         if line.hasPrefix("- ") {
             items.append(String(line.dropFirst(2)))
         } else if items.isEmpty {
@@ -138,15 +130,15 @@ extension Runbook.Section {
     }
 }
 
-/// The sections of the runbook that the concerns name.
+/// The sections of the runbook that the findings name.
 extension StatusPage {
     /// A link to the section on this page.
-    func runbookLink(_ concern: Concern) -> HTML {
-        element("a", ["href": "#runbook-\(concern.kind)"]) { "Runbook: \(concern.kind)" }
+    func runbookLink(_ finding: Finding) -> HTML {
+        element("a", ["href": "#runbook-\(finding.kind)"]) { "Runbook: \(finding.kind)" }
     }
 
     @HTMLBuilder var runbookSection: HTML {
-        let kinds = shownConcerns.reduce(into: [String]()) { if !$0.contains($1.kind) { $0.append($1.kind) } }
+        let kinds = shownFindings.reduce(into: [String]()) { if !$0.contains($1.kind) { $0.append($1.kind) } }
         if !kinds.isEmpty {
             section("Runbook", id: "runbook") {
                 for kind in kinds { entry(kind) }
@@ -155,11 +147,11 @@ extension StatusPage {
     }
 
     @HTMLBuilder private func entry(_ kind: String) -> HTML {
-        let section = Runbook.shared.sections[kind] ?? Runbook.Section()
+        let section = RunbookSection.all[kind] ?? RunbookSection()
         element("h3", ["id": "runbook-\(kind)"]) { kind }
-        element("p") { MarkdownText(section.introduction).html }
+        element("p") { HTML(markdown: section.introduction) }
         element("ul") {
-            for item in section.items { element("li") { MarkdownText(item).html } }
+            for item in section.items { element("li") { HTML(markdown: item) } }
         }
     }
 }

@@ -4,8 +4,8 @@ import Storage
 extension StatusPage {
     var grantsSection: HTML {
         section("Grants", id: "grants") {
-            if let grants = contents.grants {
-                PageTable(
+            if let grants = snapshot?.grants {
+                table(
                     "\(Self.count(grants.grants, "grant")) in all, \(Self.number(grants.connected)) connected.",
                     className: "compact",
                     columns: ["State", "Grants", "Meaning"],
@@ -16,7 +16,7 @@ extension StatusPage {
                             HTML(state.meaning),
                         ]
                     }
-                ).html
+                )
                 facts(of: grants)
             } else {
                 unknown("The database cannot be asked.")
@@ -26,7 +26,7 @@ extension StatusPage {
 
     private func facts(of grants: GrantStatistics) -> HTML {
         element("ul", ["class": "facts"]) {
-            if let countedAt = contents.countedAt {
+            if let countedAt = snapshot?.at {
                 element("li") {
                     "Counted "
                     time(countedAt)
@@ -53,7 +53,7 @@ extension StatusPage {
 
     var noticesSection: HTML {
         section("Waiting notices", id: "notices") {
-            if let notices = contents.notices {
+            if let notices = snapshot?.notices {
                 element("p") {
                     Self.text(of: notices)
                     if let oldest = notices.oldest {
@@ -62,7 +62,7 @@ extension StatusPage {
                     }
                     "."
                 }
-            } else if contents.grants == nil {
+            } else if snapshot == nil {
                 unknown("The database cannot be asked.")
             } else {
                 element("p") { "This worker does not notify a backend." }

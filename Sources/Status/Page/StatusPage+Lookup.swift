@@ -22,7 +22,7 @@ extension StatusPage {
         }
     }
 
-    func lookupSection(_ lookup: StatusPageContents.Lookup) -> HTML {
+    func lookupSection(_ lookup: Lookup) -> HTML {
         section("User", id: "lookup") {
             switch lookup {
             case .unknownUser(let user):
@@ -96,7 +96,7 @@ extension StatusPage {
         let newest = history.sorted { $0.at > $1.at }
         let shown = newest.prefix(Self.eventLimit)
         let all = Self.count(history.count, "event")
-        return PageTable(
+        return table(
             history.count > shown.count
                 ? "The last \(shown.count) of \(all). All of them: refresh-worker grants history"
                 : "The history of the grant.",
@@ -108,6 +108,6 @@ extension StatusPage {
                     code(event.reason.rawValue),
                 ]
             }
-        ).html
+        )
     }
 }

@@ -14,7 +14,7 @@ extension StatusPage {
     func time(_ instant: Timestamp) -> HTML {
         element("time") { instant.iso8601Seconds }
             + HTML(" ")
-            + element("small") { "(\(Self.distance(from: contents.at, to: instant)))" }
+            + element("small") { "(\(Self.distance(from: at, to: instant)))" }
     }
 
     func time(_ instant: Timestamp?, otherwise none: String) -> HTML {

@@ -1,13 +1,44 @@
-import Telemetry
+package import Base
+package import Scheduler
+package import Storage
+package import Telemetry
 
 /// The page that shows operators the state of a worker: one HTML document without external resources.
 ///
+/// Only ``lookup`` is about a user. The rest is counts, client ids and the ids of grants. It has no token and no key.
+///
 /// Its links are relative to the folder of `/`, so that the page works behind a proxy that adds a prefix.
 package struct StatusPage: Sendable {
-    let contents: StatusPageContents
+    /// The answer to an operator who looked up a user.
+    package enum Lookup: Sendable {
+        case found(Grant, history: [GrantEvent])
+        case unknownUser(String)
+    }
 
-    package init(_ contents: StatusPageContents) {
-        self.contents = contents
+    let at: Timestamp
+    /// The worker that serves the page.
+    let worker: String
+    let version: String
+    let startedAt: Timestamp
+    /// `starting`, `serving`, `not ready` or `draining`.
+    let phase: String
+    /// `nil` if nothing was judged yet.
+    package var findings: [Finding]?
+    /// The last one; `nil` if none of the last ten minutes is known.
+    package var snapshot: StatusSnapshot?
+    package var clients: [ClientStatus] = []
+    /// The last sixty minutes of this worker, the oldest first.
+    package var activity: [RecentActivity.Minute] = []
+    /// The last changes of grants that this worker made, the newest first.
+    package var changes: [GrantEvent] = []
+    package var lookup: Lookup?
+
+    package init(at: Timestamp, worker: String, version: String, startedAt: Timestamp, phase: String) {
+        self.at = at
+        self.worker = worker
+        self.version = version
+        self.startedAt = startedAt
+        self.phase = phase
     }
 
     package var html: String {
@@ -26,10 +57,10 @@ package struct StatusPage: Sendable {
             .tag("meta", ["charset": "utf-8"]),
             .tag("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"]),
             .tag("meta", ["name": "color-scheme", "content": "light dark"]),
-            element("title") { "\(verdict.title) – refresh-worker" },
-            .tag("link", ["rel": "icon", "href": verdict.icon]),
-            element("style") { PageStyle.html },
-            element("script", ["type": "module"]) { PageScript.html },
+            element("title") { "\(title) – refresh-worker" },
+            .tag("link", ["rel": "icon", "href": icon]),
+            element("style") { HTML.constant(Self.style) },
+            element("script", ["type": "module"]) { HTML.constant(Self.script) },
         ])
     }
 
@@ -39,26 +70,26 @@ package struct StatusPage: Sendable {
             element("div", ["class": "bar"]) {
                 element("p", ["class": "name"]) { "refresh-worker" }
                 element("p") {
-                    element("a", ["href": "./"]) { contents.lookup == nil ? "Reload" : "Back to the counts" }
+                    element("a", ["href": "./"]) { lookup == nil ? "Reload" : "Back to the counts" }
                 }
                 lookupForm
             }
             element("p", ["id": "updates", "role": "status"]) {
-                if contents.lookup != nil { "While this page shows a user, it does not update itself." }
+                if lookup != nil { "While this page shows a user, it does not update itself." }
             }
         }
     }
 
     private var mainAttributes: KeyValuePairs<StaticString, String> {
-        contents.lookup == nil ? ["data-at": contents.at.iso8601Seconds] : [:]
+        lookup == nil ? ["data-at": at.iso8601Seconds] : [:]
     }
 
     @HTMLBuilder private var main: HTML {
         verdictSection
-        if let lookup = contents.lookup { lookupSection(lookup) }
+        if let lookup { lookupSection(lookup) }
         concernsSection
         // With a user and its history, the counts would make the page too large.
-        if contents.lookup == nil { countSections }
+        if lookup == nil { countSections }
         runbookSection
     }
 
@@ -77,71 +108,45 @@ package struct StatusPage: Sendable {
 }
 
 /// The verdict in words, and its mark.
-enum PageVerdict {
-    case well
-    case attention(concerns: Int)
-    case unknown
-
-    init(_ judgement: Judgement?) {
-        guard let judgement else {
-            self = .unknown
-            return
-        }
-        self = judgement.isWell ? .well : .attention(concerns: judgement.concerns.count { !$0.isAdvisory })
-    }
+extension StatusPage {
+    var verdict: Meaning { findings.map { $0.isWell ? .good : .bad } ?? .neutral }
 
     var heading: String {
-        switch self {
-        case .well: "All is well"
-        case .attention: "Needs attention"
-        case .unknown: "State unknown"
+        switch verdict {
+        case .good: "All is well"
+        case .bad: "Needs attention"
+        case .neutral: "State unknown"
         }
     }
 
     /// The beginning of the page's title, which a row of tabs shows.
-    var title: String {
-        switch self {
-        case .attention(let concerns): "\(heading): \(StatusPage.count(concerns, "concern"))"
-        case .well, .unknown: heading
-        }
-    }
-
-    var className: String {
-        switch self {
-        case .well: "good"
-        case .attention: "bad"
-        case .unknown: "neutral"
-        }
+    private var title: String {
+        let count = findings?.count { !$0.isAdvisory } ?? 0
+        return count > 0 ? "\(heading): \(Self.count(count, "concern"))" : heading
     }
 
     /// The shape that repeats the heading: a tick, an exclamation mark or a question mark.
     var mark: HTML {
-        element("svg", ["class": "mark \(className)", "viewBox": "0 0 24 24", "aria-hidden": "true"]) {
+        element("svg", ["class": "mark \(verdict.rawValue)", "viewBox": "0 0 24 24", "aria-hidden": "true"]) {
             HTML.constant(#"<circle cx="12" cy="12" r="11"/>"#)
-            element("path", ["d": Self.shape(of: self)]) {}
+            element("path", ["d": appearance.shape]) {}
         }
     }
 
     /// The same shape for the tab, as a `data:` URL.
     ///
     /// Without an icon of its own the page would make the browser ask for `/favicon.ico`.
-    var icon: String {
-        let colour =
-            switch self {
-            case .well: "1a7f37"
-            case .attention: "b3261e"
-            case .unknown: "5f6b7a"
-            }
-        return "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
-            + "%3Ccircle cx='12' cy='12' r='11' fill='%23\(colour)'/%3E"
-            + "%3Cpath d='\(Self.shape(of: self))' fill='none' stroke='white' stroke-width='2.5'/%3E%3C/svg%3E"
+    private var icon: String {
+        "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+            + "%3Ccircle cx='12' cy='12' r='11' fill='%23\(appearance.colour)'/%3E"
+            + "%3Cpath d='\(appearance.shape)' fill='none' stroke='white' stroke-width='2.5'/%3E%3C/svg%3E"
     }
 
-    private static func shape(of verdict: PageVerdict) -> String {
+    private var appearance: (shape: String, colour: String) {
         switch verdict {
-        case .well: "M6.5 12.5l4 4 7-8"
-        case .attention: "M12 5.5v8M12 16v2.5"
-        case .unknown: "M8.5 9a3.5 3.5 0 1 1 3.5 3.5v2M12 16.5v2.5"
+        case .good: ("M6.5 12.5l4 4 7-8", "1a7f37")
+        case .bad: ("M12 5.5v8M12 16v2.5", "b3261e")
+        case .neutral: ("M8.5 9a3.5 3.5 0 1 1 3.5 3.5v2M12 16.5v2.5", "5f6b7a")
         }
     }
 }

@@ -90,12 +90,12 @@ package enum SecurityEventOutcome: String, Sendable {
 
 extension MetricsEvent {
     /// A change of the breaker of one client id.
-    package static func breaker(client: String, _ change: BreakerChange, reason: String = "") -> MetricsEvent {
+    package static func breaker(client: String, _ change: String, reason: String = "") -> MetricsEvent {
         MetricsEvent("breaker") { line in
             line.text("client", client, "the client id")
             line.text(
                 "change",
-                change.rawValue,
+                change,
                 "`opened` (requests stop), `probe` (one grant is tried), `closed` (requests go on)"
             )
             line.text("reason", reason, "the code of the reason; empty where there is none")
@@ -115,12 +115,6 @@ extension MetricsEvent {
             line.text("reason", reason, "the code of the reason; empty where there is none")
         }
     }
-}
-
-package enum BreakerChange: String, Sendable {
-    case opened
-    case probe
-    case closed
 }
 
 // MARK: Audit

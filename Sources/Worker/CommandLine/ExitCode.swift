@@ -1,3 +1,5 @@
+import Base
+
 /// The exit codes of the program, from sysexits.h, so that scripts, cron and systemd can distinguish the cases
 /// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
 package enum ExitCode: Int32, CaseIterable, Sendable {

@@ -1,3 +1,4 @@
+import Base
 package import Crypto
 
 /// The secrets of confidential clients, by client id.

@@ -1,3 +1,4 @@
+import Base
 import Crypto
 
 /// Chooses the value of highest precedence for each setting and collects the problems.

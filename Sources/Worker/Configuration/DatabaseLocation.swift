@@ -1,3 +1,4 @@
+import Base
 import Crypto
 package import HTTPServer
 package import Storage

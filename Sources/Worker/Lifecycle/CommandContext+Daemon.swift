@@ -1,21 +1,20 @@
 import Base
 import Routes
 import Scheduler
-package import Status
 import Storage
 import Synchronization
 import Telemetry
 
 /// The worker in the foreground: opens the parts, runs their services, and stops them in reverse order.
 extension CommandContext {
-    package func runDaemon(reporter: StatusReporter) async throws -> ExitCode {
+    package func runDaemon() async throws -> ExitCode {
         try configuration.checkServing(environment: inputs.environment)
         // The first sleep takes Dispatch's descriptor for all later ones. Without it they would never end.
         try await time.sleep(for: .milliseconds(1))
         let notifier = SystemdNotifier(environment: inputs.environment, processID: ProcessSetup.id)
         for problem in notifier.problems { diagnostics.warning("systemd", ["error": problem]) }
         let began = time.sinceBoot
-        let worker = try await openWorker(notifier, reporter: reporter)
+        let worker = try await openWorker(notifier)
         // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
         await worker.engine.daemonBegins(waitingSince: began)
@@ -27,11 +26,11 @@ extension CommandContext {
     }
 
     /// Opens all parts before anything is announced, so that a fault shows as the exit code of the start.
-    func openWorker(_ notifier: SystemdNotifier, reporter: StatusReporter) async throws -> RunningWorker {
+    func openWorker(_ notifier: SystemdNotifier) async throws -> RunningWorker {
         let vault = try openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
         var worker = try RunningWorker(self, store: store, vault: vault, notifier: notifier)
-        try worker.openListeners(reporter: reporter)
+        try worker.openListeners()
         return worker
     }
 

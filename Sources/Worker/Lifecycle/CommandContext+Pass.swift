@@ -25,7 +25,7 @@ extension CommandContext {
         let signals = await SignalStream.start()
         worker.metrics.record(.started(version: Version.current, mode: "run_once"))
         try await worker.heartbeat.report()
-        try await LastPass.record(in: store, at: time.now)
+        try await NotedTime.lastPass.record(time.now, in: store)
         await keepReserve(of: worker.spill)
 
         let running = worker.start(worker.services)

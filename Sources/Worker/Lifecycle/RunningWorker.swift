@@ -2,7 +2,6 @@ import Base
 import HTTPClient
 import Routes
 import Scheduler
-import Status
 import Storage
 import Telemetry
 
@@ -70,9 +69,9 @@ struct RunningWorker: Sendable {
         loopHeartbeats = LoopHeartbeats(time: context.time)
     }
 
-    /// Starts listening; `reporter` makes the status that the internal listener serves.
-    mutating func openListeners(reporter: StatusReporter) throws {
-        listeners = try HTTPListeners(self, reporter: reporter)
+    /// Starts listening.
+    mutating func openListeners() throws {
+        listeners = try HTTPListeners(self)
     }
 
     /// Runs a daemon until a signal or a permanent refusal of the database stops it.

@@ -109,12 +109,12 @@ package struct WorkerHeartbeat: Sendable {
     /// It uses the database more regularly than any other part, so it logs its loss and its return.
     package func run(by time: any TimeSource, onReport: @Sendable () -> Void) async {
         var availability = DatabaseAvailability()
-        var publication = AlarmPublication()
+        var published: [CurrentAlarm] = []
         await PeriodicTask.run(every: Self.interval, by: time) {
             do {
                 try await report()
                 if let engine, await !engine.isStoreFailing { log?.end([.storeFailing]) }
-                try await publishAlarms(&publication, at: time.now)
+                try await publishAlarms(&published, at: time.now)
                 if availability.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
                 engine?.reportStoreFailure(error, waiting: 0)
@@ -131,10 +131,10 @@ package struct WorkerHeartbeat: Sendable {
     }
 
     /// Stores the current alarms, so that the command `status` sees them.
-    private func publishAlarms(_ publication: inout AlarmPublication, at now: Timestamp) async throws {
-        guard let alarms = log?.currentAlarms, publication.isNeeded(for: alarms) else { return }
+    private func publishAlarms(_ published: inout [CurrentAlarm], at now: Timestamp) async throws {
+        guard let alarms = log?.currentAlarms, PublishedAlarms.mustPublish(alarms, after: published) else { return }
         try await PublishedAlarms.publish(alarms, of: workerName, in: store, at: now)
-        publication.record(alarms)
+        published = alarms
     }
 
     /// Raises an alarm for each incident of the store since the last call.

@@ -1,3 +1,4 @@
+import Base
 package import Crypto
 import HTTPClient
 package import HTTPServer

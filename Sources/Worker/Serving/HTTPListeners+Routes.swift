@@ -4,7 +4,6 @@ import HTTPClient
 import HTTPServer
 import Routes
 import Scheduler
-import Status
 import Storage
 import Telemetry
 
@@ -80,32 +79,8 @@ extension HTTPListeners {
         return InternalRoutes(
             vending: vending,
             monitoring: probes,
-            statusPage: statusPage(worker, probes: probes),
-            lookup: services.map { services in
-                UserLookup(
-                    store: worker.store,
-                    services: services,
-                    database: worker.database,
-                    log: worker.log
-                )
-            },
             exposure: exposure(context.configuration)
         ).router
-    }
-
-    private static func statusPage(_ worker: RunningWorker, probes: MonitoringHandler) -> StatusPageHandler {
-        StatusPageHandler(
-            identity: WorkerIdentity(
-                name: worker.context.workerName,
-                version: Version.withCommit,
-                startedAt: worker.counters.lifetime.startedAt
-            ),
-            monitoring: probes,
-            engine: worker.engine,
-            activity: worker.counters.activity,
-            changes: worker.log.recentChanges,
-            time: worker.context.time
-        )
     }
 
     /// Returns the machines that can reach the internal listener, which follows from its certificate.
@@ -117,16 +92,18 @@ extension HTTPListeners {
     static func probes(
         _ worker: RunningWorker,
         phase: ServingPhase,
-        certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
-        reporter: StatusReporter
+        certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil }
     ) -> MonitoringHandler {
         let context = worker.context
         let loops = worker.loopHeartbeats
         let store = worker.store
         return MonitoringHandler(
+            name: context.workerName,
+            version: Version.withCommit,
             database: worker.database,
             engine: worker.engine,
-            counters: worker.counters.lifetime,
+            counters: worker.counters,
+            log: worker.log,
             metrics: worker.metrics,
             phase: phase,
             time: context.time,
@@ -134,8 +111,9 @@ extension HTTPListeners {
                 loops.stalled(since: context.time.sinceBoot + (.zero - maximumIteration)).map(\.rawValue)
             },
             certificateExpiry: certificateExpiry,
-            statusReport: { try await reporter.json(store, $0) },
-            observe: { try await reporter.observe(store) }
+            observe: { process, includesSlowParts in
+                try await context.statusSnapshot(from: store, of: process, includesSlowParts: includesSlowParts)
+            }
         )
     }
 

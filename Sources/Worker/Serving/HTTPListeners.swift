@@ -1,7 +1,6 @@
 import Glibc
 import HTTPServer
 import Routes
-import Status
 import Storage
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
@@ -26,7 +25,7 @@ struct HTTPListeners: Sendable {
 
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
-    init(_ worker: RunningWorker, reporter: StatusReporter) throws {
+    init(_ worker: RunningWorker) throws {
         let context = worker.context
         let configuration = context.configuration
         let inherited = try SocketActivation.descriptors(
@@ -37,10 +36,7 @@ struct HTTPListeners: Sendable {
         self.phase = phase
         // Everything that may be refused comes before the first listener opens, because that would answer for a moment.
         let publicRouter = try configuration.publicListener.map { _ in
-            try Self.publicRouter(
-                worker,
-                probes: Self.probes(worker, phase: phase, reporter: reporter)
-            )
+            try Self.publicRouter(worker, probes: Self.probes(worker, phase: phase))
         }
         let publicAddress = try configuration.publicListener.map { location in
             let address = try context.listenAddress(location, inherited: inherited)
@@ -85,8 +81,7 @@ struct HTTPListeners: Sendable {
             let monitoring = Self.probes(
                 worker,
                 phase: phase,
-                certificateExpiry: { [certificate] in certificate?.expiresAt },
-                reporter: reporter
+                certificateExpiry: { [certificate] in certificate?.expiresAt }
             )
             let router = Self.internalRouter(worker, services: directory, reader: reader, probes: monitoring)
             self.monitoring = monitoring
@@ -130,7 +125,7 @@ struct HTTPListeners: Sendable {
         await certificate?.checkDaily()
     }
 
-    /// Keeps the observations recent that the internal listener shows.
+    /// Keeps the snapshot recent that the internal listener shows.
     func observe() async {
         await monitoring?.run()
     }

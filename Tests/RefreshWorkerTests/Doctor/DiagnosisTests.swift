@@ -85,7 +85,7 @@ struct DiagnosisTests {
         ] as [(String, Int64)]
     )
     func date(header: String, seconds: Int64) {
-        #expect(HTTPDate.read(header) == Timestamp(secondsSince1970: seconds))
+        #expect(Timestamp(httpDate: header) == Timestamp(secondsSince1970: seconds))
     }
 
     @Test(
@@ -97,7 +97,7 @@ struct DiagnosisTests {
         ]
     )
     func noDate(header: String) {
-        #expect(HTTPDate.read(header) == nil)
+        #expect(Timestamp(httpDate: header) == nil)
     }
 
     @Test(

@@ -127,7 +127,7 @@ struct DoctorAgreementTests {
         do {
             try context.configuration.checkServing(environment: context.inputs.environment)
             let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
-            let worker = try await context.openWorker(notifier, reporter: .silent)
+            let worker = try await context.openWorker(notifier)
             await worker.listeners?.drain(within: .zero)
             await worker.listeners?.stop(within: .zero)
             worker.http.shutDown()

@@ -32,7 +32,7 @@ struct StartedWorker {
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
         let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
-        let worker = try await context.openWorker(notifier, reporter: .silent)
+        let worker = try await context.openWorker(notifier)
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(try await body(try StartedWorker(worker, root: fixture.root)))
@@ -77,7 +77,7 @@ struct StartedWorker {
         case .database: return [try names(ending: ".sqlite")]
         case .keyFile: return ["\(worker.vault.ring.current.sealingKeyID)"]
         case .clientID:
-            let status = try await worker.context.statusReport(from: worker.store)
+            let status = try await worker.context.statusSnapshot(from: worker.store)
             let clientIDs = [dependencies.clientIDs, reader.clientIDs(), status.clients.map(\.id)]
             return clientIDs.map { $0.joined(separator: " ") }
         case .clientSecretFile:
@@ -141,12 +141,4 @@ struct StartedWorker {
     private func stored<Value>(_ label: String, in part: Any, as type: Value.Type) -> Value? {
         Mirror(reflecting: part).children.first { $0.label == label }?.value as? Value
     }
-}
-
-extension StatusReporter {
-    /// A reporter for tests that do not ask for a status.
-    static let silent = StatusReporter(
-        json: { _, _ in "{}" },
-        observe: { _ in Observations(at: SystemTime().now) }
-    )
 }

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Glibc
+import Status
 import Storage
 import Testing
 
@@ -264,14 +265,14 @@ struct SpillFileTests {
             #expect(try SpillFile.rename(path, to: aside))
             try fixture.write("no ring", to: "elsewhere")
             let blind = try fixture.context([(.keyFile, fixture.path("elsewhere"))])
-            let report = try await blind.statusReport()
-            let files = try #require(report.spilledFiles)
+            let snapshot = try await blind.statusSnapshot()
+            let files = try #require(snapshot.spilledFiles)
             #expect(files.map(\.path) == [aside])
             #expect(files.map(\.isSetAside) == [true])
             #expect(files.map(\.results) == [3])
             #expect(Doctor(context: blind).spillDiagnoses().map(\.severity) == [.warning])
             #expect(try await context.run(["results", "recover", aside]) == .success)
-            #expect(try await context.statusReport().spilledFiles == [])
+            #expect(try await context.statusSnapshot().spilledFiles == [])
         }
     }
 

@@ -1,4 +1,5 @@
 import GoogleOAuth
+import Scheduler
 import Status
 import Storage
 import Synchronization
@@ -15,13 +16,12 @@ struct MonitoringHandlerTests {
     private func monitoring(
         _ fixture: VendingFixture,
         stalled: [String] = [],
-        report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" },
-        observed: Observations? = nil
+        observed: StatusSnapshot? = nil
     ) async -> MonitoringHandler {
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
-        return fixture.monitoring(database: database, stalled: stalled, report: report) { grants in
-            observed ?? Observations(at: fixture.time.now, grants: grants)
+        return fixture.monitoring(database: database, stalled: stalled) { grants in
+            observed ?? .of(grants, at: fixture.time.now)
         }
     }
 
@@ -68,13 +68,13 @@ struct MonitoringHandlerTests {
         fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
         let handler = await monitoring(fixture)
-        let process = await handler.observations()
-        var observed = Observations.well
+        let process = await handler.processStatus()
+        var observed = StatusSnapshot.well
         observed.freeSpace = 0
         for (age, kinds) in [(30, ["disk_nearly_full", "client_fault"]), (31, ["client_fault"])] {
             observed.at = fixture.time.now + .seconds(-age)
-            #expect(handler.judgement(of: process, observed)?.concerns.map(\.kind) == kinds)
-            #expect((handler.judgement(of: ProcessObservations(), observed) == nil) == (age == 31))
+            #expect(handler.findings(of: process, observed)?.map(\.kind) == kinds)
+            #expect((handler.findings(of: ProcessStatus(), observed) == nil) == (age == 31))
         }
     }
 
@@ -114,7 +114,7 @@ struct MonitoringHandlerTests {
     func concerns() async throws {
         let fixture = try VendingFixture()
         fixture.phase.enter(.serving)
-        var observed = Observations(at: fixture.time.now)
+        var observed = StatusSnapshot(at: fixture.time.now)
         observed.freeSpace = 0
         let handler = await monitoring(fixture, observed: observed)
         // The first answer does not wait for the judgement.
@@ -132,20 +132,20 @@ struct MonitoringHandlerTests {
     func silence() async throws {
         let fixture = try VendingFixture()
         fixture.phase.enter(.serving)
-        let reason = Mutex<String?>(nil)
+        let isFailing = Mutex(false)
         let time = fixture.time
         let database = DatabaseReadiness(store: fixture.store, time: time)
         let handler = fixture.monitoring(database: database) { grants in
-            var observed = Observations(at: time.now, grants: grants)
-            observed.clients = [Observations.Client(id: "client", name: "client")]
-            observed.clients[0].breakerReason = reason.withLock { $0 }
+            var observed = StatusSnapshot.of(grants, at: time.now)
+            observed.clients = [ClientStatus(id: "client")]
+            if isFailing.withLock({ $0 }) { observed.clients[0].breaker = .open("endpoint_failing") }
             return observed
         }
         await database.check()
         let loop = Task { await handler.run() }
         await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
         #expect(ParsedResponse(await handler.readiness())["verdict"]?.string == "ok")
-        reason.withLock { $0 = "endpoint_failing" }
+        isFailing.withLock { $0 = true }
         time.advance(by: .seconds(150))
         await time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
         await database.check()
@@ -161,9 +161,11 @@ struct MonitoringHandlerTests {
     @Test("The status is the report, or 503 without one")
     func status() async throws {
         let fixture = try VendingFixture()
-        let report = await monitoring(fixture) { _ in #"{"grants":7}"# }.status()
-        #expect(report.status == 200 && String(decoding: report.body, as: UTF8.self) == #"{"grants":7}"#)
-        let none = await monitoring(fixture) { _ in throw StoreError(.busy, "busy") }.status()
+        try await fixture.add()
+        let report = ParsedResponse(await monitoring(fixture).status())
+        #expect(report.status == 200 && report["grants"]?["total"]?.integer == 1)
+        let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
+        let none = await fixture.monitoring(database: database) { _ in throw StoreError(.busy, "busy") }.status()
         #expect(none.status == 503)
         #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
     }

@@ -1,4 +1,5 @@
 import GoogleOAuth
+import Scheduler
 import Synchronization
 import Telemetry
 import TestSupport
@@ -22,43 +23,43 @@ struct StatusPageHandlerTests {
     }
 
     private func page(
-        _ observe: @escaping @Sendable (GrantStatistics) async throws -> Observations
-    ) async -> StatusPageHandler {
+        _ observe: @escaping @Sendable (GrantStatistics) async throws -> StatusSnapshot
+    ) async -> MonitoringHandler {
         let monitoring = fixture.monitoring(database: database, observe: observe)
         // The background has observed once.
         let loop = Task { await monitoring.run() }
         await fixture.time.sleepers(atLeast: 1, for: MonitoringHandler.interval)
         loop.cancel()
         await loop.value
-        return fixture.statusPage(monitoring)
+        return monitoring
     }
 
-    /// Observations of the grants, with one client and one worker.
-    private func observations(_ grants: GrantStatistics) -> Observations {
-        var observed = Observations(at: fixture.time.now, grants: grants)
-        var client = Observations.Client(id: "client", name: "client")
-        client.breaker = "open"
+    /// A snapshot of the grants, with one client and one worker.
+    private func snapshot(_ grants: GrantStatistics) -> StatusSnapshot {
+        var snapshot = StatusSnapshot.of(grants, at: fixture.time.now)
+        var client = ClientStatus(id: "client")
+        client.breaker = .open("invalid_client")
         client.ceiling = 12.5
-        client.breakerReason = "invalid_client"
         client.pause = .seconds(3)
-        observed.clients = [client, Observations.Client(id: "only expired grants", name: "x")]
-        observed.workers = []
-        observed.notices = PendingNotices(count: 2, oldest: nil)
-        return observed
+        snapshot.clients = [client]
+        snapshot.grants.expired.add(1, oldest: fixture.time.now, client: "only expired grants")
+        snapshot.workers = []
+        snapshot.notices = PendingNotices(count: 2, oldest: nil)
+        return snapshot
     }
 
     @Test("shows what is stored, and what this worker did")
     func contents() async throws {
         try await fixture.add()
         fixture.phase.enter(.serving)
-        let page = await page { grants in observations(grants) }
-        let contents = await page.contents()
+        let page = await page { grants in snapshot(grants) }
+        let contents = await page.statusPage()
         #expect(contents.worker == "worker" && contents.version == "1.0" && contents.phase == "serving")
-        #expect(contents.countedAt == fixture.time.now)
-        #expect(contents.grants?.byState == [.active: 1])
-        #expect(contents.workers?.isEmpty == true)
-        #expect(contents.notices?.count == 2)
-        #expect(contents.judgement?.concerns.map(\.kind) == ["breaker_open", "client_paused"])
+        #expect(contents.snapshot?.at == fixture.time.now)
+        #expect(contents.snapshot?.grants.byState == [.active: 1])
+        #expect(contents.snapshot?.workers?.isEmpty == true)
+        #expect(contents.snapshot?.notices?.count == 2)
+        #expect(contents.findings?.map(\.kind) == ["breaker_open", "client_paused"])
         #expect(contents.clients.map(\.id) == ["client"])
         #expect(contents.clients.first?.ceiling == 12.5)
         #expect(contents.clients.first?.breakerReason == "invalid_client")
@@ -70,12 +71,12 @@ struct StatusPageHandlerTests {
     func notReady() async throws {
         fixture.phase.enter(.serving)
         let page = await page { _ in .well }
-        #expect(await page.contents().phase == "serving")
+        #expect(await page.statusPage().phase == "serving")
         await fixture.store.close()
         await database.check()
-        let contents = await page.contents()
+        let contents = await page.statusPage()
         #expect(contents.phase == "not ready")
-        let html = StatusPage(contents).html
+        let html = contents.html
         #expect(html.contains(#"<span class="label bad">not ready</span>"#))
         #expect(!html.contains(#"<span class="label good">"#))
     }
@@ -85,9 +86,9 @@ struct StatusPageHandlerTests {
         try await fixture.add(accessToken: nil)
         fixture.endpoint.setVerdict(.endpointFault(code: "http_503"))
         _ = await fixture.send()
-        let contents = await page { _ in .well }.contents()
+        let contents = await page { _ in .well }.statusPage()
         #expect(contents.activity.last?.failed == 1)
-        #expect(contents.changes.map(\.to) == ["retrying"])
+        #expect(contents.changes.map(\.to) == [.retrying])
     }
 
     @Test("has headers that forbid scripts, frames and caches")
@@ -111,14 +112,14 @@ struct StatusPageHandlerTests {
         let asked = Mutex(0)
         let page = await page { grants in
             asked.withLock { $0 += 1 }
-            return observations(grants)
+            return snapshot(grants)
         }
         for _ in 0..<100 { _ = await page.page() }
         #expect(asked.withLock { $0 } == 1)
         try await fixture.add()
         fixture.time.advance(by: MonitoringHandler.interval)
         await database.check()
-        #expect(await page.contents().grants?.grants == 0)
+        #expect(await page.statusPage().snapshot?.grants.grants == 0)
         try await poll { asked.withLock { $0 } == 2 }
     }
 
@@ -131,26 +132,26 @@ struct StatusPageHandlerTests {
                 for await _ in never {}
                 end.finish()
             }
-            return observations(grants)
+            return snapshot(grants)
         }
-        let first = try #require(await page.contents().countedAt)
+        let first = try #require(await page.statusPage().snapshot?.at)
         isHanging.withLock { $0 = true }
         // Nothing has noticed the fault yet: the last counts do not say that all is well.
         fixture.time.advance(by: .seconds(60))
         await database.check()
-        var contents = await page.contents()
-        #expect(contents.countedAt == first && contents.judgement == nil)
+        var contents = await page.statusPage()
+        #expect(contents.snapshot?.at == first && contents.findings == nil)
         // The check has noticed it.
         fixture.time.advance(by: .seconds(60))
-        contents = await page.contents()
-        #expect(contents.countedAt == first)
-        #expect(contents.judgement?.concerns.map(\.kind) == ["database_unusable"])
+        contents = await page.statusPage()
+        #expect(contents.snapshot?.at == first)
+        #expect(contents.findings?.map(\.kind) == ["database_unusable"])
         #expect(contents.clients.map(\.id) == ["client"])
         // Counts of ten minutes ago are worse than none; what the worker knows itself is shown.
         fixture.time.advance(by: .seconds(600))
-        let last = await page.contents()
-        #expect(last.countedAt == nil && last.grants == nil && last.workers == nil)
-        #expect(last.judgement?.isWell == false)
+        let last = await page.statusPage()
+        #expect(last.snapshot == nil)
+        #expect(last.findings?.isWell == false)
     }
 
     @Test("shows the clients as this worker knows them while the database was never read")
@@ -158,9 +159,9 @@ struct StatusPageHandlerTests {
         try await fixture.add(accessToken: nil)
         fixture.endpoint.setVerdict(.clientFault(code: "invalid_client"))
         _ = await fixture.send()
-        let contents = await page { _ in throw StoreError(.busy, "busy") }.contents()
-        #expect(contents.grants == nil && contents.countedAt == nil)
+        let contents = await page { _ in throw StoreError(.busy, "busy") }.statusPage()
+        #expect(contents.snapshot == nil)
         let client = try #require(contents.clients.first)
-        #expect(client.id == "client" && client.breaker == "open")
+        #expect(client.id == "client" && client.breaker.name == "open")
     }
 }

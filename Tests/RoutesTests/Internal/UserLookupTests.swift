@@ -42,7 +42,7 @@ struct UserLookupTests {
         try await VendingFixture.response(to: request(query, authorization), from: await fixture.routes())
     }
 
-    private func lookup(_ query: [ServerRequest.Field]) async throws -> StatusPageContents.Lookup {
+    private func lookup(_ query: [ServerRequest.Field]) async throws -> StatusPage.Lookup {
         let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
         return try await fixture.lookup(database).answer(request(query, [Self.jane]))

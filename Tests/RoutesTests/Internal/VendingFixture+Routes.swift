@@ -1,11 +1,11 @@
 import HTTPServer
-import Routes
 import Scheduler
 import Status
 import Storage
 import Telemetry
 
 @testable import Base
+@testable import Routes
 
 /// All routes of the internal listener.
 extension VendingFixture {
@@ -15,30 +15,23 @@ extension VendingFixture {
     func monitoring(
         database: DatabaseReadiness,
         stalled: [String] = [],
-        report: @escaping @Sendable (ProcessObservations) async throws -> String = { _ in "{}" },
-        observe: @escaping @Sendable (GrantStatistics) async throws -> Observations
+        observe: @escaping @Sendable (GrantStatistics) async throws -> StatusSnapshot
     ) -> MonitoringHandler {
         MonitoringHandler(
+            name: "worker",
+            version: "1.0",
             database: database,
             engine: engine,
-            counters: counters.lifetime,
+            counters: counters,
+            log: log,
             metrics: metrics,
             phase: phase,
             time: time,
             stalledLoops: { stalled },
-            statusReport: report,
-            observe: { [store, time] in try await observe(try await store.grantStatistics(at: time.now)) }
-        )
-    }
-
-    func statusPage(_ monitoring: MonitoringHandler) -> StatusPageHandler {
-        StatusPageHandler(
-            identity: WorkerIdentity(name: "worker", version: "1.0", startedAt: time.now),
-            monitoring: monitoring,
-            engine: engine,
-            activity: counters.activity,
-            changes: log.recentChanges,
-            time: time
+            observe: { [store, time] process, _ in
+                let snapshot = try await observe(try await store.grantStatistics(at: time.now))
+                return snapshot.with(process, at: snapshot.at)
+            }
         )
     }
 
@@ -58,12 +51,10 @@ extension VendingFixture {
     ) async -> InternalRoutes {
         let database = DatabaseReadiness(store: store, time: time)
         await database.check()
-        let monitoring = monitoring(database: database) { [time] in Observations(at: time.now, grants: $0) }
+        let monitoring = monitoring(database: database) { [time] in .of($0, at: time.now) }
         return InternalRoutes(
             vending: hasServices ? handler : nil,
             monitoring: monitoring,
-            statusPage: statusPage(monitoring),
-            lookup: hasServices ? lookup(database) : nil,
             exposure: exposure
         )
     }

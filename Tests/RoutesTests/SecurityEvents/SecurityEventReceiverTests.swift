@@ -49,13 +49,14 @@ struct SecurityEventReceiverTests {
     @Test("The time of the last event is kept, at most once an hour")
     func received() async throws {
         let begin = fixture.time.now
-        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == nil)
+        let time = NotedTime.lastSecurityEvent
+        #expect(try await time.read(from: fixture.store) == nil)
         await fixture.post(Self.about(.sessionsRevoked))
-        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == begin)
-        try await ReceivedSecurityEvents.record(in: fixture.store, at: begin + .seconds(3599))
-        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == begin)
-        try await ReceivedSecurityEvents.record(in: fixture.store, at: begin + .seconds(3600))
-        #expect(try await ReceivedSecurityEvents(from: fixture.store).lastAt == begin + .seconds(3600))
+        #expect(try await time.read(from: fixture.store) == begin)
+        try await time.record(begin + .seconds(3599), in: fixture.store)
+        #expect(try await time.read(from: fixture.store) == begin)
+        try await time.record(begin + .seconds(3600), in: fixture.store)
+        #expect(try await time.read(from: fixture.store) == begin + .seconds(3600))
     }
 
     @Test("A token is recognised by its first 16 characters and by its double hash", arguments: [false, true])

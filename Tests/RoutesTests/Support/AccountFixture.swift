@@ -1,6 +1,7 @@
 import Glibc
 import GoogleOAuth
 import Scheduler
+import Status
 import Storage
 import Telemetry
 import TestSupport
@@ -83,15 +84,17 @@ struct AccountFixture {
             onChange: {}
         )
         monitoring = MonitoringHandler(
+            name: "worker",
+            version: "1.0",
             database: DatabaseReadiness(store: store, time: time),
             engine: engine,
-            counters: counters.lifetime,
+            counters: counters,
+            log: log,
             metrics: metrics,
             phase: ServingPhase(),
             time: time,
             stalledLoops: { [] },
-            statusReport: { _ in "{}" },
-            observe: { .well }
+            observe: { _, _ in .well }
         )
         routes = PublicRoutes(dependencies, securityEvents: securityEvents, monitoring: monitoring)
         router = routes.router

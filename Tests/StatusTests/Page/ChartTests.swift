@@ -33,7 +33,7 @@ struct ChartTests {
         var contents = Example.quiet()
         contents.activity[3] = RecentActivity.Minute(refreshed: 1200, failed: 0, longestLateness: .milliseconds(350))
         contents.activity[59] = RecentActivity.Minute(refreshed: 34, failed: 2, longestLateness: .milliseconds(2450))
-        let labels = Markup(StatusPage(contents).html).values(of: "aria-label")
+        let labels = Markup(contents.html).values(of: "aria-label")
         #expect(
             labels == [
                 "Refreshed in the last hour: 1,234; most in a minute: 1,200; the current minute: 34",

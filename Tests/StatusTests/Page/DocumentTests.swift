@@ -7,8 +7,8 @@ import Testing
 @Suite("The document of the status page")
 struct DocumentTests {
     private static let pages = [
-        StatusPage(Example.quiet()), StatusPage(Example.everywhere("text")),
-        StatusPage(Example.everywhere("text", withUser: true)),
+        Example.quiet(), Example.everywhere("text"),
+        Example.everywhere("text", withUser: true),
     ].map(\.html)
 
     @Test("has a policy that fits its only style and its only script")
@@ -72,17 +72,17 @@ struct DocumentTests {
     @Test("begins its title with the verdict")
     func title() {
         var contents = Example.quiet()
-        #expect(StatusPage(contents).html.contains("<title>All is well – refresh-worker</title>"))
-        contents.judgement = Example.judgement(client: "a", text: "b")
-        #expect(StatusPage(contents).html.contains(/<title>Needs attention: [0-9]+ concerns – refresh-worker</))
-        contents.judgement = nil
-        #expect(StatusPage(contents).html.contains("<title>State unknown – refresh-worker</title>"))
+        #expect(contents.html.contains("<title>All is well – refresh-worker</title>"))
+        contents.findings = Example.findings(client: "a", text: "b")
+        #expect(contents.html.contains(/<title>Needs attention: [0-9]+ concerns – refresh-worker</))
+        contents.findings = nil
+        #expect(contents.html.contains("<title>State unknown – refresh-worker</title>"))
     }
 
     @Test("updates itself only while it shows counts")
     func updates() {
-        #expect(StatusPage(Example.quiet()).html.contains("<main data-at=\"\(Example.now.iso8601Seconds)\">"))
-        let lookup = StatusPage(Example.everywhere("text", withUser: true)).html
+        #expect(Example.quiet().html.contains("<main data-at=\"\(Example.now.iso8601Seconds)\">"))
+        let lookup = Example.everywhere("text", withUser: true).html
         #expect(!lookup.contains("<main data-at"))
         #expect(lookup.contains("does not update itself"))
     }

@@ -4,10 +4,10 @@ import Testing
 
 @Suite("A user on the status page")
 struct LookupTests {
-    private static func page(_ lookup: StatusPageContents.Lookup?) -> String {
+    private static func page(_ lookup: StatusPage.Lookup?) -> String {
         var contents = Example.quiet()
         contents.lookup = lookup
-        return StatusPage(contents).html.replacing(/<[^>]*>/) { $0.0.hasPrefix("</d") ? " " : "" }
+        return contents.html.replacing(/<[^>]*>/) { $0.0.hasPrefix("</d") ? " " : "" }
     }
 
     @Test("is shown with its state, its reason and its times")

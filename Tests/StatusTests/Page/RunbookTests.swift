@@ -6,10 +6,10 @@ import Testing
 
 @Suite("The runbook in the program")
 struct RunbookTests {
-    @Test("has a complete section for each kind of concern")
+    @Test("has a complete section for each kind of finding")
     func complete() {
-        for kind in Condition.allCases.map(\.rawValue) + AlarmKind.allCases.map(\.rawValue) {
-            let section = Runbook.shared.sections[kind]
+        for kind in Finding.Kind.allCases.map(\.rawValue) + AlarmKind.allCases.map(\.rawValue) {
+            let section = RunbookSection.all[kind]
             #expect(section?.introduction.isEmpty == false, "\(kind)")
             #expect(section?.items.count == 3, "\(kind)")
         }
@@ -19,10 +19,10 @@ struct RunbookTests {
     func reading() {
         let text =
             "# A\nb\n## C\n### one\nIts\nintroduction.\n- **Look:** here\n  and there.\n- **Do:** it.\n\n## D\n| e |\n### two\nf\n"
-        let one = Runbook.Section(
+        let one = RunbookSection(
             introduction: "Its introduction.",
             items: ["**Look:** here and there.", "**Do:** it."]
         )
-        #expect(Runbook(text).sections == ["one": one, "two": Runbook.Section(introduction: "f")])
+        #expect(RunbookSection.parse(text) == ["one": one, "two": RunbookSection(introduction: "f")])
     }
 }

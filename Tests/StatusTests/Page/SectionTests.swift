@@ -1,4 +1,5 @@
 import Base
+import Scheduler
 import Telemetry
 import Testing
 
@@ -7,8 +8,8 @@ import Testing
 
 @Suite("The sections of the status page")
 struct SectionTests {
-    private static func section(_ id: String, of contents: StatusPageContents) -> String {
-        let page = StatusPage(contents).html
+    private static func section(_ id: String, of contents: StatusPage) -> String {
+        let page = contents.html
         guard let start = page.firstRange(of: "<section id=\"\(id)\""),
             let end = page[start.lowerBound...].firstRange(of: "</section>")
         else { return "" }
@@ -19,21 +20,19 @@ struct SectionTests {
     @Test("say which of them the database would have to answer")
     func unknown() {
         var contents = Example.quiet()
-        contents.grants = nil
-        contents.workers = nil
-        contents.notices = nil
+        contents.snapshot = nil
         for id in ["grants", "workers", "notices"] {
             #expect(Self.section(id, of: contents).contains("unknown The database cannot be asked."))
         }
-        contents.judgement = nil
-        let page = StatusPage(contents).html
+        contents.findings = nil
+        let page = contents.html
         #expect(page.contains("<h1>State unknown</h1>") && page.contains("has not judged its state yet"))
     }
 
     @Test("say so if a part is empty")
     func empty() {
         let contents = Example.quiet()
-        let page = StatusPage(contents).html
+        let page = contents.html
         #expect(page.contains("<h1>All is well</h1>"))
         #expect(!page.contains(#"id="concerns""#) && !page.contains(#"id="runbook""#))
         #expect(Self.section("changes", of: contents).contains("has not changed the state of a grant"))
@@ -53,7 +52,7 @@ struct SectionTests {
         statistics.refreshTokensEnding = 5
         statistics.idle = 6
         statistics.expired.add(7, oldest: Example.now - .seconds(3600), client: "a")
-        contents.grants = statistics
+        contents.snapshot?.grants = statistics
         let section = Self.section("grants", of: contents)
         #expect(section.contains("9,876,555 grants in all, 9,876,543 connected."))
         for state in GrantState.allCases { #expect(section.contains("\(state.rawValue) ")) }
@@ -67,12 +66,13 @@ struct SectionTests {
     @Test("show each concern with its start, its command and its part of the runbook")
     func concerns() throws {
         var contents = Example.quiet()
-        contents.judgement = Example.judgement(client: "client", text: "the text")
+        contents.findings = Example.findings(client: "client", text: "the text")
         let section = Self.section("concerns", of: contents)
-        let page = StatusPage(contents).html
-        let shown = try #require(contents.judgement).concerns.filter { !$0.isAdvisory }.prefix(10)
+        let page = contents.html
+        let shown = try #require(contents.findings).filter { !$0.isAdvisory }.prefix(10)
         for concern in shown {
-            #expect(section.contains("attention \(concern.text)"))
+            let text = concern.text.replacing("'", with: "&#39;")
+            #expect(section.contains("attention \(text)"))
             #expect(section.contains("More: \(concern.command)."))
             #expect(page.contains(##"<a href="#runbook-\##(concern.kind)">"##))
             #expect(page.contains("<h3 id=\"runbook-\(concern.kind)\">"))
@@ -84,10 +84,10 @@ struct SectionTests {
     @Test("mark an advisory concern as a note, which leaves the verdict")
     func advisory() {
         var contents = Example.quiet()
-        var observed = Observations(at: Example.now)
-        observed.faultySQLite = "3.40.1"
-        contents.judgement = Judgement(observed)
-        let page = StatusPage(contents).html
+        var snapshot = StatusSnapshot(at: Example.now)
+        snapshot.faultySQLite = "3.40.1"
+        contents.findings = snapshot.findings
+        let page = contents.html
         #expect(page.contains("<h1>All is well</h1>") && page.contains("No concern and 1 note."))
         #expect(Self.section("concerns", of: contents).contains("note SQLite 3.40.1 has the WAL-reset bug"))
     }
@@ -95,13 +95,10 @@ struct SectionTests {
     @Test("show the clients that something is wrong with before the others, ten at most")
     func clients() throws {
         var contents = Example.quiet()
-        contents.clients = (1...1000).map {
-            StatusPageContents.Client(id: "client-\($0)", breaker: "closed", ceiling: 40)
-        }
+        contents.clients = (1...1000).map { Example.client("client-\($0)", ceiling: 40) }
         contents.clients[500].isSlowed = true
         contents.clients[700].pause = .seconds(90)
-        contents.clients[900].breaker = "open"
-        contents.clients[900].breakerReason = "invalid_client"
+        contents.clients[900].breaker = .open("invalid_client")
         contents.clients[900].ceiling = 0.25
         let section = Self.section("clients", of: contents)
         let first = try #require(section.firstRange(of: "client-901 open invalid_client 0.3 a second none known"))
@@ -116,8 +113,8 @@ struct SectionTests {
     @Test("show the workers, ten at most")
     func workers() {
         var contents = Example.quiet()
-        contents.workers = (1...12).map { Example.worker("worker-\($0)", keys: 2) }
-        contents.workers?[0].isRefreshing = false
+        contents.snapshot?.workers = (1...12).map { Example.worker("worker-\($0)", keys: 2) }
+        contents.snapshot?.workers?[0].isRefreshing = false
         let section = Self.section("workers", of: contents)
         #expect(section.contains("worker-1 no 0a1b2c00 2 "))
         #expect(section.contains("worker-2 yes 0a1b2c00 2 "))
@@ -132,31 +129,20 @@ struct SectionTests {
             (999, "The notices of 999 users wait"), (1000, "The notices of 1,000 or more users wait"),
         ]
         for (count, text) in cases {
-            contents.notices = PendingNotices(count: count, oldest: nil)
+            contents.snapshot?.notices = PendingNotices(count: count, oldest: nil)
             #expect(Self.section("notices", of: contents).contains(text))
         }
-        contents.notices = PendingNotices(count: 2, oldest: Example.now - .seconds(3))
+        contents.snapshot?.notices = PendingNotices(count: 2, oldest: Example.now - .seconds(3))
         #expect(Self.section("notices", of: contents).contains("(3 s ago)"))
     }
 
     @Test("show the changes of states")
     func changes() {
         var contents = Example.quiet()
+        let ended = GrantReason(rawValue: "invalid_grant")
         contents.changes = [
-            RecentChanges.Change(
-                at: Example.now - .seconds(61),
-                grant: "00000000000000ff",
-                from: "active",
-                to: "disconnected",
-                reason: "invalid_grant"
-            ),
-            RecentChanges.Change(
-                at: Example.now,
-                grant: "0000000000000001",
-                from: "retrying",
-                to: "active",
-                reason: ""
-            ),
+            Example.change(255, at: Example.now - .seconds(61), from: .active, to: .disconnected, reason: ended),
+            Example.change(1, at: Example.now, from: .retrying, to: .active, reason: .none),
         ]
         let section = Self.section("changes", of: contents)
         #expect(section.contains("(1 min 1 s ago) 00000000000000ff active → disconnected invalid_grant "))

@@ -37,7 +37,7 @@ struct ValueTests {
     func markdown() {
         let line = "**Look:** `a < b`, [the *page*](x.md#y) and a [ or a ` or 2 * 3 & <b>"
         #expect(
-            MarkdownText(line).html.markup
+            HTML(markdown: line).markup
                 == "<strong>Look:</strong> <code>a &lt; b</code>, the *page* and a [ or a ` or 2 * 3 &amp; &lt;b&gt;"
         )
     }

@@ -1,4 +1,5 @@
 import Crypto
+import Scheduler
 import Status
 
 @testable import Base
@@ -8,67 +9,76 @@ import Status
 /// Contents of the page for the tests.
 enum Example {
     static let now = ManualTime().now
-    static let client = "1234-demo.apps.googleusercontent.com"
+    static let clientID = "1234-demo.apps.googleusercontent.com"
 
-    /// A worker without grants, concerns and changes.
-    static func quiet() -> StatusPageContents {
-        var contents = StatusPageContents(
+    /// A worker without grants, findings and changes.
+    static func quiet() -> StatusPage {
+        var page = StatusPage(
             at: now,
             worker: "4711-0a1b2c3d",
             version: "1.2.3",
             startedAt: now - .seconds(7200),
             phase: "serving"
         )
-        contents.judgement = Judgement(Observations(at: now))
-        contents.grants = statistics([:])
-        contents.activity = Array(repeating: RecentActivity.Minute(), count: RecentActivity.minuteCount)
-        contents.workers = []
-        return contents
+        page.findings = []
+        page.snapshot = StatusSnapshot(at: now)
+        page.snapshot?.workers = []
+        page.activity = Array(repeating: RecentActivity.Minute(), count: RecentActivity.minuteCount)
+        return page
     }
 
-    /// Contents that have `text` wherever a text comes from a user, an operator, Google or a worker.
-    static func everywhere(_ text: String, withUser: Bool = false) -> StatusPageContents {
-        var contents = StatusPageContents(at: now, worker: text, version: text, startedAt: now, phase: text)
-        contents.judgement = judgement(client: text, text: text)
-        contents.grants = statistics([.active: 5, .retrying: 1])
-        contents.activity = [RecentActivity.Minute(refreshed: 1, failed: 2, longestLateness: .seconds(3))]
-        contents.clients = [
-            StatusPageContents.Client(
-                id: text,
-                breaker: text,
-                breakerReason: text,
-                ceiling: 2.5,
-                isSlowed: true,
-                pause: .seconds(20),
-                lastSuccessAt: now
+    /// A page that has `text` wherever a text comes from a user, an operator, Google or a worker.
+    static func everywhere(_ text: String, withUser: Bool = false) -> StatusPage {
+        var page = StatusPage(at: now, worker: text, version: text, startedAt: now, phase: text)
+        page.findings = findings(client: text, text: text)
+        page.snapshot = StatusSnapshot(at: now)
+        page.snapshot?.grants = statistics([.active: 5, .retrying: 1])
+        page.snapshot?.workers = [worker(text)]
+        page.snapshot?.notices = PendingNotices(count: 2, oldest: now)
+        page.activity = [RecentActivity.Minute(refreshed: 1, failed: 2, longestLateness: .seconds(3))]
+        page.clients = [client(text, .open(text), ceiling: 2.5)]
+        page.clients[0].isSlowed = true
+        page.clients[0].pause = .seconds(20)
+        page.clients[0].lastSuccessAt = now
+        page.changes = [
+            change(
+                1,
+                at: now - .seconds(5),
+                from: .active,
+                to: .retrying,
+                reason: GrantReason(rawValue: text)
             )
         ]
-        contents.workers = [worker(text)]
-        contents.changes = [change(text)]
-        contents.notices = PendingNotices(count: 2, oldest: now)
-        if withUser { contents.lookup = .found(grant(user: text, client: text), history: [event(0)]) }
-        return contents
+        if withUser { page.lookup = .found(grant(user: text, client: text), history: [event(0)]) }
+        return page
+    }
+
+    static func client(_ id: String, _ breaker: Breaker.State? = nil, ceiling: Double) -> ClientStatus {
+        var client = ClientStatus(id: id)
+        client.breaker = breaker ?? client.breaker
+        client.ceiling = ceiling
+        return client
     }
 
     static func statistics(_ byState: [GrantState: Int], due: Int = 0, oldest: Timestamp? = nil) -> GrantStatistics {
         GrantStatistics(byState: byState, due: due, oldestDueAt: oldest, refreshTokensEnding: 0, idle: 0)
     }
 
-    /// A judgement with a concern of each kind that a client or an alarm has, and an advisory one.
-    static func judgement(client: String, text: String) -> Judgement {
-        var observed = Observations(at: now)
-        var failing = Observations.Client(id: client, name: text)
-        failing.breakerReason = text
+    /// Findings of each kind that a client or an alarm has, and an advisory one.
+    static func findings(client: String, text: String) -> [Finding] {
+        var snapshot = StatusSnapshot(at: now)
+        var failing = ClientStatus(id: client)
+        failing.breaker = .open(text)
         failing.breakerSince = now - .seconds(90)
         failing.isWave = true
         failing.pause = .seconds(30)
-        observed.clients = [failing]
-        observed.faultySQLite = text
-        observed.process.databaseProblem = text
-        observed.process.alarms = AlarmKind.allCases.map { kind in
+        snapshot.clients = [failing]
+        snapshot.faultySQLite = text
+        snapshot.process.databaseProblem = text
+        snapshot.process.alarms = AlarmKind.allCases.map { kind in
             CurrentAlarm(kind: kind, client: "", text: text, since: now, until: now + .seconds(60), count: 1)
         }
-        return Judgement(observed)
+        return snapshot.findings
     }
 
     static func worker(_ id: String, keys: Int = 1) -> WorkerReport {
@@ -76,11 +86,25 @@ enum Example {
         return WorkerReport(id: id, keyIDs: ids, sealingKeyID: ids[0], isRefreshing: true)
     }
 
-    static func change(_ text: String) -> RecentChanges.Change {
-        RecentChanges.Change(at: now - .seconds(5), grant: text, from: text, to: text + " ", reason: text)
+    static func change(
+        _ grant: Int64,
+        at: Timestamp,
+        from: GrantState,
+        to: GrantState,
+        reason: GrantReason
+    ) -> GrantEvent {
+        GrantEvent(
+            grant: GrantID(rawValue: grant),
+            at: at,
+            kind: .state,
+            from: from,
+            to: to,
+            reason: reason,
+            generation: 1
+        )
     }
 
-    static func grant(user: String, client: String = client, state: GrantState = .retrying) -> Grant {
+    static func grant(user: String, client: String = clientID, state: GrantState = .retrying) -> Grant {
         Grant(
             id: GrantID(rawValue: 0x1234_5678_9abc_def0),
             userID: user,
@@ -116,5 +140,13 @@ enum Example {
             reason: GrantReason(rawValue: "reason_\(number)"),
             generation: 3
         )
+    }
+}
+
+extension Breaker.State {
+    /// The state after a refusal of the client with this code.
+    static func open(_ code: String) -> Breaker.State {
+        let now = BootInstant(milliseconds: 0)
+        return .open(reason: .clientFault(code), since: now, nextProbe: now, probes: 0)
     }
 }

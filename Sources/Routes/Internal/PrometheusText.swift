@@ -1,40 +1,31 @@
-private import Base
+import Base
+import Telemetry
 
 /// Metrics in Prometheus' text format, version 0.0.4
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).
-package struct PrometheusText: Sendable {
+struct PrometheusText: Sendable {
     /// The `Content-Type` of the answer.
-    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+    static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     /// The values of a sample's labels, and its value.
     typealias Sample = (labels: [String], value: Double)
 
-    enum Kind: String, Sendable {
-        /// It only grows, and starts at 0 with the worker.
-        case counter
-        case gauge
-        case histogram
-    }
-
     /// A metric that was written.
-    struct Metric: Sendable {
-        let name: String
-        let kind: Kind
-        let labels: [String]
-        let help: String
-    }
+    ///
+    /// Its kind is `counter`, which only grows and starts at 0 with the worker, `gauge` or `histogram`.
+    typealias Metric = (name: String, kind: String, labels: [String], help: String)
 
-    package private(set) var bytes: [UInt8] = []
+    private(set) var bytes: [UInt8] = []
     private(set) var metrics: [Metric] = []
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     mutating func counter(_ name: String, by labels: String..., samples: [Sample], help: String) {
-        write(Metric(name: name, kind: .counter, labels: labels, help: help), samples)
+        write((name: name, kind: "counter", labels: labels, help: help), samples)
     }
 
     mutating func gauge(_ name: String, by labels: String..., samples: [Sample], help: String) {
-        write(Metric(name: name, kind: .gauge, labels: labels, help: help), samples)
+        write((name: name, kind: "gauge", labels: labels, help: help), samples)
     }
 
     /// Writes a gauge without labels, and omits it without a value.
@@ -44,7 +35,7 @@ package struct PrometheusText: Sendable {
 
     /// Writes a histogram: the number of values up to each bound, their sum and their count.
     mutating func histogram(_ name: String, _ histogram: DurationBuckets, _ help: String) {
-        writeHead(Metric(name: name, kind: .histogram, labels: [], help: help))
+        writeHead((name: name, kind: "histogram", labels: [], help: help))
         var total = 0
         for (bound, count) in zip(DurationBuckets.bounds, histogram.counts) {
             total += count
@@ -66,7 +57,7 @@ package struct PrometheusText: Sendable {
         metrics.append(metric)
         append("# HELP \(metric.name) ")
         append(metric.help, escapingQuotes: false)
-        append("\n# TYPE \(metric.name) \(metric.kind.rawValue)\n")
+        append("\n# TYPE \(metric.name) \(metric.kind)\n")
     }
 
     private mutating func writeLine(_ name: String, _ labels: some Sequence<(String, String)>, _ value: Double) {

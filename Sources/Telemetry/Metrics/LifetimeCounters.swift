@@ -7,26 +7,26 @@ private import Synchronization
 /// The numbers only grow, as Prometheus requires.
 package final class LifetimeCounters: Sendable {
     /// Requests of one route whose answers had a status of one class, such as `2xx`.
-    struct Requests: Hashable, Comparable, Sendable {
+    package struct Requests: Hashable, Comparable, Sendable {
         /// The pattern of the route, never the path: a path may name a user, and there are too many paths.
-        var route: String
-        var statusClass: String
+        package var route: String
+        package var statusClass: String
 
-        static func < (left: Requests, right: Requests) -> Bool {
+        package static func < (left: Requests, right: Requests) -> Bool {
             (left.route, left.statusClass) < (right.route, right.statusClass)
         }
     }
 
     /// The counts so far.
     package struct Counts: Sendable {
-        fileprivate(set) var refreshes: [RefreshOutcome: Int] = [:]
-        fileprivate(set) var refreshDuration = DurationBuckets()
-        fileprivate(set) var vends: [String: Int] = [:]
-        fileprivate(set) var vendDuration = DurationBuckets()
-        fileprivate(set) var requests: [Requests: Int] = [:]
-        fileprivate(set) var notices: [String: Int] = [:]
-        fileprivate(set) var securityEvents: [String: Int] = [:]
-        fileprivate(set) var alarms: [AlarmKind: Int] = [:]
+        package fileprivate(set) var refreshes: [RefreshOutcome: Int] = [:]
+        package fileprivate(set) var refreshDuration = DurationBuckets()
+        package fileprivate(set) var vends: [String: Int] = [:]
+        package fileprivate(set) var vendDuration = DurationBuckets()
+        package fileprivate(set) var requests: [Requests: Int] = [:]
+        package fileprivate(set) var notices: [String: Int] = [:]
+        package fileprivate(set) var securityEvents: [String: Int] = [:]
+        package fileprivate(set) var alarms: [AlarmKind: Int] = [:]
     }
 
     package let startedAt: Timestamp
@@ -80,20 +80,18 @@ package final class LifetimeCounters: Sendable {
 }
 
 /// Counts of durations by length, in the buckets of a Prometheus histogram.
-struct DurationBuckets: Sendable {
+package struct DurationBuckets: Sendable {
     /// The upper bounds, from the resolution of the clock to the longest time that a caller waits for a refresh.
-    static let bounds: [Duration] = [
+    package static let bounds: [Duration] = [
         .milliseconds(1), .milliseconds(2), .milliseconds(5), .milliseconds(10), .milliseconds(25), .milliseconds(50),
         .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1), .milliseconds(2_500), .seconds(5),
         .seconds(10), .seconds(30),
     ]
 
     /// The number of durations above the previous bound and up to this one, for each bound.
-    private(set) var counts = [Int](repeating: 0, count: Self.bounds.count)
-    private(set) var count = 0
-    private(set) var sum: Duration = .zero
-
-    init() {}
+    package private(set) var counts = [Int](repeating: 0, count: Self.bounds.count)
+    package private(set) var count = 0
+    package private(set) var sum: Duration = .zero
 
     /// Counts a duration.
     ///
@@ -108,8 +106,8 @@ struct DurationBuckets: Sendable {
 
 /// The resources that this process uses, as reported by the kernel.
 package struct ProcessUsage: Hashable, Sendable {
-    var residentBytes: Int?
-    var openDescriptors: Int?
+    package var residentBytes: Int?
+    package var openDescriptors: Int?
 
     /// Reads the usage from `/proc`, which never waits for a disk.
     package static var current: ProcessUsage {

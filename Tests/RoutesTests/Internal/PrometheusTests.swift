@@ -2,37 +2,40 @@ import Foundation
 import Testing
 
 @testable import Base
+@testable import Routes
+@testable import Scheduler
+@testable import Status
+@testable import Storage
 @testable import Telemetry
 
 @Suite("The metrics for Prometheus")
 struct PrometheusTests {
-    static func report(
-        _ counters: LifetimeCounters = IntervalCounters(time: ManualTime()).lifetime,
-        grants: PrometheusReport.Grants? = nil,
-        clients: [PrometheusReport.Client] = [],
-        alarms: [CurrentAlarm] = [],
-        verdict: PrometheusReport.Verdict? = nil,
-        certificateExpiresAt: Timestamp? = nil,
-        usage: ProcessUsage = .current
-    ) -> PrometheusReport {
-        PrometheusReport(
-            counts: counters.counts,
-            startedAt: counters.startedAt,
-            droppedLines: 3,
-            inFlight: 2,
-            grants: grants,
-            clients: clients,
-            alarms: alarms,
-            verdict: verdict,
-            certificateExpiresAt: certificateExpiresAt,
-            usage: usage
-        )
+    static func report(_ counters: LifetimeCounters = IntervalCounters(time: ManualTime()).lifetime) -> PrometheusReport
+    {
+        PrometheusReport(at: ManualTime().now, counters: counters, droppedLines: 3, inFlight: 2)
+    }
+
+    private static func client(_ id: String, _ breaker: Breaker.State? = nil, ceiling: Double) -> ClientStatus {
+        var client = ClientStatus(id: id)
+        client.breaker = breaker ?? client.breaker
+        client.ceiling = ceiling
+        return client
     }
 
     /// A report in which every family has a sample.
     static var full: PrometheusReport {
         let counters = IntervalCounters(time: ManualTime())
-        counters.record([MetricsSamples.full])
+        counters.record([
+            RefreshEvent(
+                grant: "00000000000000ab",
+                outcome: .retrying,
+                verdict: "server_error",
+                reason: "server_error",
+                attempt: 2,
+                lateness: .milliseconds(1_200),
+                latency: .milliseconds(80)
+            )
+        ])
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(1))
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(40))
         counters.lifetime.recordVend(outcome: "not_found", duration: .seconds(60))
@@ -42,29 +45,35 @@ struct PrometheusTests {
         counters.lifetime.recordNotice(outcome: "delivered")
         counters.lifetime.recordSecurityEvent(kind: "token-revoked")
         counters.lifetime.recordAlarm(.clientFault)
-        return report(
-            counters.lifetime,
-            grants: (
-                byState: [(state: "active", count: 5), (state: "disconnected", count: 0)],
-                due: 7,
-                overdue: 1,
-                oldestOverdue: .milliseconds(1_500),
-                expired: [(client: "1-a.apps", count: 4, oldest: .seconds(90))]
-            ),
-            clients: [(id: "1-a.apps", breaker: .open, ceiling: 12.5)],
-            alarms: [
-                CurrentAlarm(
-                    kind: .clientFault,
-                    client: "1-a.apps",
-                    text: "",
-                    since: ManualTime().now,
-                    until: ManualTime().now,
-                    count: 1
-                )
-            ],
-            verdict: (isWell: false, concerns: [(kind: "breaker_open", count: 1)]),
-            certificateExpiresAt: Timestamp(secondsSince1970: 1_801_000_000)
+        var report = report(counters.lifetime)
+        var snapshot = StatusSnapshot(at: report.at)
+        snapshot.grants.byState = [.active: 5]
+        snapshot.grants.due = 1
+        snapshot.grants.oldestDueAt = report.at - .milliseconds(1_500)
+        snapshot.grants.expired.add(4, oldest: report.at - .seconds(90), client: "1-a.apps")
+        let open = Breaker.State.open(
+            reason: .endpointFailing,
+            since: BootInstant(milliseconds: 0),
+            nextProbe: BootInstant(milliseconds: 0),
+            probes: 0
         )
+        snapshot.clients = [client("1-a.apps", open, ceiling: 12.5)]
+        report.waiting = 6
+        report.grants = snapshot.grants
+        report.clients = snapshot.clients
+        report.alarms = [
+            CurrentAlarm(
+                kind: .clientFault,
+                client: "1-a.apps",
+                text: "",
+                since: report.at,
+                until: report.at,
+                count: 1
+            )
+        ]
+        report.findings = snapshot.findings
+        report.certificateExpiresAt = Timestamp(secondsSince1970: 1_801_000_000)
+        return report
     }
 
     static func lines(_ report: PrometheusReport) -> [String] {
@@ -73,13 +82,12 @@ struct PrometheusTests {
 
     @Test("match the document, row by row")
     func document() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
+        let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
         let text = String(decoding: try Data(contentsOf: root.appending(path: "docs/prometheus.md")), as: UTF8.self)
         let rows = text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("| `") }
         let expected = Self.full.text.metrics.map { metric in
             let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
-            return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) |"
+            return "| `\(metric.name)` | \(metric.kind) | \(labels) | \(metric.help) |"
         }
         #expect(rows == expected, "\(expected.joined(separator: "\n"))")
     }
@@ -89,7 +97,7 @@ struct PrometheusTests {
         let text = Self.full.text
         let lines = text.text.split(separator: "\n").map(String.init)
         let types = lines.filter { $0.hasPrefix("# TYPE ") }
-        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind.rawValue)" })
+        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind)" })
         let helps = lines.filter { $0.hasPrefix("# HELP ") }
         #expect(helps == text.metrics.map { "# HELP \($0.name) \($0.help)" })
         var current = ""
@@ -140,9 +148,13 @@ struct PrometheusTests {
 
     @Test("combine the client ids after the fifty with the most expired grants")
     func bounded() {
-        let expired = (1...60).map { (client: "c\($0)", count: $0, oldest: Duration.seconds(Int64($0))) }
-        let grants: PrometheusReport.Grants = ([], due: 0, overdue: 0, oldestOverdue: .zero, expired: expired)
-        let lines = Self.lines(Self.report(grants: grants))
+        var report = Self.report()
+        var grants = StatusSnapshot(at: report.at).grants
+        for number in 1...60 {
+            grants.expired.add(number, oldest: report.at - .seconds(number), client: "c\(number)")
+        }
+        report.grants = grants
+        let lines = Self.lines(report)
         #expect(lines.count { $0.hasPrefix("refresh_worker_grants_expired{") } == 51)
         #expect(lines.contains(#"refresh_worker_grants_expired{client="c60"} 60"#))
         #expect(lines.contains(#"refresh_worker_grants_expired{client="other"} 55"#))
@@ -166,8 +178,9 @@ struct PrometheusTests {
         arguments: [(#"a"b"#, #"a\"b"#), (#"a\b"#, #"a\\b"#), ("a\nb", #"a\nb"#), ("é{}", "é{}")]
     )
     func escapes(value: String, written: String) {
-        let client = (id: value, breaker: PrometheusReport.Breaker.closed, ceiling: 1.0)
-        let lines = Self.lines(Self.report(clients: [client]))
+        var report = Self.report()
+        report.clients = [Self.client(value, ceiling: 1)]
+        let lines = Self.lines(report)
         #expect(lines.contains("refresh_worker_pacer_ceiling_per_second{client=\"\(written)\"} 1"))
     }
 
@@ -176,8 +189,9 @@ struct PrometheusTests {
         arguments: [(Double.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN")]
     )
     func numbers(value: Double, written: String) {
-        let client = (id: "c", breaker: PrometheusReport.Breaker.closed, ceiling: value)
-        let lines = Self.lines(Self.report(clients: [client]))
+        var report = Self.report()
+        report.clients = [Self.client("c", ceiling: value)]
+        let lines = Self.lines(report)
         #expect(lines.contains("refresh_worker_pacer_ceiling_per_second{client=\"c\"} \(written)"))
     }
 

@@ -1,72 +1,38 @@
-package import Base
+import Base
+import Scheduler
+import Status
+import Storage
+import Telemetry
 
-/// The content of one answer to Prometheus.
+/// The content of one response to Prometheus.
 ///
 /// Each metric is named once, with its help text. docs/prometheus.md has the same.
-package struct PrometheusReport: Sendable {
-    /// The numbers of grants, from the database.
-    ///
-    /// `byState` has the name of each state. `expired` are the connected grants without a valid access token, of each
-    /// client id that has a health or such grants.
-    package typealias Grants = (
-        byState: [(state: String, count: Int)], due: Int, overdue: Int, oldestOverdue: Duration, expired: [Expired]
-    )
-    package typealias Expired = (client: String, count: Int, oldest: Duration)
-    /// The verdict, and the number of concerns of each kind that is not an alarm.
-    package typealias Verdict = (isWell: Bool, concerns: [(kind: String, count: Int)])
-    /// The status of one client id, with the refreshes a second that are allowed for it.
-    package typealias Client = (id: String, breaker: Breaker, ceiling: Double)
-
-    package enum Breaker: String, CaseIterable, Sendable {
-        case closed, open, probing
-    }
-
+struct PrometheusReport {
     /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
     private static let maximumClients = 50
 
-    var counts: LifetimeCounters.Counts
-    var startedAt: Timestamp
-    var droppedLines: Int
-    var inFlight: Int
+    var at: Timestamp
+    var counters: LifetimeCounters
+    var droppedLines = 0
+    var inFlight = 0
+    /// The number of grants in memory that are not due yet.
+    var waiting = 0
     /// `nil` if the database cannot be read.
-    var grants: Grants?
-    var clients: [Client]
-    var alarms: [CurrentAlarm]
-    /// `nil` until it was judged once.
-    var verdict: Verdict?
+    var grants: GrantStatistics?
+    /// The clients as this worker knows them.
+    var clients: [ClientStatus] = []
+    var alarms: [CurrentAlarm] = []
+    /// `nil` until they were looked for once.
+    var findings: [Finding]?
     /// `nil` if the internal listener does not use TLS.
     var certificateExpiresAt: Timestamp?
-    var usage: ProcessUsage
 
-    package init(
-        counts: LifetimeCounters.Counts,
-        startedAt: Timestamp,
-        droppedLines: Int,
-        inFlight: Int,
-        grants: Grants?,
-        clients: [Client],
-        alarms: [CurrentAlarm] = [],
-        verdict: Verdict? = nil,
-        certificateExpiresAt: Timestamp?,
-        usage: ProcessUsage
-    ) {
-        self.counts = counts
-        self.startedAt = startedAt
-        self.droppedLines = droppedLines
-        self.inFlight = inFlight
-        self.grants = grants
-        self.clients = clients
-        self.alarms = alarms
-        self.verdict = verdict
-        self.certificateExpiresAt = certificateExpiresAt
-        self.usage = usage
-    }
-
-    package var text: PrometheusText {
+    var text: PrometheusText {
         var text = PrometheusText()
+        let usage = ProcessUsage.current
         writeCounters(into: &text)
         writeVerdict(into: &text)
-        if let grants { Self.write(grants, into: &text) }
+        if let grants { write(grants, into: &text) }
         text.gauge(
             "refresh_worker_refreshes_in_flight",
             Double(inFlight),
@@ -85,7 +51,7 @@ package struct PrometheusReport: Sendable {
         )
         text.gauge(
             "process_start_time_seconds",
-            Double(startedAt.milliseconds) / 1000,
+            Double(counters.startedAt.milliseconds) / 1000,
             "Time at which the worker started, in seconds since 1970."
         )
         text.gauge(
@@ -102,6 +68,7 @@ package struct PrometheusReport: Sendable {
     }
 
     private func writeCounters(into text: inout PrometheusText) {
+        let counts = counters.counts
         // Every outcome is present from the start, so that a rate can be computed from its first occurrence.
         text.counter(
             "refresh_worker_refreshes_total",
@@ -170,12 +137,16 @@ package struct PrometheusReport: Sendable {
         text.gauge(
             "refresh_worker_concerns",
             by: "kind",
-            samples: verdict?.concerns.map { ([$0.kind], Double($0.count)) } ?? [],
+            samples: findings.map { findings in
+                Finding.Kind.allCases.map { kind in
+                    ([kind.rawValue], Double(findings.count { $0.kind == kind.rawValue }))
+                }
+            } ?? [],
             help: "Concerns of the verdict, by kind; alarms are not among them."
         )
         text.gauge(
             "refresh_worker_well",
-            verdict.map { $0.isWell ? 1 : 0 },
+            findings.map { $0.isWell ? 1 : 0 },
             "1 if the verdict is ok, 0 if something needs attention; left out until it was judged once."
         )
     }
@@ -186,7 +157,7 @@ package struct PrometheusReport: Sendable {
             by: "client",
             "state",
             samples: clients.flatMap { client in
-                Breaker.allCases.map { ([client.id, $0.rawValue], $0 == client.breaker ? 1 : 0) }
+                ["closed", "open", "probing"].map { ([client.id, $0], $0 == client.breaker.name ? 1 : 0) }
             },
             help: "1 for the state that the client's breaker is in, 0 for the other two."
         )
@@ -198,25 +169,25 @@ package struct PrometheusReport: Sendable {
         )
     }
 
-    private static func write(_ grants: Grants, into text: inout PrometheusText) {
+    private func write(_ grants: GrantStatistics, into text: inout PrometheusText) {
         text.gauge(
             "refresh_worker_grants",
             by: "state",
-            samples: grants.byState.map { ([$0.state], Double($0.count)) },
+            samples: GrantState.allCases.map { ([$0.rawValue], Double(grants.byState[$0, default: 0])) },
             help: "Grants stored, by state."
         )
         text.gauge(
             "refresh_worker_grants_due",
-            Double(grants.due),
+            Double(waiting + grants.due),
             "Grants that are due or soon will be, as far as the worker looks ahead."
         )
-        text.gauge("refresh_worker_grants_overdue", Double(grants.overdue), "Grants whose due time has passed.")
+        text.gauge("refresh_worker_grants_overdue", Double(grants.due), "Grants whose due time has passed.")
         text.gauge(
             "refresh_worker_oldest_overdue_seconds",
-            grants.oldestOverdue.inSeconds,
+            (grants.lateness(at: at) ?? .zero).inSeconds,
             "Time by which the most overdue grant is overdue, 0 if none is."
         )
-        let expired = bounded(grants.expired)
+        let expired = expired(grants)
         text.gauge(
             "refresh_worker_grants_expired",
             by: "client",
@@ -231,13 +202,19 @@ package struct PrometheusReport: Sendable {
         )
     }
 
-    /// Combines all but the first clients into one, with the label `other`.
-    private static func bounded(_ entries: [Expired]) -> [Expired] {
-        guard entries.count > maximumClients else { return entries }
+    /// The connected grants without a valid access token, of each client id that has a health or such grants.
+    ///
+    /// All but the first clients are combined into one, with the label `other`.
+    private func expired(_ grants: GrantStatistics) -> [(client: String, count: Int, oldest: Duration)] {
+        let entries = Set(clients.map(\.id)).union(grants.expired.clients.keys).sorted().map { id in
+            let expired = grants.expired.clients[id]
+            return (client: id, count: expired?.count ?? 0, oldest: expired.map { max(.zero, at - $0.oldest) } ?? .zero)
+        }
+        guard entries.count > Self.maximumClients else { return entries }
         let largest = entries.sorted { ($1.count, $0.client) < ($0.count, $1.client) }
-        let rest = largest.dropFirst(maximumClients)
+        let rest = largest.dropFirst(Self.maximumClients)
         let other = ("other", rest.reduce(0) { $0 + $1.count }, rest.map(\.oldest).max() ?? .zero)
-        return largest.prefix(maximumClients).sorted { $0.client < $1.client } + [other]
+        return largest.prefix(Self.maximumClients).sorted { $0.client < $1.client } + [other]
     }
 
     private static func samples(_ counts: [String: Int]) -> [PrometheusText.Sample] {

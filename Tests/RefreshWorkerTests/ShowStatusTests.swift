@@ -11,29 +11,25 @@ import Testing
 @testable import Worker
 
 @Suite("Status")
-struct StatusReportTests {
+struct ShowStatusTests {
     private static let key = KeyID.named("00000001")
     private static let worker = WorkerReport(id: "12-ab", keyIDs: [key], sealingKeyID: key)
     private static let now = ManualTime().now
     private static let boot = BootInstant(milliseconds: 50_000)
 
-    /// A report without concerns.
-    private static var withoutConcerns: StatusReport {
-        StatusReport(
-            at: now,
-            statistics: GrantStatistics(
-                byState: [.active: 3],
-                due: 0,
-                oldestDueAt: nil,
-                refreshTokensEnding: 0,
-                idle: 0
-            ),
-            clients: [client(ClientHealth(epoch: "e"))],
-            workers: [worker],
-            keysInUse: [key: 6],
-            keyRing: KeyRingSummary(sealing: key),
-            database: StatusReport.Database(path: "/d", bytes: 4096, schema: 1)
-        )
+    /// A snapshot without findings.
+    private static var quiet: StatusSnapshot {
+        var snapshot = StatusSnapshot(at: now)
+        snapshot.grants.byState = [.active: 3]
+        snapshot.clients = [client(ClientHealth(epoch: "e"))]
+        snapshot.workers = [worker]
+        snapshot.keysInUse = [key: 6]
+        snapshot.ringKeys = [key]
+        snapshot.sealingKey = key
+        snapshot.database = "/d"
+        snapshot.databaseBytes = 4096
+        snapshot.schema = 1
+        return snapshot
     }
 
     private static let spilled = SpilledFile(
@@ -49,24 +45,30 @@ struct StatusReportTests {
         results: 2
     )
 
-    private static func client(_ health: ClientHealth) -> StatusReport.Client {
-        StatusReport.Client(id: "c", health: health, maxRate: 200, at: boot, wallClock: now)
+    private static func client(_ health: ClientHealth) -> ClientStatus {
+        ClientStatus(
+            id: "c",
+            stored: health.stored,
+            maxRate: 200,
+            at: LeaseTime(epoch: "e", instant: boot),
+            wallClock: now
+        )
     }
 
-    private static func changed(_ change: (inout StatusReport) -> Void) -> StatusReport {
-        var report = withoutConcerns
-        change(&report)
-        return report
+    private static func changed(_ change: (inout StatusSnapshot) -> Void) -> StatusSnapshot {
+        var snapshot = quiet
+        change(&snapshot)
+        return snapshot
     }
 
-    @Test("there are no concerns if all is well")
+    @Test("there are no findings if all is well")
     func well() {
-        #expect(Self.withoutConcerns.judgement.concerns == [])
-        #expect(Self.withoutConcerns.text.contains("verdict    all is well"))
+        #expect(Self.quiet.findings == [])
+        #expect(Self.quiet.text.contains("verdict    all is well"))
     }
 
     @Test(
-        "each problem is a concern of its own",
+        "each problem is a finding of its own",
         arguments: [
             ("no worker", changed { $0.due(for: .seconds(601), workers: []) }, "no worker is running"),
             ("late", changed { $0.due(for: .seconds(61), workers: [worker]) }, "waited 1 min 1 s"),
@@ -81,38 +83,38 @@ struct StatusReportTests {
                 "expired", changed { $0.expired(5, for: .seconds(61)) },
                 "without a valid access token: 5, the oldest for 1 min"
             ),
-            ("retrying", changed { $0.statistics.byState[.retrying] = 3 }, "3 of 6 connected grants (50 %)"),
-            ("ending", changed { $0.statistics.refreshTokensEnding = 2 }, "end within three days: 2"),
-            ("idle", changed { $0.statistics.idle = 4 }, "at six: 4"),
+            ("retrying", changed { $0.grants.byState[.retrying] = 3 }, "3 of 6 connected grants (50 %)"),
+            ("ending", changed { $0.grants.refreshTokensEnding = 2 }, "end within three days: 2"),
+            ("idle", changed { $0.grants.idle = 4 }, "at six: 4"),
             ("waits", changed { $0.spilledFiles = [spilled] }, "run: refresh-worker results recover /d.unsaved-1-a"),
             (
                 "set aside", changed { $0.spilledFiles = [setAside] },
                 "2 results in /d.set-aside-1-a could not all be stored, 1 h 1 min ago"
             ),
-            ("no ring", changed { $0.keyRing = nil }, "key ring cannot be read"),
+            ("no ring", changed { $0.isKeyRingUnreadable = true }, "key ring cannot be read"),
             ("lost key", changed { $0.keysInUse[KeyID.named("0000000f")] = 2 }, "2 tokens sealed with key 0000000f"),
             (
                 "unfinished rotation",
-                changed { $0.keyRing = KeyRingSummary(sealing: key, pending: [KeyID.named("00000002")]) },
+                changed { $0.pendingKey = KeyID.named("00000002") },
                 "rotation to key 00000002"
             ),
-        ] as [(String, StatusReport, String)]
+        ] as [(String, StatusSnapshot, String)]
     )
-    func concern(situation: String, report: StatusReport, text: String) {
-        let concerns = report.judgement.concerns
-        #expect(concerns.count == 1, "\(situation)")
-        #expect(concerns.first?.text.contains(text) == true, "\(situation): \(concerns)")
-        #expect(report.text.contains("needs attention"))
+    func finding(situation: String, snapshot: StatusSnapshot, text: String) {
+        let findings = snapshot.findings
+        #expect(findings.count == 1, "\(situation)")
+        #expect(findings.first?.text.contains(text) == true, "\(situation): \(findings)")
+        #expect(snapshot.text.contains("needs attention"))
     }
 
-    @Test("a short lateness is not a concern, with a worker or before cron's next pass")
+    @Test("a short lateness is not a finding, with a worker or before cron's next pass")
     func tolerance() {
-        #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.judgement.isWell)
+        #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.findings.isWell)
         let betweenPasses = Self.changed {
             $0.due(for: .seconds(600), workers: [])
             $0.lastPassAt = Self.now - .seconds(120)
         }
-        #expect(betweenPasses.judgement.isWell)
+        #expect(betweenPasses.findings.isWell)
     }
 
     private static var failing: ClientHealth {
@@ -137,14 +139,14 @@ struct StatusReportTests {
         ClientHealth(epoch: "e", limits: Pacer.Limits(cut: Pacer.Cut(ceiling: 10, at: boot)))
     }
 
-    @Test("the JSON is one object with the report's fields")
+    @Test("the JSON is one object with the snapshot's fields")
     func json() throws {
-        let report = Self.changed {
+        let snapshot = Self.changed {
             $0.clients = [Self.client(Self.failing)]
             $0.due(for: .seconds(90), workers: [Self.worker])
             $0.spilledFiles = [Self.setAside]
         }
-        let object = try #require(JSONValue.object(in: report.json.bytes))
+        let object = try #require(JSONValue.object(in: snapshot.json.bytes))
         #expect(object["verdict"]?.string == "attention")
         #expect(object["concerns"]?.array?.count == 3)
         #expect(object["grants"]?["total"]?.integer == 3)
@@ -169,14 +171,14 @@ struct StatusReportTests {
         #expect(file["set_aside"]?.bool == true)
         #expect(file["written_at"]?.string == "2027-01-15T06:59:00.000Z")
         #expect(file["results"]?.integer == 2)
-        #expect(report.text.contains("spilled    /d.set-aside-1-a, SET ASIDE, results: 2"))
+        #expect(snapshot.text.contains("spilled    /d.set-aside-1-a, SET ASIDE, results: 2"))
         #expect(object["database"]?["schema"]?.integer == 1)
     }
 
     @Test("docs/status.md lists exactly the existing fields")
     func document() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        let document = folder.appending(path: "../../../docs/status.md").standardized
+        let document = folder.appending(path: "../../docs/status.md").standardized
         let text = try String(contentsOf: document, encoding: .utf8)
         let listed = text.split(separator: "\n").filter { $0.hasPrefix("| `") }
             .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
@@ -191,6 +193,40 @@ struct StatusReportTests {
         #expect(listed.sorted() == tables.flatMap(\.keys).sorted())
     }
 
+    @Test("--watch shows all facts at first, and none while only time passes")
+    func firstChanges() {
+        let names = Self.quiet.changes(since: nil).map { $0.split(separator: " ")[1] }
+        #expect(names == ["grants:", "client", "workers:", "verdict:"])
+        let later = Self.changed {
+            $0.at = Self.now + .seconds(60)
+            $0.grants.due = 1
+        }
+        #expect(later.changes(since: Self.quiet).isEmpty)
+    }
+
+    @Test("--watch redraws over the former text without erasing the screen first")
+    func redrawn() {
+        #expect(ShowStatus.redrawn("a\nb\n") == "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J")
+    }
+
+    @Test("--watch shows one line for each change")
+    func changes() {
+        let next = Self.changed {
+            $0.grants.byState = [.active: 2, .retrying: 1]
+            $0.clients = []
+            $0.workers = []
+        }
+        let changes = next.changes(since: Self.quiet)
+        #expect(
+            ShowStatus.lines(of: changes, next, asJSON: false) == [
+                "2027-01-15T08:00:00Z  grants: 2 active, 1 retrying", "2027-01-15T08:00:00Z  workers: none running",
+                "2027-01-15T08:00:00Z  verdict: needs attention: no_worker", "2027-01-15T08:00:00Z  client 'c': gone",
+            ]
+        )
+        #expect(ShowStatus.lines(of: changes, next, asJSON: true) == [next.json.text])
+        #expect(ShowStatus.lines(of: [], next, asJSON: true).isEmpty)
+    }
+
     @Test("a database is described while another process has it open")
     func database() async throws {
         try await OperatorFixture.with { fixture in
@@ -198,15 +234,15 @@ struct StatusReportTests {
             let store = try fixture.openStore()
             try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
-            let report = try await fixture.context([(.clientID, "configured")]).statusReport()
+            let snapshot = try await fixture.context([(.clientID, "configured")]).statusSnapshot()
             await store.close()
-            #expect(report.statistics.grants == 3)
-            #expect(report.clients.map(\.id) == ["configured"])
-            #expect(report.workers.map(\.id) == ["daemon"])
-            #expect(report.keysInUse == [key: 6])
-            #expect(report.keyRing == KeyRingSummary(sealing: key))
-            #expect(report.database.schema == 1)
-            #expect(report.database.bytes > 0)
+            #expect(snapshot.grants.grants == 3)
+            #expect(snapshot.clients.map(\.id) == ["configured"])
+            #expect(snapshot.workers?.map(\.id) == ["daemon"])
+            #expect(snapshot.keysInUse == [key: 6])
+            #expect(snapshot.ringKeys == [key] && snapshot.sealingKey == key)
+            #expect(snapshot.schema == 1)
+            #expect(snapshot.databaseBytes > 0)
         }
     }
 
@@ -230,11 +266,11 @@ struct StatusReportTests {
             }
             try await PublishedAlarms.publish(alarms, of: "ended", in: store, at: now)
             // The client id without a grant is still configured, as it is after `grants set-client`.
-            let report = try await fixture.context([(.clientID, "client"), (.clientID, "other")]).statusReport(
+            let snapshot = try await fixture.context([(.clientID, "client"), (.clientID, "other")]).statusSnapshot(
                 from: store
             )
             await store.close()
-            #expect(report.judgement.concerns.filter { $0.kind == "client_unproven" }.map(\.client) == ["client"])
+            #expect(snapshot.findings.filter { $0.kind == "client_unproven" }.map(\.client) == ["client"])
         }
     }
 
@@ -259,14 +295,14 @@ struct StatusReportTests {
     }
 }
 
-extension StatusReport {
+extension StatusSnapshot {
     fileprivate mutating func expired(_ count: Int, for span: Duration) {
-        statistics.expired.add(count, oldest: at - span, client: "c")
+        grants.expired.add(count, oldest: at - span, client: "c")
     }
 
     fileprivate mutating func due(for span: Duration, workers: [WorkerReport]) {
-        statistics.due = 1
-        statistics.oldestDueAt = at - span
+        grants.due = 1
+        grants.oldestDueAt = at - span
         self.workers = workers
     }
 }

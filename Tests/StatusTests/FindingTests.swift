@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import Scheduler
 import Telemetry
 import TestSupport
 import Testing
@@ -8,35 +9,29 @@ import Testing
 @testable import Status
 @testable import Storage
 
-@Suite("The judgement of observations")
-struct JudgementTests {
+@Suite("Findings")
+struct FindingTests {
     private static let now = ManualTime().now
     private static let key = KeyID.named("00000001")
     private static let otherKey = KeyID.named("00000002")
     private static let worker = WorkerReport(id: "12-ab", keyIDs: [key], sealingKeyID: key)
 
-    private static func observed(_ change: (inout Observations) -> Void = { _ in }) -> Observations {
-        var observed = Observations(
-            at: now,
-            grants: GrantStatistics(
-                byState: [.active: 10],
-                due: 0,
-                oldestDueAt: nil,
-                refreshTokensEnding: 0,
-                idle: 0
-            )
-        )
+    private static func observed(_ change: (inout StatusSnapshot) -> Void = { _ in }) -> StatusSnapshot {
+        var observed = StatusSnapshot(at: now)
+        observed.grants.byState = [.active: 10]
         observed.workers = [worker]
-        observed.keyRing = .readable(sealingKey: key, pending: nil, missing: [:])
-        observed.clients = [Observations.Client(id: "c", name: "'c'")]
+        observed.ringKeys = [key]
+        observed.sealingKey = key
+        observed.clients = [ClientStatus(id: "c")]
         observed.notices = PendingNotices(count: 0, oldest: nil)
-        observed.securityEvents = ReceivedSecurityEvents(lastAt: now - .seconds(86_400))
+        observed.receivesSecurityEvents = true
+        observed.lastSecurityEventAt = now - .seconds(86_400)
         observed.freeSpace = 1 << 40
         change(&observed)
         return observed
     }
 
-    private static func expired(_ count: Int, for span: Duration, lastSuccess: Duration? = nil) -> Observations {
+    private static func expired(_ count: Int, for span: Duration, lastSuccess: Duration? = nil) -> StatusSnapshot {
         observed {
             $0.grants.expired.add(count, oldest: now - span, client: "c")
             $0.clients[0].lastSuccessAt = lastSuccess.map { now - $0 }
@@ -54,15 +49,13 @@ struct JudgementTests {
         )
     }
 
-    @Test("Without a concern the verdict is ok")
+    @Test("There is none if all is well")
     func well() {
-        let judgement = Judgement(Self.observed())
-        #expect(judgement.concerns == [])
-        #expect(judgement.isWell && judgement.verdict == "ok")
+        #expect(Self.observed().findings == [])
     }
 
     @Test(
-        "Each trouble is a concern of these kinds",
+        "Each trouble is a finding of these kinds",
         arguments: [
             ("expired for a minute", expired(2, for: .seconds(60)), []),
             ("expired for longer", expired(2, for: .seconds(61)), ["grants_expired"]),
@@ -89,7 +82,7 @@ struct JudgementTests {
             ("two of twelve retry", observed { $0.grants.byState[.retrying] = 2 }, []),
             ("three of thirteen retry", observed { $0.grants.byState[.retrying] = 3 }, ["many_retrying"]),
             ("three of many retry", observed { $0.grants.byState = [.active: 27, .retrying: 3] }, []),
-            ("breaker", observed { $0.clients[0].breakerReason = "invalid_client" }, ["breaker_open"]),
+            ("breaker", observed { $0.clients[0].breaker = .open("invalid_client") }, ["breaker_open"]),
             ("wave", observed { $0.clients[0].isWave = true }, ["invalid_grant_wave"]),
             ("three in doubt", observed { $0.grants.inDoubt = ["c": 3] }, ["invalid_grant_wave"]),
             ("two in doubt", observed { $0.grants.inDoubt = ["c": 2] }, []),
@@ -139,24 +132,25 @@ struct JudgementTests {
             ),
             (
                 "the ring seals with a key that the worker lacks",
-                observed { $0.keyRing = .readable(sealingKey: otherKey, pending: nil, missing: [:]) },
+                observed { $0.sealingKey = otherKey },
                 ["worker_lacks_key"]
             ),
             ("ending", observed { $0.grants.refreshTokensEnding = 1 }, ["refresh_tokens_ending"]),
             ("idle", observed { $0.grants.idle = 1 }, ["grants_idle"]),
-            ("no ring", observed { $0.keyRing = .unreadable }, ["key_ring_unreadable"]),
+            ("no ring", observed { $0.isKeyRingUnreadable = true }, ["key_ring_unreadable"]),
             (
-                "lost key", observed { $0.keyRing = .readable(sealingKey: key, pending: nil, missing: [otherKey: 4]) },
+                "lost key", observed { $0.keysInUse = [otherKey: 4] },
                 ["keys_missing"]
             ),
             (
-                "rotation", observed { $0.keyRing = .readable(sealingKey: key, pending: otherKey, missing: [:]) },
+                "rotation", observed { $0.pendingKey = otherKey },
                 ["rotation_unfinished"]
             ),
             ("database", observed { $0.process.databaseProblem = "busy" }, ["database_unusable"]),
             ("results", observed { $0.process.resultsWaiting = .seconds(6) }, ["results_waiting"]),
             (
-                "spilled", observed { $0.spilledFiles = [Observations.SpilledFile(text: "f", since: now, count: 1)] },
+                "spilled",
+                observed { $0.spilledFiles = [SpilledFile(path: "f", isSetAside: false, writtenAt: now, results: 1)] },
                 ["results_spilled"]
             ),
             ("metrics log", observed { $0.process.isMetricsLogFailing = true }, ["metrics_log_failing"]),
@@ -169,7 +163,7 @@ struct JudgementTests {
                 []
             ),
             (
-                "silent", observed { $0.securityEvents?.lastAt = now - .seconds(31 * 86_400) },
+                "silent", observed { $0.lastSecurityEventAt = now - .seconds(31 * 86_400) },
                 ["security_events_silent"]
             ),
             ("disk", observed { $0.freeSpace = 1 << 20 }, ["disk_nearly_full"]),
@@ -177,29 +171,29 @@ struct JudgementTests {
             (
                 "an alarm that says the same",
                 observed {
-                    $0.clients[0].breakerReason = "invalid_client"
+                    $0.clients[0].breaker = .open("invalid_client")
                     $0.process.alarms = [alarm(.clientFault, client: "c"), alarm(.clientFault, client: "d")]
                 }, ["breaker_open", "client_fault"]
             ),
-        ] as [(String, Observations, [String])]
+        ] as [(String, StatusSnapshot, [String])]
     )
-    func concerns(situation: String, observed: Observations, kinds: [String]) {
-        let judgement = Judgement(observed)
-        #expect(judgement.concerns.map(\.kind) == kinds, "\(situation)")
-        #expect(judgement.verdict == (kinds.isEmpty ? "ok" : "attention"))
+    func findings(situation: String, observed: StatusSnapshot, kinds: [String]) {
+        let findings = observed.findings
+        #expect(findings.map(\.kind) == kinds, "\(situation)")
+        let verdict = JSONValue.object(in: observed.json.bytes)?["verdict"]?.string
+        #expect(verdict == (kinds.isEmpty ? "ok" : "attention"))
     }
 
     @Test(
-        "An advisory concern is shown, and the verdict stays ok",
+        "An advisory finding is shown, and the verdict stays ok",
         arguments: [
             (observed { $0.faultySQLite = "3.40.1" }, "sqlite_log_reset_bug"),
-            (observed { $0.securityEvents?.lastAt = nil }, "security_events_unverified"),
+            (observed { $0.lastSecurityEventAt = nil }, "security_events_unverified"),
         ]
     )
-    func advisory(observed: Observations, kind: String) {
-        let judgement = Judgement(observed)
-        #expect(judgement.concerns.map(\.kind) == [kind])
-        #expect(judgement.isWell)
+    func advisory(observed: StatusSnapshot, kind: String) {
+        #expect(observed.findings.map(\.kind) == [kind])
+        #expect(observed.findings.isWell)
     }
 
     @Test(
@@ -208,30 +202,30 @@ struct JudgementTests {
     func endedAlarm() {
         let open = Self.observed {
             $0.process.alarms = [Self.alarm(.clientFault, client: "c"), Self.alarm(.endpointFailing, client: "other")]
-            $0.clients[0].breakerReason = "invalid_client"
+            $0.clients[0].breaker = .open("invalid_client")
         }
-        #expect(Judgement(open).concerns.map(\.kind) == ["breaker_open", "endpoint_failing"])
+        #expect(open.findings.map(\.kind) == ["breaker_open", "endpoint_failing"])
         let closed = Self.observed { $0.process.alarms = [Self.alarm(.clientFault, client: "c")] }
-        #expect(Judgement(closed).isWell)
+        #expect(closed.findings.isWell)
         let moved = Self.observed {
             $0.clientsInUse = ["c"]
             $0.process.alarms = ["c", "moved"].map { Self.alarm(.clientUnproven, client: $0) }
             $0.process.alarms.append(Self.alarm(.refreshLoop))
         }
-        #expect(Judgement(moved).concerns.map(\.client) == ["c", nil])
+        #expect(moved.findings.map(\.client) == ["c", nil])
     }
 
-    @Test("Spill files that cannot be listed are a concern")
+    @Test("Spill files that cannot be listed are a finding")
     func unlistedFiles() {
-        let judgement = Judgement(Self.observed { $0.canListSpilledFiles = false })
-        #expect(judgement.concerns.map(\.kind) == ["results_spilled"] && !judgement.isWell)
+        let findings = Self.observed { $0.spilledFiles = nil }.findings
+        #expect(findings.map(\.kind) == ["results_spilled"] && !findings.isWell)
     }
 
-    @Test("A concern is written with its kind, start, count, command and section of the runbook")
+    @Test("A finding is written with its kind, start, count, command and section of the runbook")
     func json() throws {
-        let concern = try #require(Judgement(Self.expired(5, for: .seconds(90))).concerns.first)
+        let finding = try #require(Self.expired(5, for: .seconds(90)).findings.first)
         var line = JSONLine()
-        concern.write(into: &line)
+        finding.write(into: &line)
         let object = try #require(JSONValue.object(in: line.bytes))
         #expect(object["kind"]?.string == "grants_expired")
         #expect(object["since"]?.string == "2027-01-15T07:58:30.000Z")
@@ -268,31 +262,30 @@ struct PublishedAlarmsTests {
 
     @Test("are published after a change and when their end has moved, and not for each new count")
     func publication() {
-        var publication = AlarmPublication()
-        #expect(!publication.isNeeded(for: []))
-        var fault = alarm(.clientFault)
-        #expect(publication.isNeeded(for: [fault]))
-        publication.record([fault])
+        #expect(!PublishedAlarms.mustPublish([], after: []))
+        let former = alarm(.clientFault)
+        #expect(PublishedAlarms.mustPublish([former], after: []))
+        var fault = former
         fault.count += 1
         fault.until = fault.until + .seconds(600)
-        #expect(!publication.isNeeded(for: [fault]))
+        #expect(!PublishedAlarms.mustPublish([fault], after: [former]))
         fault.until = fault.until + .seconds(1)
-        #expect(publication.isNeeded(for: [fault]))
-        #expect(publication.isNeeded(for: []))
+        #expect(PublishedAlarms.mustPublish([fault], after: [former]))
+        #expect(PublishedAlarms.mustPublish([], after: [former]))
     }
 }
 
 @Suite("The runbook")
-struct ConcernRunbookTests {
+struct FindingRunbookTests {
     private static func document() throws -> [String] {
         let file = URL(filePath: #filePath).appending(path: "../../../docs/runbook.md").standardized
         return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
     }
 
-    @Test("has one section for each condition, each alarm and each further alert, in their order")
+    @Test("has one section for each kind of finding, each alarm and each further alert, in their order")
     func sections() throws {
         let found = try Self.document().filter { $0.hasPrefix("### ") }.map { String($0.dropFirst(4)) }
-        let kinds = Condition.allCases.map(\.rawValue) + AlarmKind.allCases.map(\.rawValue)
+        let kinds = Finding.Kind.allCases.map(\.rawValue) + AlarmKind.allCases.map(\.rawValue)
         let expected = try Self.alerts().reduce(into: kinds) { if !$0.contains($1) { $0.append($1) } }
         #expect(found == expected)
         #expect(Set(kinds).count == kinds.count, "a kind would have two meanings")

@@ -1,0 +1,366 @@
+package import Base
+import Crypto
+import Scheduler
+import Storage
+package import Telemetry
+
+/// Something about an installation that a person should look at.
+package struct Finding: Hashable, Sendable {
+    /// The kinds of findings that follow from a snapshot; alarms are kinds of their own.
+    ///
+    /// Each has a section in docs/runbook.md, which a test checks.
+    package enum Kind: String, CaseIterable, Sendable {
+        case grantsExpired = "grants_expired"
+        case manyRetrying = "many_retrying"
+        case clientWithoutSuccess = "client_without_success"
+        case breakerOpen = "breaker_open"
+        case invalidGrantWave = "invalid_grant_wave"
+        case clientPaused = "client_paused"
+        case clientSlowed = "client_slowed"
+        case grantsOverdue = "grants_overdue"
+        case noWorker = "no_worker"
+        case workerLacksKey = "worker_lacks_key"
+        case refreshTokensEnding = "refresh_tokens_ending"
+        case grantsIdle = "grants_idle"
+        case keyRingUnreadable = "key_ring_unreadable"
+        case keysMissing = "keys_missing"
+        case rotationUnfinished = "rotation_unfinished"
+        case databaseUnusable = "database_unusable"
+        case resultsWaiting = "results_waiting"
+        case resultsSpilled = "results_spilled"
+        case metricsLogFailing = "metrics_log_failing"
+        case noticesStuck = "notices_stuck"
+        case securityEventsSilent = "security_events_silent"
+        case securityEventsUnverified = "security_events_unverified"
+        case sqliteLogResetBug = "sqlite_log_reset_bug"
+        case diskNearlyFull = "disk_nearly_full"
+
+        /// `true` if the finding is shown and does not change the verdict.
+        ///
+        /// It can hold for months without harm. If it changed the verdict, monitors would ignore the verdict.
+        var isAdvisory: Bool { [.sqliteLogResetBug, .securityEventsUnverified].contains(self) }
+
+        /// `true` if `doctor` has a closer check of its own, or is run in this situation: before a start, no worker is
+        /// running.
+        var isCheckedByDoctor: Bool {
+            switch self {
+            case .noWorker, .keyRingUnreadable, .keysMissing, .rotationUnfinished, .resultsSpilled, .diskNearlyFull,
+                .sqliteLogResetBug, .databaseUnusable:
+                true
+            default: false
+            }
+        }
+
+        /// A command that shows more.
+        var command: String {
+            switch self {
+            case .grantsExpired, .clientWithoutSuccess: "refresh-worker grants list --expired --sort since"
+            case .manyRetrying: "refresh-worker grants list --state retrying"
+            case .grantsOverdue: "refresh-worker grants list --sort due --limit 20"
+            case .breakerOpen, .invalidGrantWave, .clientPaused, .clientSlowed, .noWorker, .refreshTokensEnding,
+                .grantsIdle:
+                "refresh-worker status --json"
+            case .workerLacksKey, .rotationUnfinished: "refresh-worker keys list"
+            case .keysMissing: "refresh-worker grants list --unreadable"
+            case .keyRingUnreadable, .databaseUnusable, .resultsWaiting, .resultsSpilled, .metricsLogFailing,
+                .sqliteLogResetBug, .diskNearlyFull:
+                "refresh-worker doctor"
+            case .noticesStuck: "journalctl -u refresh-worker --since -1h"
+            case .securityEventsSilent, .securityEventsUnverified: "refresh-worker google-events status"
+            }
+        }
+
+        /// The alarms that say the same, so that each problem is one finding.
+        var covers: [AlarmKind] {
+            switch self {
+            case .breakerOpen: [.clientFault, .endpointFailing]
+            case .databaseUnusable, .resultsWaiting: [.storeFailing]
+            case .invalidGrantWave: [.grantsInDoubt]
+            case .keysMissing: [.unreadableToken]
+            case .keyRingUnreadable: [.keyFileUnreadable]
+            default: []
+            }
+        }
+    }
+
+    /// The code of the kind: a ``Kind`` or an `AlarmKind`.
+    ///
+    /// It is also the section of docs/runbook.md.
+    package var kind: String
+    /// One sentence; its wording may change.
+    package var text: String
+    /// The time since which it holds, if that is known.
+    var since: Timestamp?
+    /// The number of grants, keys, notices, files or answers that it is about.
+    var count: Int
+    /// The client id that it is about.
+    var client: String?
+    /// A command that shows more.
+    package var command: String
+    /// `true` if it does not change the verdict.
+    package var isAdvisory = false
+    /// `true` if `doctor` leaves it to its own checks.
+    package var isCheckedByDoctor = false
+
+    init(_ kind: Kind, _ text: String, since: Timestamp? = nil, count: Int = 1, client: String? = nil) {
+        self.kind = kind.rawValue
+        self.text = text
+        self.since = since
+        self.count = count
+        self.client = client
+        command = kind.command
+        isAdvisory = kind.isAdvisory
+        isCheckedByDoctor = kind.isCheckedByDoctor
+    }
+
+    init(_ alarm: CurrentAlarm) {
+        kind = alarm.kind.rawValue
+        text = alarm.text
+        since = alarm.since
+        count = alarm.count
+        client = alarm.client.isEmpty ? nil : alarm.client
+        command = "refresh-worker doctor"
+    }
+
+    /// The section of the runbook.
+    package var runbook: String { "docs/runbook.md#\(kind)" }
+
+    func write(into line: inout JSONLine) {
+        line.field("kind", kind)
+        line.field("text", text)
+        line.field("advisory", isAdvisory)
+        line.fieldOrNull("since", since?.iso8601)
+        line.field("count", count)
+        line.fieldOrNull("client_id", client)
+        line.field("command", command)
+        line.field("runbook", runbook)
+    }
+}
+
+extension [Finding] {
+    /// `true` if no finding changes the verdict.
+    package var isWell: Bool { allSatisfy(\.isAdvisory) }
+
+    /// Writes the verdict, as a word for programs, and the findings.
+    package func write(into line: inout JSONLine) {
+        line.field("verdict", isWell ? "ok" : "attention")
+        line.objects("concerns", self) { $0.write(into: &$1) }
+    }
+}
+
+/// What follows from a snapshot: the same findings for `status`, `/readyz`, the metrics, `doctor` and the status page.
+extension StatusSnapshot {
+    /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
+    private static let tolerableLateness: Duration = .seconds(60)
+    /// The same limit between two passes of `--run-once`, which cron might start every few minutes.
+    private static let tolerablePassInterval: Duration = .seconds(600)
+    /// The free space below which a person should free some.
+    package static let nearlyFull: Int64 = 256 << 20
+    /// Two lifetimes of an access token: a client id that works has a success in this time.
+    private static let twoPeriods: Duration = .seconds(2 * 3600)
+    /// More than a tenth of the connected grants, and at least three: a few users' trouble is usual.
+    private static let tolerableRetrying = (share: 0.1, count: 3)
+    /// As many grants as a wave has at least: one or two can be users who left.
+    private static let fewestInDoubt = 3
+    private static let tolerableNoticeAge: Duration = .seconds(3600)
+    /// Google sends a verification event on request, which `google-events verify` makes; a weekly one is advised.
+    private static let tolerableSilence: Duration = .seconds(30 * 86_400)
+
+    package var findings: [Finding] {
+        let clients = allClients
+        let found =
+            processFindings + workerFindings + clients.flatMap(findings) + keyFindings + grantFindings(clients)
+            + deliveryFindings + machineFindings
+        let alarms = process.alarms.filter { alarm in
+            !hasEnded(alarm)
+                && !found.contains { finding in
+                    Finding.Kind(rawValue: finding.kind)?.covers.contains(alarm.kind) == true
+                        && (finding.client ?? alarm.client) == alarm.client
+                }
+        }
+        return found + alarms.map { Finding($0) }
+    }
+
+    /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
+    /// might have ended.
+    package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
+        // The last grant of this client id has ended, or has moved to another one.
+        if !alarm.client.isEmpty, clientsInUse?.contains(alarm.client) == false { return true }
+        guard let client = allClients.first(where: { $0.id == alarm.client }) else { return false }
+        switch alarm.kind {
+        case .clientFault, .endpointFailing: return client.breakerReason == nil
+        case .grantsInDoubt: return !isDoubted(client)
+        default: return false
+        }
+    }
+
+    /// Returns the time from an instant of the past to this snapshot, for people.
+    private func age(_ since: Timestamp) -> String { (at - since).inTwoUnits }
+
+    /// The lateness that is usual, with a worker or between two passes of cron.
+    private var tolerableLateness: Duration {
+        workers?.isEmpty == true ? Self.tolerablePassInterval : Self.tolerableLateness
+    }
+
+    private var processFindings: [Finding] {
+        var found: [Finding] = []
+        if let problem = process.databaseProblem {
+            found.append(Finding(.databaseUnusable, "the worker cannot use the database: \(problem)"))
+        }
+        if let waiting = process.resultsWaiting, !process.isStoring {
+            let text = "results could not be stored for \(waiting.inTwoUnits), and wait in memory"
+            found.append(Finding(.resultsWaiting, text, since: at - waiting))
+        }
+        return found
+    }
+
+    private var workerFindings: [Finding] {
+        guard let workers else { return [] }
+        var found: [Finding] = []
+        let waited = grants.oldestDueAt.map { at - $0 } ?? .zero
+        // A pass in the future was recorded before the clock was set back.
+        let limit = Self.tolerablePassInterval
+        let isRefreshedByPasses = lastPassAt.map { at - $0 <= limit && $0 - at <= limit } ?? false
+        if workers.isEmpty, !process.isWorker, !isRefreshedByPasses || waited > limit {
+            let lastPass = lastPassAt.map { ", and the last pass began \(age($0)) ago" } ?? ""
+            let oldest = grants.oldestDueAt.map { ", the oldest for \(age($0))" } ?? ""
+            let text = "no worker is running\(lastPass); grants due: \(grants.due)\(oldest): start it"
+            found.append(Finding(.noWorker, text, since: grants.oldestDueAt, count: grants.due))
+        }
+        let sealing = Set(workers.map(\.sealingKeyID) + [sealingKey].compactMap(\.self))
+        for worker in workers {
+            let lacking = sealing.filter { !worker.keyIDs.contains($0) }.sorted()
+            guard !lacking.isEmpty else { continue }
+            let keys = lacking.map(\.description).joined(separator: ", ")
+            let text = "worker \(worker.id) lacks key \(keys), which seals: give it the key ring of the others"
+            found.append(Finding(.workerLacksKey, text, count: lacking.count))
+        }
+        return found
+    }
+
+    /// `true` if `invalid_grant` of this client is doubted: a wave can be over while its grants still wait for their
+    /// confirmation.
+    private func isDoubted(_ client: ClientStatus) -> Bool {
+        client.isWave || (grants.inDoubt[client.id] ?? 0) >= Self.fewestInDoubt
+    }
+
+    private func findings(of client: ClientStatus) -> [Finding] {
+        var found: [Finding] = []
+        func add(_ kind: Finding.Kind, _ text: String, since: Timestamp? = nil, count: Int = 1) {
+            found.append(Finding(kind, text, since: since, count: count, client: client.id))
+        }
+        let name = DisplayedText(client.id)
+        if let reason = client.breakerReason {
+            add(.breakerOpen, "nothing is sent for client \(name): \(reason)", since: client.breakerSince)
+        }
+        if isDoubted(client) {
+            let inDoubt = grants.inDoubt[client.id] ?? 0
+            let text =
+                "a wave of invalid_grant for client \(name): each is confirmed before it is acted on; grants in doubt: \(inDoubt)"
+            add(.invalidGrantWave, text, count: max(1, inDoubt))
+        }
+        if let pause = client.pause {
+            add(.clientPaused, "the endpoint asked client \(name) to pause for \(pause.inTwoUnits) more")
+        } else if client.isSlowed {
+            add(.clientSlowed, "the endpoint throttled client \(name), which recovers by itself")
+        }
+        return found
+    }
+
+    private var keyFindings: [Finding] {
+        guard !isKeyRingUnreadable else {
+            return [Finding(.keyRingUnreadable, "the key ring cannot be read: run: refresh-worker doctor")]
+        }
+        var found = keyCounts.filter { $0.isInRing == false }.map { key in
+            let count = key.tokens == 1 ? "1 token" : "\(key.tokens) tokens"
+            let text = "\(count) sealed with key \(key.id), which the ring lacks, cannot be opened"
+            return Finding(.keysMissing, text, count: key.tokens)
+        }
+        if let pendingKey {
+            let text = "the rotation to key \(pendingKey) is not finished: run: refresh-worker keys rotate"
+            found.append(Finding(.rotationUnfinished, text))
+        }
+        return found
+    }
+
+    private func grantFindings(_ clients: [ClientStatus]) -> [Finding] {
+        var found: [Finding] = []
+        if let oldest = grants.expired.oldest, at - oldest > tolerableLateness {
+            let count = grants.expired.count
+            let text = "connected grants without a valid access token: \(count), the oldest for \(age(oldest))"
+            found.append(Finding(.grantsExpired, text, since: oldest, count: count))
+        }
+        for client in clients {
+            guard let expired = grants.expired.clients[client.id] else { continue }
+            let since = client.lastSuccessAt ?? expired.oldest
+            guard at - expired.oldest > tolerableLateness, at - since > Self.twoPeriods else { continue }
+            let last = client.lastSuccessAt.map { "for \(age($0))" } ?? "so far"
+            let text =
+                "no refresh of client \(DisplayedText(client.id)) succeeded \(last), although its grants were due: is the client id right?"
+            found.append(
+                Finding(.clientWithoutSuccess, text, since: since, count: expired.count, client: client.id)
+            )
+        }
+        let retrying = grants.byState[.retrying] ?? 0
+        let share = Double(retrying) / Double(max(1, grants.connected))
+        if retrying >= Self.tolerableRetrying.count, share > Self.tolerableRetrying.share {
+            let percent = Int((share * 100).rounded(.down))
+            let text = "\(retrying) of \(grants.connected) connected grants (\(percent) %) wait for another try"
+            found.append(Finding(.manyRetrying, text, count: retrying))
+        }
+        if workers?.isEmpty != true, let due = grants.oldestDueAt, at - due > tolerableLateness {
+            let text = "the oldest due grant has waited \(age(due))"
+            found.append(Finding(.grantsOverdue, text, since: due, count: grants.due))
+        }
+        if grants.refreshTokensEnding > 0 {
+            let text = "refresh tokens that end within three days: \(grants.refreshTokensEnding)"
+            found.append(Finding(.refreshTokensEnding, text, count: grants.refreshTokensEnding))
+        }
+        if grants.idle > 0 {
+            let text =
+                "connected grants without a refresh for five months, which Google forgets at six: \(grants.idle)"
+            found.append(Finding(.grantsIdle, text, count: grants.idle))
+        }
+        return found
+    }
+
+    private var deliveryFindings: [Finding] {
+        var found = (spilledFiles ?? []).map { file in
+            Finding(.resultsSpilled, file.sentence(at: at), since: file.writtenAt, count: file.results ?? 0)
+        }
+        if spilledFiles == nil {
+            found.append(Finding(.resultsSpilled, "it is unknown if results wait in files: they cannot be listed"))
+        }
+        if let notices, let oldest = notices.oldest, at - oldest > Self.tolerableNoticeAge {
+            let text =
+                "the backend has not accepted a notice for \(age(oldest)): see the event notice in the metrics log"
+            found.append(Finding(.noticesStuck, text, since: oldest, count: notices.count))
+        }
+        if receivesSecurityEvents, lastSecurityEventAt == nil {
+            let text = "no security event was ever received: if you use them, run: refresh-worker google-events verify"
+            found.append(Finding(.securityEventsUnverified, text))
+        }
+        if receivesSecurityEvents, let last = lastSecurityEventAt, at - last > Self.tolerableSilence {
+            let text = "no security event came for \(age(last)): run: refresh-worker google-events verify"
+            found.append(Finding(.securityEventsSilent, text, since: last))
+        }
+        return found
+    }
+
+    private var machineFindings: [Finding] {
+        var found: [Finding] = []
+        if process.isMetricsLogFailing {
+            let text = "the metrics log cannot be written; lines lost so far: \(process.droppedLines)"
+            found.append(Finding(.metricsLogFailing, text, count: process.droppedLines))
+        }
+        if let freeSpace, freeSpace < Self.nearlyFull {
+            found.append(Finding(.diskNearlyFull, "only \(freeSpace >> 20) MiB are free on the database's disk"))
+        }
+        if let faultySQLite {
+            let text =
+                "SQLite \(faultySQLite) has the WAL-reset bug: this program avoids it; let no other program write to the database"
+            found.append(Finding(.sqliteLogResetBug, text))
+        }
+        return found
+    }
+}

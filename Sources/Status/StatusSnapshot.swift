@@ -1,0 +1,216 @@
+package import Base
+package import Crypto
+package import Scheduler
+package import Storage
+package import Telemetry
+
+/// Everything that is known about an installation, as of one instant.
+///
+/// `status`, `/status`, `/readyz`, the metrics, `doctor` and the status page all show it, and the ``findings`` that
+/// follow from it. A part that was not looked at is `nil` or empty.
+package struct StatusSnapshot: Sendable {
+    package var at: Timestamp
+    package var grants = GrantStatistics(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+    /// The client ids that are configured or have a health, ordered by id.
+    package var clients: [ClientStatus] = []
+    /// The client ids with grants that are refreshed, or `nil` if they were not looked up.
+    package var clientsInUse: Set<String>?
+    /// The live workers; `nil` if they were not looked up.
+    package var workers: [WorkerReport]?
+    /// The time of the last `--run-once`, if a timer refreshes the grants.
+    package var lastPassAt: Timestamp?
+    /// The number of tokens that each key seals.
+    package var keysInUse: [KeyID: Int] = [:]
+    /// The keys of the ring, in the order of its file.
+    package var ringKeys: [KeyID] = []
+    package var sealingKey: KeyID?
+    /// The key that the next rotation activates.
+    package var pendingKey: KeyID?
+    package var isKeyRingUnreadable = false
+    /// `nil` if the folder cannot be read.
+    package var spilledFiles: [SpilledFile]? = []
+    /// `nil` if notices are not configured.
+    package var notices: PendingNotices?
+    /// `true` if this installation receives security events.
+    package var receivesSecurityEvents = false
+    package var lastSecurityEventAt: Timestamp?
+    package var database = ""
+    package var databaseBytes: Int64 = 0
+    /// The version of the database's tables; `nil` if it could not be read.
+    package var schema: Int?
+    /// The free bytes on the disk of the database; `nil` for a server.
+    package var freeSpace: Int64?
+    /// The version of a SQLite library with the WAL-reset bug, if the database is a file.
+    package var faultySQLite: String?
+    package var process = ProcessStatus()
+
+    package init(at: Timestamp) {
+        self.at = at
+    }
+
+    /// The clients, and those that have only expired grants.
+    var allClients: [ClientStatus] {
+        let known = Set(clients.map(\.id))
+        return clients
+            + grants.expired.clients.keys.filter { !known.contains($0) }.sorted().map { ClientStatus(id: $0) }
+    }
+
+    /// The number of tokens that a key seals, for each key of the ring and each other key in use.
+    ///
+    /// `isInRing` is `nil` if the ring cannot be read.
+    package var keyCounts: [(id: KeyID, tokens: Int, isInRing: Bool?)] {
+        let others = keysInUse.keys.filter { !ringKeys.contains($0) }.sorted()
+        return (ringKeys + others).map { id in
+            (id, keysInUse[id] ?? 0, isKeyRingUnreadable ? nil : ringKeys.contains(id))
+        }
+    }
+
+    /// Returns this snapshot with what a process knows about itself at a later time.
+    ///
+    /// The alarms that only the database knows stay.
+    package func with(_ process: ProcessStatus, at now: Timestamp) -> StatusSnapshot {
+        var snapshot = self
+        snapshot.at = now
+        snapshot.process = process
+        snapshot.process.add(self.process.alarms)
+        return snapshot
+    }
+}
+
+/// What only a running worker knows about itself.
+package struct ProcessStatus: Sendable {
+    /// `true` in a worker, which runs even while it cannot report that to the others.
+    package var isWorker = false
+    package var alarms: [CurrentAlarm] = []
+    /// The code of the database's problem; `nil` if results can be stored.
+    package var databaseProblem: String?
+    /// The time for which results could not be stored.
+    package var resultsWaiting: Duration?
+    /// `true` while lines of the metrics log cannot be written.
+    package var isMetricsLogFailing = false
+    package var droppedLines = 0
+
+    package init() {}
+
+    /// How long results can wait, or claims fail, before that counts as a problem.
+    package static let tolerableDelay: Duration = .seconds(5)
+
+    /// `true` if results can be stored, or have not waited long.
+    package var isStoring: Bool { resultsWaiting.map { $0 <= Self.tolerableDelay } ?? true }
+
+    /// Adds the alarms that other processes raised, except those that this one has too.
+    package mutating func add(_ others: [CurrentAlarm]) {
+        alarms += others.filter { alarm in
+            !alarms.contains { $0.kind == alarm.kind && $0.client == alarm.client }
+        }
+    }
+}
+
+extension GrantStatistics {
+    /// Returns the time that the oldest due grant has waited; `nil` if none is due.
+    package func lateness(at now: Timestamp) -> Duration? { oldestDueAt.map { max(.zero, now - $0) } }
+}
+
+/// A file of results that the database has not stored.
+package struct SpilledFile: Equatable, Sendable {
+    package var path: String
+    /// `true` if a recovery failed, so that only `results recover` reads the file again.
+    package var isSetAside: Bool
+    package var writtenAt: Timestamp
+    /// The number of results in it; `nil` if they cannot be counted.
+    package var results: Int?
+
+    package init(path: String, isSetAside: Bool, writtenAt: Timestamp, results: Int?) {
+        self.path = path
+        self.isSetAside = isSetAside
+        self.writtenAt = writtenAt
+        self.results = results
+    }
+
+    /// Describes the file and the command that stores its results.
+    package func sentence(at now: Timestamp) -> String {
+        let content = results.map { $0 == 1 ? "1 result" : "\($0) results" } ?? "results that cannot be counted"
+        let age = (now - writtenAt).inTwoUnits
+        let command = "refresh-worker results recover \(path.shellWord)"
+        return isSetAside
+            ? "\(content) in \(path) could not all be stored, \(age) ago: fix what the log says of the file, then run: \(command)"
+            : "\(content) in \(path) wait to be stored since \(age): start the worker, or run: \(command)"
+    }
+}
+
+/// A time that is kept as a note in the store, for a process that was not there at that time.
+package enum NotedTime: String {
+    /// The last `--run-once`. No process is alive between two passes.
+    case lastPass = "last_pass"
+    /// The last security event, or verification, that was received.
+    case lastSecurityEvent = "security_events"
+
+    package func read(from store: any Store) async throws -> Timestamp? {
+        try await store.note(rawValue).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
+    }
+
+    /// Records a time; that of a security event at most once an hour, which is precise enough for a limit of days.
+    ///
+    /// Another process can record its own time simultaneously. It makes no difference which of them is kept.
+    package func record(_ now: Timestamp, in store: any Store) async throws {
+        let former = try await store.note(rawValue)
+        if self == .lastSecurityEvent, let last = former.flatMap({ Int64($0) }),
+            now - Timestamp(milliseconds: last) < .seconds(3600)
+        {
+            return
+        }
+        _ = try await store.replaceNote(rawValue, former, with: "\(now.milliseconds)")
+    }
+}
+
+/// The snapshot for programs: one object, described in docs/status.md.
+extension StatusSnapshot {
+    package var json: JSONLine {
+        var line = JSONLine()
+        line.field("at", at.iso8601)
+        findings.write(into: &line)
+        line.object("grants") { object in
+            object.field("total", grants.grants)
+            for state in GrantState.allCases { object.field(state.rawValue, grants.byState[state] ?? 0) }
+        }
+        line.field("expired", grants.expired.count)
+        line.fieldOrNull("oldest_expired_at", grants.expired.oldest?.iso8601)
+        line.field("due", grants.due)
+        line.fieldOrNull("oldest_due_at", grants.oldestDueAt?.iso8601)
+        line.field("refresh_tokens_ending", grants.refreshTokensEnding)
+        line.field("idle", grants.idle)
+        line.objects("clients", clients) { client, object in
+            object.field("client_id", client.id)
+            object.field("breaker", client.breaker.name)
+            object.fieldOrNull("breaker_reason", client.breakerReason)
+            object.millisecondsOrNull("next_probe_ms", client.nextProbe)
+            object.field("ceiling_per_s", client.ceiling)
+            object.field("slowed", client.isSlowed)
+            object.millisecondsOrNull("pause_ms", client.pause)
+            object.field("wave", client.isWave)
+            object.fieldOrNull("last_success_at", client.lastSuccessAt?.iso8601)
+        }
+        line.objects("workers", workers ?? []) { worker, object in
+            object.field("id", worker.id)
+            object.array("keys") { keys in worker.keyIDs.forEach { keys.element($0.description) } }
+            object.field("sealing_key", worker.sealingKeyID.description)
+        }
+        line.objects("keys", keyCounts) { key, object in
+            object.field("id", key.id.description)
+            object.field("tokens", key.tokens)
+            object.fieldOrNull("in_ring", key.isInRing)
+        }
+        line.objects("spill_files", spilledFiles ?? []) { file, object in
+            object.field("path", file.path)
+            object.field("set_aside", file.isSetAside)
+            object.field("written_at", file.writtenAt.iso8601)
+            object.fieldOrNull("results", file.results)
+        }
+        line.object("database") { object in
+            object.field("path", database)
+            object.field("bytes", databaseBytes)
+            object.fieldOrNull("schema", schema)
+        }
+        return line
+    }
+}
