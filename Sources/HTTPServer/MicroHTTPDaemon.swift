@@ -89,7 +89,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
         _ = unsafe MHD_quiesce_daemon(pointer)
         file?.remove()
         // A shared socket keeps listening: its clients wait for the next process.
-        if !isShared { shutdown(listener, Int32(SHUT_RDWR)) }
+        if !isShared { ListeningSocket.shutDown(listener) }
     }
 
     /// Joins the threads, which blocks briefly, and closes every connection.

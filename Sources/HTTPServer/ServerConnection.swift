@@ -79,7 +79,7 @@ final class ServerConnection: Sendable {
                 // The connection ends whether or not the bytes are accepted.
                 _ = unsafe send(descriptor, response, response.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
             }
-            shutdown(descriptor, Int32(SHUT_RDWR))
+            ListeningSocket.shutDown(descriptor)
         }
     }
 
