@@ -30,7 +30,7 @@ REGION = "eu-west-1"
 # More than one batch of the worker's two hundred records.
 COUNT = 230
 # The number of secrets that the script reads at a time.
-BATCH = 8
+BATCH = 7
 
 
 class Moto:
