@@ -20,6 +20,36 @@ package struct ArchiveRecord: Hashable, Sendable {
     let values: [SQLValue]
     /// Orders the records of a kind: numbers by size, texts and bytes by their bytes.
     var key: SQLValue { values[0] }
+
+    /// Throws for a damaged row, so that no copy that holds one counts as complete.
+    fileprivate func check() throws(StoreError) {
+        var row = ValueRow(values: values[...])
+        switch kind {
+        case .user: _ = try User.read(&row)
+        case .grant:
+            let read = Set(Grant.readColumns.columns.map(\.name))
+            row.values = zip(kind.table.columns, values).filter { read.contains($0.0.name) }.map(\.1)[...]
+            _ = try Grant.read(&row)
+        case .event:
+            row.values.removeFirst()
+            _ = try GrantEvent.read(&row)
+        case .session: _ = try Session.read(&row)
+        case .notice: _ = try Notice.read(&row)
+        case .clientHealth, .securityEvent: break
+        }
+    }
+}
+
+/// Values that were read, as a row.
+private struct ValueRow: SQLRow {
+    var values: ArraySlice<SQLValue>
+
+    mutating func optionalInteger() -> Int64? {
+        if case .integer(let value) = values.removeFirst() { value } else { nil }
+    }
+    mutating func optionalText() -> String? { if case .text(let value) = values.removeFirst() { value } else { nil } }
+    mutating func optionalBlob() -> [UInt8]? { if case .bytes(let value) = values.removeFirst() { value } else { nil } }
+    mutating func optionalFlag() -> Bool? { if case .flag(let value) = values.removeFirst() { value } else { nil } }
 }
 
 extension ArchiveRecord.Kind {
@@ -118,8 +148,10 @@ extension SQLStore {
     {
         let table = kind.table
         let query = kind == .grant ? SQLQuery(name, "\(Self.allOfGrants) \(rest)") : table.select(name, rest)
-        return try await rows(SQLStatement(query, values), by: .scan) { row in
-            ArchiveRecord(kind: kind, values: table.columns.map { row.value(of: $0.type) })
+        return try await rows(SQLStatement(query, values), by: .scan) { row throws(StoreError) in
+            let record = ArchiveRecord(kind: kind, values: table.columns.map { row.value(of: $0.type) })
+            try record.check()
+            return record
         }
     }
 
