@@ -1,5 +1,4 @@
 import Base
-import Worker
 
 /// Imports grants from a stream of bytes.
 struct GrantImport: RecordImport {

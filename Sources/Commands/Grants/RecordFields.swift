@@ -176,6 +176,29 @@ struct RecordFields {
     }
 }
 
+/// The reason why a record of an import is not a valid grant or user.
+///
+/// It names the field and does not show its value.
+struct ImportProblem: Error, Equatable, Sendable {
+    let message: String
+    /// The user whom the record is about, if that could be read.
+    private(set) var userID: String?
+
+    init(_ message: String) {
+        self.message = message
+    }
+
+    /// Returns the problem of a record about this user.
+    func naming(_ userID: String) -> Self {
+        var problem = self
+        problem.userID = userID
+        return problem
+    }
+
+    /// The message, after the user's name if it is known.
+    var report: String { userID.map { "user \(DisplayedText($0)): \(message)" } ?? message }
+}
+
 /// A row in the JSON of DynamoDB, in which each value is an object that names its type.
 ///
 /// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html

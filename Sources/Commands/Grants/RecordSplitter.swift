@@ -1,5 +1,4 @@
 import Base
-import Worker
 
 /// Splits a stream of bytes into its JSON objects, at any size of the stream and of its chunks.
 ///

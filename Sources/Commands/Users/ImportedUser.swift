@@ -1,6 +1,5 @@
 import Base
 import Storage
-import Worker
 
 /// A user as an import reads it.
 ///

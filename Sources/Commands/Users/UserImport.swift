@@ -1,6 +1,5 @@
 import Base
 import Storage
-import Worker
 
 /// Imports users from a stream of bytes.
 struct UserImport: RecordImport {
