@@ -5,7 +5,7 @@ final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("secrets-\(UUID().uuidString)").path
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("crypto-tests-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 

@@ -5,7 +5,7 @@ final class TemporaryFolder {
     let url: URL
 
     init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: "observability-\(UUID().uuidString)")
+        url = FileManager.default.temporaryDirectory.appending(path: "telemetry-tests-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
     }
 

@@ -49,7 +49,6 @@ package final class ScriptedServer: Sendable {
     package var peakRequests: Int { state.value.peakRequests }
 
     package func waitForRequests(_ count: Int) async { await state.wait { $0.received.count >= count } }
-    package func waitForConnections(_ count: Int) async { await state.wait { $0.accepted >= count } }
     package func waitForClosedConnections(_ count: Int) async { await state.wait { $0.closedByClient >= count } }
 
     package func stop() {

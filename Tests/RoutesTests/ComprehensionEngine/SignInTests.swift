@@ -33,8 +33,6 @@ struct SignInTests {
         User(id: id, createdAt: ManualTime().now, email: email, emailIsVerified: isVerified, googleUserID: google)
     }
 
-    private static let twins = [user("jane@gmail.com", id: "1"), user("jane@gmail.com", id: "2")]
-
     @Test(
         "is found by the account's id, otherwise by an address that Google decides about",
         arguments: [
