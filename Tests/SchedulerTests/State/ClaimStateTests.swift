@@ -86,6 +86,7 @@ struct ClaimStateTests {
         let actions = try fixture.claimed(request)
         #expect(actions.sent.isEmpty && actions.released == [1, 2, 3])
         let last = fixture.state.ended(request.ids, as: .abandoned)
+        #expect(last.completions.count == 3)
         #expect(last.completions.allSatisfy(\.isAbandoned) && last.reportsIdle)
     }
 
