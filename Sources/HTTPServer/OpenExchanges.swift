@@ -111,8 +111,9 @@ final class OpenExchanges: Sendable {
 
 /// The memory that the bodies of all open requests may take together.
 ///
-/// Bodies larger than ``smallBody`` together get at most half of it, so large bodies cannot prevent sign-ins. Bodies count
-/// as they arrive: with a reservation for the declared length, a caller could take everything by declarations alone.
+/// Bodies larger than ``smallBody`` together get at most half of it, so large bodies cannot prevent sign-ins. Bodies
+/// count as they arrive: with a reservation for the declared length, a caller could take everything by declarations
+/// alone.
 final class RequestMemory: Sendable {
     static let smallBody = 8192
 

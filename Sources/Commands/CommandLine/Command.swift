@@ -180,7 +180,7 @@ struct OperandSpecification: Sendable {
     let summary: String
     /// The limit of the value in bytes.
     let lengthLimit: Int
-    /// `true` if a flag may replace the operand; the command's `problems` check which.
+    /// `true` if a flag can replace the operand, which ``Command/check`` decides.
     var isOptional = false
 
     static func user(_ summary: String, isOptional: Bool = false) -> OperandSpecification {

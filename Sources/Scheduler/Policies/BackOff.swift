@@ -3,8 +3,8 @@ import Base
 /// The wait before a grant is tried again.
 ///
 /// Full jitter: the wait is a random time between zero and the cap, so that grants which failed together do not come
-/// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). Each
-/// policy names its own caps. With those of ``RefreshRules``:
+/// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). Each policy names its own
+/// caps. With those of ``RefreshRules``:
 ///
 /// | failures in a row | cap    |
 /// |------------------:|-------:|

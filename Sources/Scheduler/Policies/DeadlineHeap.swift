@@ -4,8 +4,8 @@ package import Base
 ///
 /// A min-heap in an array with four children per node: it is half as deep as a binary one, and four siblings fit into
 /// 64 bytes, so a removal touches less memory. The position of each key is tracked, so that a deadline can be moved or
-/// removed in O(log n) without a search. It is a concrete type because a generic one is not specialised across modules and ran ten times
-/// slower.
+/// removed in O(log n) without a search. It is a concrete type because a generic one is not specialised across modules
+/// and ran ten times slower.
 package struct DeadlineHeap: Sendable {
     /// A key and its deadline.
     ///

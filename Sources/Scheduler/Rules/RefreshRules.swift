@@ -7,8 +7,7 @@ import Telemetry
 ///
 /// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
 /// and the health. The rules run inside the store's transaction, so no other worker's answer can come between.
-/// `ParsedRefreshResponse.swift` reads the meaning of an answer; `Grant+Life.swift` defines the changes of
-/// state.
+/// `ParsedRefreshResponse.swift` reads the meaning of an answer. `Grant+Life.swift` defines the changes of state.
 package struct RefreshRules: Sendable {
     /// The number of rotated tokens lost within ten minutes that is too large for chance.
     static let droppedTokensToAlarm = 5

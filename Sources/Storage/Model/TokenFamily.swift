@@ -3,8 +3,7 @@ private import Crypto
 
 /// The refresh tokens of one session, known by their hashes, and the rules by which one replaces another.
 ///
-/// The type is pure: it reads no clock and no store. `docs/app.md#sessions` has the rules as a
-/// table.
+/// The type is pure: it reads no clock and no store. `docs/app.md#sessions` has the rules as a table.
 package struct TokenFamily: Hashable, Sendable {
     /// The decision about one presented refresh token.
     package enum Decision: Hashable, Sendable {

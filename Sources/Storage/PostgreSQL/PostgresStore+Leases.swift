@@ -4,8 +4,8 @@ extension SQLQuery {
     /// A lease is free once it has ended, or if it belongs to another clock.
     ///
     /// A lease with an impossibly late end is also free: the clock was set back, or the new primary's clock is behind.
-    /// `$3` is the duration of a lease, `$7` a test's clock. `$8` says
-    /// if a lease that has ended may be taken over from its owner.
+    /// `$3` is the duration of a lease, `$7` a test's clock. `$8` says if a lease that has ended may be taken over from
+    /// its owner.
     private static let isFree = """
         (s.lease_owner IS NULL OR s.lease_epoch <> $2
             OR ($8 OR s.lease_owner = '') AND s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
