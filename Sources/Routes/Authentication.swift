@@ -31,7 +31,7 @@ extension RouteDependencies {
         }
     }
 
-    /// Returns the claims of a refresh token, even if it has expired; `nil` for any other token.
+    /// Returns the claims of a refresh token, even if it has expired, or `nil` for any other token.
     ///
     /// Its session decides whether it is valid: the response may have been lost on the token's last day, or a clock
     /// that was ahead may have made the token.
@@ -56,7 +56,7 @@ extension RouteDependencies {
 /// The content of an access token whose signature and times have been checked.
 struct AccessClaims: Hashable, Sendable {
     let userID: String
-    /// The session family; `nil` for tokens that another program issued.
+    /// The session family, or `nil` for tokens that another program issued.
     let sessionID: SessionID?
     let email: String?
     let name: String?
@@ -102,7 +102,7 @@ extension JSONValue {
 /// A caller with a valid token.
 struct AuthenticatedCaller: Sendable {
     let claims: AccessClaims
-    /// The user as stored when the request came; `nil` if the claims create or complete the user.
+    /// The user as stored when the request came, or `nil` if the claims create or complete the user.
     let storedUser: User?
 
     var userID: String { claims.userID }

@@ -108,7 +108,7 @@ extension JSONValue {
         return userID
     }
 
-    /// Returns a user's id; `nil` if there is none.
+    /// Returns a user's id, or `nil` if there is none.
     ///
     /// A number is refused: `42`, `42.0` and `"42"` could be one user for the worker, and two for the login that signed
     /// the token.

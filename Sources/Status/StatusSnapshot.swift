@@ -15,7 +15,7 @@ package struct StatusSnapshot: Sendable {
     package var clients: [ClientStatus] = []
     /// The client ids with grants that are refreshed, or `nil` if they were not looked up.
     package var clientsInUse: Set<String>?
-    /// The live workers; `nil` if they were not looked up.
+    /// The live workers, or `nil` if they were not looked up.
     package var workers: [WorkerReport]?
     /// The time of the last `--run-once`, if a timer refreshes the grants.
     package var lastPassAt: Timestamp?
@@ -36,9 +36,9 @@ package struct StatusSnapshot: Sendable {
     package var lastSecurityEventAt: Timestamp?
     package var database = ""
     package var databaseBytes: Int64 = 0
-    /// The version of the database's tables; `nil` if it could not be read.
+    /// The version of the database's tables, or `nil` if it could not be read.
     package var schema: Int?
-    /// The free bytes on the disk of the database; `nil` for a server.
+    /// The free bytes on the disk of the database, or `nil` for a server.
     package var freeSpace: Int64?
     /// The version of a SQLite library with the WAL-reset bug, if the database is a file.
     package var faultySQLite: String?
@@ -82,7 +82,7 @@ package struct ProcessStatus: Sendable {
     /// `true` in a worker, which runs even while it cannot report that to the others.
     package var isWorker = false
     package var alarms: [CurrentAlarm] = []
-    /// The code of the database's problem; `nil` if results can be stored.
+    /// The code of the database's problem, or `nil` if results can be stored.
     package var databaseProblem: String?
     /// The time for which results could not be stored.
     package var resultsWaiting: Duration?
@@ -107,7 +107,7 @@ package struct ProcessStatus: Sendable {
 }
 
 extension GrantStatistics {
-    /// Returns the time that the oldest due grant has waited; `nil` if none is due.
+    /// Returns the time that the oldest due grant has waited, or `nil` if none is due.
     package func lateness(at now: Timestamp) -> Duration? { oldestDueAt.map { max(.zero, now - $0) } }
 }
 
@@ -117,7 +117,7 @@ package struct SpilledFile: Equatable, Sendable {
     /// `true` if a recovery failed, so that only `results recover` reads the file again.
     package var isSetAside: Bool
     package var writtenAt: Timestamp
-    /// The number of results in it; `nil` if they cannot be counted.
+    /// The number of results in it, or `nil` if they cannot be counted.
     package var results: Int?
 
     package init(path: String, isSetAside: Bool, writtenAt: Timestamp, results: Int?) {

@@ -104,7 +104,7 @@ package protocol Store: Sendable {
     func liveWorkers() async throws -> [WorkerReport]
     func removeWorker(_ id: String) async throws
 
-    /// Returns the short text that the store keeps under a name; `nil` if there is none.
+    /// Returns the short text that the store keeps under a name, or `nil` if there is none.
     func note(_ name: String) async throws -> String?
 
     /// Replaces a note if it is still the one that the caller has read; returns `false` if it is not.
@@ -152,7 +152,7 @@ package protocol Store: Sendable {
     func releaseNotices(owner: String) async throws
     /// Returns the notices to deliver now, the longest overdue first; for each user only the oldest pending one.
     func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice]
-    /// Returns the time of the next delivery; `nil` if no notice is pending.
+    /// Returns the time of the next delivery, or `nil` if no notice is pending.
     func nextNoticeAt() async throws -> Timestamp?
     /// Returns how many notices wait for delivery, and for how long.
     func pendingNotices() async throws -> PendingNotices
@@ -195,12 +195,12 @@ package protocol Store: Sendable {
     /// Marks the copy as complete and this database as usable, and removes a mark that it was moved.
     func endReceiving() async throws
 
-    /// The location to which the database was moved; `nil` if it was not moved.
+    /// The location to which the database was moved, or `nil` if it was not moved.
     ///
     /// A moved database must not be used any more, or grants would be refreshed in two databases.
     var movedTo: String? { get async throws }
 
-    /// Returns the remaining time of the last lease in this store; `nil` if there is none.
+    /// Returns the remaining time of the last lease in this store, or `nil` if there is none.
     func remainingLease() async throws -> Duration?
 
     /// Marks the database as moved to a location; `nil` removes the mark.

@@ -113,7 +113,7 @@ struct OptionSpecification: Sendable {
         self.standard = standard
     }
 
-    /// The placeholder for the value in the help; `nil` if the flag does not take a value.
+    /// The placeholder for the value in the help, or `nil` if the flag does not take a value.
     var placeholder: String? {
         switch kind {
         case .toggle: nil

@@ -200,7 +200,7 @@ final class InputFile: Sendable {
     private let name: String
     private let isStandardInput: Bool
     private let queue = BlockingCallQueue(label: "refresh-worker.input")
-    /// The size of a regular file in bytes; `nil` for pipes and terminals.
+    /// The size of a regular file in bytes, or `nil` for pipes and terminals.
     private let size: Int?
     private let bytesRead = Atomic(0)
 
@@ -221,7 +221,7 @@ final class InputFile: Sendable {
         if !isStandardInput { close(descriptor) }
     }
 
-    /// The fraction of the file that was read, between 0 and 1; `nil` if its size is unknown.
+    /// The fraction of the file that was read, between 0 and 1, or `nil` if its size is unknown.
     var fractionRead: Double? {
         guard let size, size > 0 else { return nil }
         // The file may grow while it is read.

@@ -114,7 +114,7 @@ struct GrantFilter: Sendable {
     var reason: GrantReason?
     var clientID: String?
     var isExpired = false
-    /// The key ring that must not open a token of the grant; `nil` if that does not matter.
+    /// The key ring that must not open a token of the grant, or `nil` if that does not matter.
     var vault: TokenVault?
 
     var selectsAll: Bool { state == nil && reason == nil && clientID == nil && !isExpired && vault == nil }

@@ -94,7 +94,7 @@ extension Command {
         }
     }
 
-    /// Returns the failure to report for a single grant that was not made due; `nil` if all is well.
+    /// Returns the failure to report for a single grant that was not made due, or `nil` if all is well.
     private static func failure(to outcome: GrantRetry.Outcome, _ grant: Grant) -> CommandFailure? {
         let name = "the grant of user \(DisplayedText(grant.userID))"
         switch outcome {

@@ -35,7 +35,7 @@ extension Command {
 /// The output of `keys list`.
 struct KeyListing: Equatable, Sendable {
     let keys: KeyRingSummary
-    /// The number of stored tokens that each key seals; `nil` without a database.
+    /// The number of stored tokens that each key seals, or `nil` without a database.
     let keysInUse: [KeyID: Int]?
 
     /// One line for each key, in the order of the ring.

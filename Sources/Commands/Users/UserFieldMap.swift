@@ -23,7 +23,7 @@ struct UserFieldMap: Equatable, Sendable {
     )
     static let unmapped = UserFieldMap(argument: nil, names: [:])
 
-    /// The map's name on the command line; `nil` without a map.
+    /// The map's name on the command line, or `nil` without a map.
     let argument: String?
     /// The file's name for each of ``fields``; a field that is missing here has its own name.
     let names: [String: String]

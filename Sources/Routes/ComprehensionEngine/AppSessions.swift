@@ -182,7 +182,7 @@ struct AppSessions: Sendable {
         claims.mayBegin(at: now, until: dependencies.acceptFormerTokensUntil)
     }
 
-    /// Returns the family that a former refresh token begins at its first use; `nil` if it may not begin one.
+    /// Returns the family that a former refresh token begins at its first use, or `nil` if it may not begin one.
     private func firstSession(
         of claims: RefreshClaims,
         in transaction: any StoreTransaction,

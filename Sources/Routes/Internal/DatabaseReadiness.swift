@@ -54,7 +54,7 @@ package final class DatabaseReadiness: Sendable {
         }
     }
 
-    /// The code of the database's problem; `nil` if results can be stored.
+    /// The code of the database's problem, or `nil` if results can be stored.
     var problem: String? {
         let now = time.sinceBoot
         return state.withLock { state in
@@ -63,7 +63,7 @@ package final class DatabaseReadiness: Sendable {
         }
     }
 
-    /// The time since the last successful check; `nil` if there was none.
+    /// The time since the last successful check, or `nil` if there was none.
     var sinceLastSuccess: Duration? {
         let now = time.sinceBoot
         return state.withLock { state in state.lastSuccess.map { now - $0 } }

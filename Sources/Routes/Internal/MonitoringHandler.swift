@@ -238,7 +238,7 @@ package struct MonitoringHandler: Sendable {
         return own.isWell ? nil : own
     }
 
-    /// Returns the code of the database's problem; `nil` without one.
+    /// Returns the code of the database's problem, or `nil` without one.
     ///
     /// Claims can fail where the check does not, such as on a full disk.
     private func databaseProblem() async -> String? {

@@ -30,7 +30,7 @@ package struct TokenVendingHandler: Sendable {
         self.time = time
     }
 
-    /// Returns the stored token immediately, on the caller's thread; `nil` if ``token(for:userID:)`` must handle the
+    /// Returns the stored token immediately, on the caller's thread, or `nil` if ``token(for:userID:)`` must handle the
     /// request.
     ///
     /// It may wait for the disk, and never for a lock, a queue or a task.

@@ -75,7 +75,7 @@ package enum UserHandle {
         prefix + Base64URL.encode(try key(of: service).seal(userID))
     }
 
-    /// Returns the user of a handle; `nil` if it is not a handle of this service.
+    /// Returns the user of a handle, or `nil` if it is not a handle of this service.
     static func userID(in handle: String, of service: Service) throws(SealError) -> String? {
         guard handle.hasPrefix(prefix), let sealed = Base64URL.decode(handle.dropFirst(prefix.count)) else {
             return nil

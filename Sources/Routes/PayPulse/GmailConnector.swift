@@ -171,7 +171,7 @@ struct GmailConnector: Sendable {
 struct GmailTokens: Sendable {
     var accessToken: Secret
     var refreshToken: Secret?
-    /// The remaining lifetime of the refresh token; `nil` if the app does not know one.
+    /// The remaining lifetime of the refresh token, or `nil` if the app does not know one.
     var refreshTokenLifetime: Duration?
     var lifetime: Duration?
     var scope: String?

@@ -19,7 +19,7 @@ package final class EngineLog: Sendable {
     }
 
     private struct AlarmState {
-        /// The alarm with the time at which its cause was last seen; `nil` once it has ended.
+        /// The alarm with the time at which its cause was last seen, or `nil` once it has ended.
         var current: (alarm: CurrentAlarm, lastSeen: BootInstant)?
         var lastRaised: BootInstant?
         /// The number of times that it was not raised since.

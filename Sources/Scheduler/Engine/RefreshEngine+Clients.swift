@@ -89,7 +89,7 @@ struct ClientGate: Sendable {
     private(set) var lastClaim: (at: BootInstant, round: UInt64)?
     /// `nil` for a command, which refreshes what it is asked for.
     var firstAnswers: FirstAnswers?
-    /// The position up to which this client's part of the due index has been read; `nil` once all of it
+    /// The position up to which this client's part of the due index has been read, or `nil` once all of it
     /// that falls due soon was read.
     var cursor: DueEntry?
     /// The instant at which a healthy grant was last refreshed early because of others that are refused.
@@ -149,18 +149,18 @@ struct FirstAnswers: Sendable {
     static let retryInterval: Duration = .seconds(300)
 
     private var refused: Set<GrantID> = []
-    /// The time of the next try; `nil` unless the client is held.
+    /// The time of the next try, or `nil` unless the client is held.
     private var nextTry: BootInstant?
     private var hasSucceeded = false
 
-    /// Returns the number of requests that may be in flight; `nil` if any number may.
+    /// Returns the number of requests that may be in flight, or `nil` if any number may.
     func maximumInFlight(at instant: BootInstant) -> Int? {
         guard !hasSucceeded else { return nil }
         guard let wait = wait(at: instant) else { return Self.maximumGrants - refused.count }
         return wait == .zero ? 1 : 0
     }
 
-    /// Returns the time until the next try; `nil` unless the client is held.
+    /// Returns the time until the next try, or `nil` unless the client is held.
     func wait(at instant: BootInstant) -> Duration? {
         nextTry.map { max(.zero, $0 - instant) }
     }

@@ -30,7 +30,7 @@ package actor RefreshEngine {
     /// The errors after which the store must not be used any more, because the database was moved or replaced.
     package nonisolated let fatalStoreErrors: AsyncStream<StoreError>
     private nonisolated let fatalStoreErrorContinuation: AsyncStream<StoreError>.Continuation
-    /// The task that makes grants due which an outage left in back-off; `nil` before the first outage has ended.
+    /// The task that makes grants due which an outage left in back-off, or `nil` before the first outage has ended.
     var outageRetries: Task<Void, Never>?
     /// The task that makes a healthy grant due because another one is refused, or `nil` before the first.
     var witnessSearch: Task<Void, Never>?
@@ -88,9 +88,9 @@ package actor RefreshEngine {
     package var clientStatuses: [ClientStatus] {
         state.clientStatuses(at: time.sinceBoot, wallClock: time.now)
     }
-    /// The time for which results could not be stored; `nil` while they can.
+    /// The time for which results could not be stored, or `nil` while they can.
     package var failingToStoreFor: Duration? { committer.failingFor }
-    /// The time for which grants could not be claimed; `nil` while they can.
+    /// The time for which grants could not be claimed, or `nil` while they can.
     package var failingToClaimFor: Duration? { state.claimBackOff.failingFor(at: time.sinceBoot) }
     /// `true` if the last claim or the last commit failed.
     package var isStoreFailing: Bool { state.claimBackOff.failures > 0 || committer.isCommitFailing }

@@ -7,7 +7,7 @@ import Telemetry
 /// The decision of the rules about one result: the values to store, and the actions that follow the commit.
 struct RefreshDecision: Sendable {
     var outcome: RefreshOutcome
-    /// The grant as it is to be stored; `nil` if it has been deleted since the claim.
+    /// The grant as it is to be stored, or `nil` if it has been deleted since the claim.
     var grant: Grant?
     /// The events for the grant's history.
     var events: [GrantEvent]

@@ -260,7 +260,7 @@ extension Grant {
 
 /// The rules about answers that arrive after their grant has changed.
 extension RefreshRules {
-    /// Returns the outcome of a result that is stored already; `nil` if it is not stored, or if that is unknown.
+    /// Returns the outcome of a result that is stored already, or `nil` if it is not stored, or if that is unknown.
     ///
     /// The sealed bytes are unique, so a stored token with the same bytes came with this result. A rotated token that
     /// has been replaced since is recognised by its claim.

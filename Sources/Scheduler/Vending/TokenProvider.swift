@@ -87,7 +87,7 @@ package struct VendedToken: Sendable {
     package var scope: String
     /// `true` if the caller waited for a refresh that brought this token.
     package var isFresh: Bool
-    /// The code of the failure that keeps the grant from being refreshed; `nil` while its refreshes succeed.
+    /// The code of the failure that keeps the grant from being refreshed, or `nil` while its refreshes succeed.
     package var warning: String?
 }
 

@@ -24,7 +24,7 @@ package struct StatusPage: Sendable {
     let phase: String
     /// `nil` if nothing was judged yet.
     package var findings: [Finding]?
-    /// The last one; `nil` if none of the last ten minutes is known.
+    /// The last one, or `nil` if none of the last ten minutes is known.
     package var snapshot: StatusSnapshot?
     package var clients: [ClientStatus] = []
     /// The last sixty minutes of this worker, the oldest first.

@@ -43,7 +43,7 @@ package struct Grant: Hashable, Sendable {
     /// A sealed refresh token and its properties; ``TokenVault`` makes new ones.
     package struct RefreshToken: Hashable, Sendable {
         package var sealed: SealedSecret
-        /// The hashes by which security events name it; `nil` for one that was stored before marks existed.
+        /// The hashes by which security events name it, or `nil` for one that was stored before marks existed.
         package var marks: TokenMarks?
         /// The end of the token's own lifetime, if Google gave it.
         package var expiresAt: Timestamp?
@@ -76,7 +76,7 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var refreshToken: RefreshToken?
     package internal(set) var accessToken: AccessToken?
 
-    /// The time of the next action for the grant; `nil` if there is none.
+    /// The time of the next action for the grant, or `nil` if there is none.
     package internal(set) var dueAt: Timestamp?
     /// The number of failures in a row.
     package internal(set) var attempts = 0
@@ -93,7 +93,7 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var suspectedSince: Timestamp?
     /// The number of successful refreshes in a row that each came long before their scheduled time.
     package internal(set) var quickRefreshes = 0
-    /// The time at which a worker found that the answer to an earlier request was never stored; `nil` once a refresh
+    /// The time at which a worker found that the answer to an earlier request was never stored, or `nil` once a refresh
     /// has succeeded.
     package internal(set) var answerLostAt: Timestamp?
     /// The claims whose answers brought the last stored rotated refresh tokens, the latest last.

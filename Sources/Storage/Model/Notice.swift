@@ -27,7 +27,7 @@ package struct Notice: Hashable, Sendable {
 }
 
 extension Notice {
-    /// Returns the content of the notice for an event; `nil` for an event that does not change the profile.
+    /// Returns the content of the notice for an event, or `nil` for an event that does not change the profile.
     static func content(for event: GrantEvent) -> Content? {
         guard event.changesConnection, let from = event.from else { return nil }
         return .connection(of: event.grant, from: from, to: event.to, reason: event.reason)

@@ -32,7 +32,7 @@ package struct TokenFamily: Hashable, Sendable {
     struct Member: Hashable, Sendable {
         let hash: [UInt8]
         var state: MemberState
-        /// The time of the last answer that contained it; `nil` if that was in another epoch, or is unknown.
+        /// The time of the last answer that contained it, or `nil` if that was in another epoch, or is unknown.
         var sentAt: BootInstant?
         /// `true` if more than one answer contained it.
         var wasRepeated: Bool
@@ -212,7 +212,7 @@ extension TokenFamily {
         return bytes
     }
 
-    /// Parses a stored family; `nil` if the bytes are damaged.
+    /// Returns a stored family, or `nil` if the bytes are damaged.
     ///
     /// A family without history has only its current token.
     init?(currentHash: [UInt8], historyBytes: [UInt8]?) {

@@ -18,7 +18,7 @@ final class Connector: Sendable {
     /// The database with all its hosts.
     let description: String
     private let hosts: [DatabaseAddress]
-    /// The known servers; `nil` if any server is accepted.
+    /// The known servers, or `nil` if any server is accepted.
     let newestServer: NewestServer?
     /// The index of the host that accepted the last connection, which is tried first.
     private let preferred = Atomic(0)

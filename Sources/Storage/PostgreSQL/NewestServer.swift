@@ -22,7 +22,7 @@ final class NewestServer: Sendable {
 
     var newest: ServerIdentity? { state.withLock(\.newest) }
 
-    /// The id of the schema that this process uses; `nil` before the first connection.
+    /// The id of the schema that this process uses, or `nil` before the first connection.
     var storeID: String? {
         get { state.withLock(\.storeID) }
         set { state.withLock { $0.storeID = newValue } }

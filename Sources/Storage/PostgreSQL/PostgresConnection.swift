@@ -21,7 +21,7 @@ final class PostgresConnection {
     /// prepared.
     private(set) var isPooled = false
 
-    /// The server that responded when the connection was opened; `nil` for a standby, and for one that does not
+    /// The server that responded when the connection was opened, or `nil` for a standby, and for one that does not
     /// identify itself.
     var identity: ServerIdentity?
 

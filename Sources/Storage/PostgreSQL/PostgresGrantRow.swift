@@ -170,7 +170,7 @@ struct PendingWrites {
         counts[state.rawValue, default: 0] += difference
     }
 
-    /// Returns the statement that changes the numbers of grants in each state by these; `nil` if none changes.
+    /// Returns the statement that changes the numbers of grants in each state by these, or `nil` if none changes.
     static func count(_ counts: [String: Int64]) -> SQLStatement? {
         let changed = counts.filter { $0.value != 0 }.sorted { $0.key < $1.key }
         guard !changed.isEmpty else { return nil }

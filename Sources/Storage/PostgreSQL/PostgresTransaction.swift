@@ -20,7 +20,7 @@ final class PostgresTransaction: SQLTransaction {
     private var isOpen = true
     /// The first failure: PostgreSQL accepts no more statements after it.
     private var failure: StatementFailure?
-    /// The grants in the database, as far as this transaction has read them; `nil` for those that do not exist.
+    /// The grants in the database, as far as this transaction has read them, or `nil` for those that do not exist.
     private var stored: [GrantID: Grant?] = [:]
     private var healths: [String: [UInt8]?] = [:]
     private var uncountedSuccesses: [String: [UncountedSuccesses]] = [:]

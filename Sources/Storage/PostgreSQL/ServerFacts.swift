@@ -4,7 +4,7 @@ package import Base
 package struct ServerFacts: Hashable, Sendable {
     /// The version as people write it: 15.8.
     package var version: String
-    /// The version of this program's tables; `nil` if there are none, or none that this user may read.
+    /// The version of this program's tables, or `nil` if there are none, or none that this user may read.
     package var schema: Int?
     package var user: String
     /// The size of the whole database in bytes.

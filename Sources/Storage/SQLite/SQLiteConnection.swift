@@ -162,7 +162,7 @@ final class SQLiteConnection {
         try first(query) { $0.integer() } ?? 0
     }
 
-    /// Returns the state of a schema's log; `nil` before the first statement, and for a file without a log.
+    /// Returns the state of a schema's log, or `nil` before the first statement, and for a file without a log.
     func logState(of schema: String = "main") -> LogState? {
         var state = csqlite_log_state()
         guard unsafe csqlite_read_log_state(handle, schema, &state) != 0 else { return nil }

@@ -197,7 +197,7 @@ package final class SynchronousGrantReader: Sendable {
         self.readers = readers
     }
 
-    /// Returns the stored grant; `nil` if there is none, and if it cannot be read without waiting.
+    /// Returns the stored grant, or `nil` if there is none, or if it cannot be read without waiting.
     package func grant(ofUser userID: String) throws(StoreError) -> Grant? {
         for reader in readers {
             let outcome: Result<Grant?, StoreError>? = reader.connection.withLockIfAvailable { connection in

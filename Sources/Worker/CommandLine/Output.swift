@@ -10,7 +10,7 @@ package struct Output: Sendable {
     /// `true` if the output is a terminal.
     package var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// The width of the terminal in columns; `nil` if the output is not a terminal.
+    /// The width of the terminal in columns, or `nil` if the output is not a terminal.
     package var width: Int? {
         guard isTerminal else { return nil }
         var size = winsize()

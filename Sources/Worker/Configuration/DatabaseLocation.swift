@@ -43,7 +43,7 @@ package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
         text.contains(/^postgres(ql)?:/.ignoresCase()) || text.contains(/(password|host|dbname)\s*=/.ignoresCase())
     }
 
-    /// The path of the SQLite file; `nil` for a server.
+    /// The path of the SQLite file, or `nil` for a server.
     package var file: String? {
         if case .file(let path) = self { path } else { nil }
     }

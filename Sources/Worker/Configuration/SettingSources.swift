@@ -136,7 +136,7 @@ extension Setting {
 
     /// The way in which a changed value reaches a running worker, and the place of the value in the configuration.
     package struct Change: Sendable {
-        /// The group whose reload applies the value; `nil` if that takes a restart.
+        /// The group whose reload applies the value, or `nil` if that takes a restart.
         let reloadGroup: ReloadGroup?
         /// `true` if a reload reads the named file again, although another file takes a restart.
         let isFileReadAgain: Bool
@@ -176,7 +176,7 @@ extension Setting {
             self.apply = apply
         }
 
-        /// The effect of a reload, for the help; `nil` if it does not have one.
+        /// The effect of a reload, for the help, or `nil` if it does not have one.
         package var note: String? {
             if reloadGroup != nil { return "A reload applies a change." }
             return isFileReadAgain ? "A reload reads the file again." : nil

@@ -36,7 +36,7 @@ package struct Service: Hashable, Sendable {
 extension Service {
     package func mayHaveTokens(ofUser userID: String) -> Bool { scopes != .nothing && users.covers(userID) }
 
-    /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
+    /// Returns the reason why the service may not have a token of a user for some scopes, or `nil` if it may.
     ///
     /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes applies to the scopes that
     /// a service requests. The service must request some, so that the audit shows the purpose of the token.

@@ -48,6 +48,6 @@ package struct ClientStatus: Hashable, Sendable {
         self.init(id: id, health: health, pacer: pacer, at: lease.instant, wallClock: wallClock)
     }
 
-    /// The code of the reason why requests stopped; `nil` while they are sent.
+    /// The code of the reason why requests stopped, or `nil` while they are sent.
     package var breakerReason: String? { breaker.opening?.reason.code }
 }
