@@ -16,11 +16,11 @@ struct ClaimRequest: Sendable {
 extension RefreshEngine {
     /// Claims the grants of a request and sends those that were claimed.
     ///
-    /// Returns the number of the others: another worker has them, or the store failed.
-    @discardableResult
-    func claim(_ request: ClaimRequest) async -> Int {
-        guard !request.ids.isEmpty else { return 0 }
-        guard state.mayClaim(under: conditions) else { return abandon(request) }
+    /// Returns the number of the others: another worker has them, or the store failed. `hasFailed` is `true` if it
+    /// failed in a way that concerns every grant.
+    func claim(_ request: ClaimRequest) async -> (lost: Int, hasFailed: Bool) {
+        guard !request.ids.isEmpty else { return (0, false) }
+        guard state.mayClaim(under: conditions) else { return (abandon(request), false) }
         let leasesEnd = time.sinceBoot + Lease.span
         do {
             let grants = try await store.claim(
@@ -34,22 +34,23 @@ extension RefreshEngine {
             let (lost, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
             execute(actions)
             reportProgress()
-            return lost
+            return (lost, false)
         } catch {
             let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
             let each = state.claimFailed(request, concernsOneRow, at: time.sinceBoot, unit: random.nextUnit())
             reportProgress()
             if each.isEmpty {
                 reportStoreFailure(error, waiting: request.ids.count)
-                return abandon(request)
+                return (abandon(request), !concernsOneRow)
             }
-            let failures = state.claimBackOff.failures
-            var lost = 0
+            // One row that the store cannot read must not keep the others of its batch from being refreshed.
+            var (lost, hasFailed) = (0, false)
             for request in each {
-                let hasFailed = state.claimBackOff.failures > failures
-                lost += hasFailed ? abandon(request) : await claim(request)
+                let one = hasFailed ? (abandon(request), true) : await claim(request)
+                lost += one.0
+                hasFailed = one.1
             }
-            return lost
+            return (lost, hasFailed)
         }
     }
 

@@ -9,7 +9,7 @@ extension RefreshEngine {
         while true {
             switch state.nextStep(of: &round, under: conditions) {
             case .claim(let ids, let client, let takenAt):
-                let lost = await claim(state.reserve(ids, dueBy: time.now).claim)
+                let lost = await claim(state.reserve(ids, dueBy: time.now).claim).lost
                 state.refund(lost, of: client, takenAt: takenAt)
             case .askForProbe(let client):
                 await probe(client)
@@ -23,10 +23,9 @@ extension RefreshEngine {
     private func probe(_ client: String) async {
         guard await beginProbe(client) else { return }
         while let id = state.nextToProbe(of: client, at: time.sinceBoot) {
-            let failures = state.claimBackOff.failures
-            await claim(state.reserve([id], dueBy: time.now).claim)
+            let hasFailed = await claim(state.reserve([id], dueBy: time.now).claim).hasFailed
             if state.isProbe(id) { return log.breakerProbe(client: client) }
-            guard state.claimBackOff.failures <= failures else { return }
+            guard !hasFailed else { return }
         }
     }
 

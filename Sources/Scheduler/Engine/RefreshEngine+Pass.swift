@@ -60,7 +60,7 @@ extension RefreshEngine {
     }
 
     private func send(_ request: ClaimRequest, of client: String, awaiting completions: [CompletionSignal]) async {
-        let lost = await claim(request)
+        let lost = await claim(request).lost
         state.refund(lost, of: client, takenAt: time.sinceBoot)
         for signal in completions {
             // Most of them end together, and each wait would leave the actor and come back.

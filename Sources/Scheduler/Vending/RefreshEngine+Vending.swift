@@ -136,7 +136,7 @@ extension RefreshEngine {
                 if let reason = try await reasonNotToSend(toRefreshing: grant, until: end) {
                     execute(state.ended(request.ids, as: .refused(reason)))
                 } else {
-                    await claim(request)
+                    _ = await claim(request)
                 }
             } catch {
                 reportStoreFailure(error, waiting: 1)
@@ -185,7 +185,7 @@ extension RefreshEngine {
     package func finishRevocation(of userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
         let (request, completions) = state.reserve([grant.id], dueBy: nil)
-        await claim(request)
+        _ = await claim(request)
         _ = await completions.first?.value
         return try await store.grant(grant.id)?.revocationAskedAt == nil
     }

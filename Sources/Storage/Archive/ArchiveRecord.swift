@@ -40,16 +40,16 @@ package struct ArchiveRecord: Hashable, Sendable {
     }
 }
 
-/// Values that were read, as a row.
+/// Values that were read, as a row. The lease of a grant is not among them, and is read as NULL.
 private struct ValueRow: SQLRow {
     var values: ArraySlice<SQLValue>
 
     mutating func optionalInteger() -> Int64? {
-        if case .integer(let value) = values.removeFirst() { value } else { nil }
+        if case .integer(let value) = values.popFirst() { value } else { nil }
     }
-    mutating func optionalText() -> String? { if case .text(let value) = values.removeFirst() { value } else { nil } }
-    mutating func optionalBlob() -> [UInt8]? { if case .bytes(let value) = values.removeFirst() { value } else { nil } }
-    mutating func optionalFlag() -> Bool? { if case .flag(let value) = values.removeFirst() { value } else { nil } }
+    mutating func optionalText() -> String? { if case .text(let value) = values.popFirst() { value } else { nil } }
+    mutating func optionalBlob() -> [UInt8]? { if case .bytes(let value) = values.popFirst() { value } else { nil } }
+    mutating func optionalFlag() -> Bool? { if case .flag(let value) = values.popFirst() { value } else { nil } }
 }
 
 extension ArchiveRecord.Kind {

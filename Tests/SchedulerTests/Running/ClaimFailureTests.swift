@@ -49,6 +49,29 @@ struct ClaimFailureTests {
         #expect(fixture.google.calls == 30)
     }
 
+    @Test("A store that fails while grants are claimed one by one is not asked for the rest")
+    func failsBetweenRows() async throws {
+        try await fixture.add(0..<30)
+        let engine = fixture.engine()
+        let (store, time) = (store, fixture.time)
+        store.beforeClaim { number in
+            switch number {
+            case 3: store.failClaims(with: .corrupt)
+            // The first grant alone can be claimed, so the former failures no longer count.
+            case 4: store.failClaims(with: nil)
+            default: store.failClaims(with: .unreachable)
+            }
+        }
+        for _ in 0..<3 {
+            _ = await engine.runLoopIteration()
+            time.advance(by: .seconds(6))
+            await engine.storeChanged()
+        }
+        #expect(store.claims == 5)
+        await engine.waitUntilIdle()
+        #expect(fixture.google.calls == 1)
+    }
+
     @Test("A failed claim is forgotten if no other one follows")
     func lonelyFailure() {
         let start = BootInstant(milliseconds: 0)
