@@ -40,7 +40,9 @@ package struct ArchiveRecord: Hashable, Sendable {
     }
 }
 
-/// Values that were read, as a row. The lease of a grant is not among them, and is read as NULL.
+/// Values that were read, as a row.
+///
+/// The lease of a grant is not among them, and is read as NULL.
 private struct ValueRow: SQLRow {
     var values: ArraySlice<SQLValue>
 
