@@ -6,7 +6,9 @@ The rules are those of Linux with a journaling file system:
 - A failed sync marks the dirty pages as clean. Later reads see them, later syncs do not write them again, and a cut
   loses those that had not reached the disk. A page that is written again is dirty again as a whole.
 - At a cut each 512-byte sector that is dirty holds what the last sync left, what was written, or something between.
-- A file's name is durable after a sync of its folder. Of the changes since then, the first few survive.
+- A file's name is durable after a sync of its folder. Of the changes since then, the first few survive. Names are in
+  the file system's journal, not in pages: a failed sync leaves them as they were, or makes them durable, and the next
+  sync that succeeds makes them durable. SQLite ignores the result when it syncs the folder of a new log.
 - A cut of the length survives or not, like a sector.
 """
 
@@ -157,8 +159,9 @@ class Disk:
         self.pending.append(dict(self.names))
 
     def sync_folder(self, failed):
-        if self.pending and not (failed and self.chance.random() < 0.5):
-            self.durable_names = dict(self.names)
+        if failed and self.chance.random() < 0.5:
+            return
+        self.durable_names = dict(self.names)
         self.pending = []
 
     def cut(self, fraction=None):
