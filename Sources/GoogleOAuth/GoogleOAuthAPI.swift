@@ -27,10 +27,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
             )
         }
         http.submit(transfers)
-        // A transfer holds tokens in the clear, and callers keep this closure until the answer is stored.
-        return transfers.map { [http] transfer in
-            { [weak transfer] in if let transfer { http.cancel(transfer) } }
-        }
+        return transfers.map { [http] transfer in { http.cancel(transfer) } }
     }
 
     package func revoke(

@@ -83,7 +83,7 @@ package final class HTTPClient: Sendable {
         for transfer in transfers {
             guard transfer.request.isSendable else {
                 let message = "a header has a character that cannot be sent"
-                transfer.completion(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
+                transfer.complete(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
                 continue
             }
             transfer.prepare(at: now, deadline: latest, configuration)
@@ -91,7 +91,7 @@ package final class HTTPClient: Sendable {
         }
         guard !commands.submit(accepted) else { return }
         let failure = HTTPFailure(kind: .shutDown, message: "the HTTP client was shut down")
-        for transfer in accepted { transfer.completion(.failure(failure)) }
+        for transfer in accepted { transfer.complete(.failure(failure)) }
     }
 
     /// Ends a request at once, unless it has already ended.

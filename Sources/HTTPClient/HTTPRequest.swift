@@ -8,7 +8,7 @@ package struct HTTPRequest: Sendable {
     let body: HTTPBody?
 
     /// Makes one of many requests that differ only in their bodies.
-    package init(_ pattern: RequestPattern, body: HTTPBody) {
+    package init(_ pattern: RequestPattern, body: HTTPBody?) {
         self.pattern = pattern
         self.body = body
     }

@@ -15,8 +15,8 @@ package final class HTTPTransfer: @unchecked Sendable {
         case ended
     }
 
-    let request: HTTPRequest
-    private let beforeSend: (@Sendable () -> Bool)?
+    private(set) var request: HTTPRequest
+    private var beforeSend: (@Sendable () -> Bool)?
     var completion: HTTPClient.Completion
     private let isCancelled = Atomic(false)
 
@@ -126,10 +126,21 @@ extension HTTPTransfer {
         self.result = result
     }
 
-    /// Hands the result to the caller.
-    func complete() {
-        if let result { completion(result) }
+    /// Hands the result to the caller, and releases everything that could hold a token.
+    ///
+    /// Callers keep a transfer until the answer is stored, to be able to cancel it.
+    func complete(_ result: Result<HTTPResponse, HTTPFailure>) {
+        let completion = completion
+        self.completion = { _ in }
+        beforeSend = nil
+        request = HTTPRequest(request.pattern, body: nil)
+        self.result = Self.delivered
+        completion(result)
     }
+
+    private static let delivered = Result<HTTPResponse, HTTPFailure>.failure(
+        HTTPFailure(kind: .cancelled, message: "the result was delivered before")
+    )
 }
 
 // MARK: - The response

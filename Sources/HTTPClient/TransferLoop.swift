@@ -190,7 +190,7 @@ final class TransferLoop {
         counters.waiting = queue.waiting
         counters.inFlight = queue.inFlight
         commands.publish(counters)
-        for transfer in ended { transfer.complete() }
+        for transfer in ended { if let result = transfer.result { transfer.complete(result) } }
         ended.removeAll(keepingCapacity: true)
     }
 }

@@ -180,6 +180,7 @@ struct RequestTests {
         let transfers = requests.enumerated().map { number, request in
             HTTPTransfer(request) { continuation.yield((number, $0)) }
         }
+        #expect(transfers.filter { $0.request.body != nil }.count == 3)
         client.submit(transfers)
         await server.waitForRequests(3)
         client.cancel(transfers[2])
@@ -192,6 +193,9 @@ struct RequestTests {
         #expect(received[0]?.success?.status == 200 && received[3]?.success?.status == 200)
         #expect(received[1]?.failure?.kind == .invalidHeader)
         #expect(received[2]?.failure?.kind == .cancelled)
+        for transfer in transfers {
+            #expect(transfer.request.body == nil && transfer.result?.success == nil, "it holds no token after its end")
+        }
 
         client.shutDown()
         let late = Mutex<[HTTPFailure.Kind?]>([])
