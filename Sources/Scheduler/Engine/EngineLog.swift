@@ -59,7 +59,7 @@ package final class EngineLog: Sendable {
             record(events)
             events.removeAll()
             for change in changes { state(change) }
-            if let (kind, text) = decision.alarm { raise(kind, text, client: refresh.refresh.grant.clientID) }
+            if let alarm = decision.alarm { raise(alarm.kind, alarm.text, client: refresh.refresh.grant.clientID) }
         }
         record(events)
         endAlarms(of: refreshes)

@@ -108,7 +108,7 @@ extension RefreshEngineState {
                 inFlightLimit.record(latency, at: conditions.instant)
             }
             if let result = finished.result, let decision = finished.decision {
-                addFirstAnswer(result, decision, about: refresh.grant, at: conditions.instant, &actions)
+                addFirstAnswer(result, decision, about: refresh, at: conditions.instant, &actions)
                 apply(result, decision, client: refresh.grant.clientID, at: conditions, &actions)
                 if !finished.recalled.isEmpty { nextScan = conditions.instant }
                 freeSlot(of: id, as: .committed(finished), &actions)
@@ -128,10 +128,9 @@ extension RefreshEngineState {
     private mutating func updateHealth(after batch: [FinishedRefresh]) {
         var updated: [String] = []
         for finished in batch.reversed() {
-            guard let decision = finished.decision, !finished.isPlain else { continue }
             let client = finished.refresh.grant.clientID
-            guard !updated.contains(client) else { continue }
-            updateHealth(decision.health, of: client)
+            guard !finished.isPlain, !updated.contains(client), let health = finished.decision?.health else { continue }
+            updateHealth(health, of: client)
             updated.append(client)
         }
     }
@@ -166,20 +165,20 @@ extension RefreshEngineState {
     private mutating func addFirstAnswer(
         _ result: RefreshResult,
         _ decision: RefreshDecision,
-        about claimed: Grant,
+        about refresh: InFlightRefresh,
         at instant: BootInstant,
         _ actions: inout [EngineAction]
     ) {
-        let client = claimed.clientID
+        let client = refresh.grant.clientID
         switch result.answer {
         case .granted:
             if gates[client]?.firstAnswers?.succeed() == true {
                 actions.append(.logHold(client: client, isHeld: false))
             }
         case .failed(.invalidGrant, _) where decision.grant?.isProven ?? false:
-            let wasInDoubt = GrantReason.awaitingConfirmation.contains(claimed.reason)
+            let wasInDoubt = GrantReason.awaitingConfirmation.contains(refresh.grant.reason)
             let isHeld =
-                gates[client]?.firstAnswers?.refuse(claimed.id, wasInDoubt: wasInDoubt, at: instant) ?? false
+                gates[client]?.firstAnswers?.refuse(refresh.grant.id, wasInDoubt: wasInDoubt, at: instant) ?? false
             if isHeld { actions.append(.logHold(client: client, isHeld: true)) }
         default: break
         }

@@ -67,12 +67,12 @@ extension ResultCommitter {
             guard let grant = try transaction.grant(for: result) else {
                 var decision = RefreshDecision(.void, grant: nil, health: health)
                 if result.answer.containsTokens {
-                    decision.alarm = (
-                        .rotatedTokensDropped,
-                        """
-                        grant \(claimed.id) is not in the database any more, as after the restore of a backup: its new tokens \
-                        are kept in a spill file (docs/operate.md#spill-files)
-                        """
+                    decision.alarm = .init(
+                        kind: .rotatedTokensDropped,
+                        text: """
+                            grant \(claimed.id) is not in the database any more, as after the restore of a backup: its new tokens \
+                            are kept in a spill file (docs/operate.md#spill-files)
+                            """
                     )
                 }
                 return FinishedRefresh(refresh, result, decision: decision)
@@ -111,13 +111,19 @@ extension ResultCommitter {
 
 /// The health of the clients that one transaction touches, each read and written once.
 struct ClientHealthCache {
+    /// A type of its own: Swift copies a tuple of such values by calls of the runtime.
+    private struct Entry {
+        let client: String
+        let stored: ClientHealth
+        var current: ClientHealth
+        /// The consequences of plain refreshes that were added, until they are taken.
+        var effect: ClientEffect?
+    }
+
     private let transaction: any StoreTransaction
     private let now: Timestamp
-    /// The health of each client, as stored and as it is now, and the effect of plain refreshes that were added, until
-    /// it is taken.
-    ///
     /// A batch has few clients, and most often one: a list is searched faster than a dictionary.
-    private var entries: [(client: String, stored: ClientHealth, current: ClientHealth, effect: ClientEffect?)] = []
+    private var entries: [Entry] = []
 
     init(transaction: any StoreTransaction, at now: Timestamp) {
         self.transaction = transaction
@@ -132,7 +138,7 @@ struct ClientHealthCache {
         let stored = health
         let successes = try transaction.takeUncountedSuccesses(of: client)
         let effect = successes.isEmpty ? nil : health.add(successes, at: now, time.instant)
-        entries.append((client, stored, health, effect))
+        entries.append(Entry(client: client, stored: stored, current: health, effect: effect))
         return health
     }
 

@@ -23,14 +23,19 @@ struct RefreshDecision: Sendable {
     /// The scopes that the grant had before this answer and has lost with it.
     var lostScopes: [String] = []
     /// An event that a person must look at.
-    var alarm: (kind: AlarmKind, text: String)?
+    var alarm: Alarm?
+
+    struct Alarm {
+        let kind: AlarmKind
+        let text: String
+    }
 
     init(
         _ outcome: RefreshOutcome,
         grant: consuming Grant?,
         events: [GrantEvent] = [],
         health: consuming ClientHealth,
-        alarm: (kind: AlarmKind, text: String)? = nil
+        alarm: Alarm? = nil
     ) {
         self.outcome = outcome
         self.grant = grant

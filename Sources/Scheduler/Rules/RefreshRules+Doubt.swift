@@ -45,12 +45,12 @@ extension RefreshRules {
         } else {
             decision = doubt(grant, health, since: first, isEarly: isEarly, at: now)
             if level == .wave {
-                decision.alarm = (
-                    .grantsInDoubt,
-                    """
-                    Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
-                    it ends; see docs/runbook.md#google-refuses-many-grants
-                    """
+                decision.alarm = .init(
+                    kind: .grantsInDoubt,
+                    text: """
+                        Google answers invalid_grant for more grants than usual: each is confirmed for up to 50 minutes before \
+                        it ends; see docs/runbook.md#google-refuses-many-grants
+                        """
                 )
             }
         }
@@ -129,23 +129,23 @@ extension RefreshRules {
             return context.decision(.reauthRequired) { $0.requireSignIn(reason: .clientMismatch, at: context.now) }
         }
         var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
-        decision.alarm = (
-            .grantRefused,
-            "a grant that used to work answers \(code) while others work; its user may have to sign in again"
+        decision.alarm = .init(
+            kind: .grantRefused,
+            text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
         )
         return decision
     }
 
     /// Returns the alarm about a refused client secret, unless it is the one of the client's last success.
-    func clientSecretsAlarm(_ code: String, _ context: DecisionContext) -> (kind: AlarmKind, text: String)? {
+    func clientSecretsAlarm(_ code: String, _ context: DecisionContext) -> RefreshDecision.Alarm? {
         let (sent, health) = (context.result.clientSecret, context.health)
         guard health.provenSuccessAt != nil, sent != health.provenClientSecret else { return nil }
-        return (
-            .clientSecretsDiffer,
-            """
-            Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
-            compare the client secret files of all workers, and reload them
-            """
+        return .init(
+            kind: .clientSecretsDiffer,
+            text: """
+                Google answers \(code) to this worker, whose client secret is not the one of the last refresh that succeeded: \
+                compare the client secret files of all workers, and reload them
+                """
         )
     }
 
@@ -155,12 +155,12 @@ extension RefreshRules {
         guard context.grant.isProven else {
             var decision = suspect(context, isUnderstood: true)
             guard context.health.provenSuccessAt == nil else { return decision }
-            decision.alarm = (
-                .clientUnproven,
-                """
-                Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
-                move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
-                """
+            decision.alarm = .init(
+                kind: .clientUnproven,
+                text: """
+                    Google answers \(code) and no grant of this client was ever refreshed: is the client id right? If not, \
+                    move its grants: refresh-worker grants set-client --from \(context.grant.clientID) --to ID
+                    """
             )
             return decision
         }

@@ -76,7 +76,7 @@ extension RefreshRules {
             isTooLate ? .disconnected : .unchanged,
             grant: grant,
             health: context.health,
-            alarm: (.unreadableToken, text)
+            alarm: .init(kind: .unreadableToken, text: text)
         )
     }
 

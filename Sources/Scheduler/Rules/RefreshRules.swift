@@ -144,7 +144,7 @@ package struct RefreshRules: Sendable {
             grant: context.grant,
             events: events,
             health: context.health,
-            alarm: isLoop ? (.refreshLoop, refreshLoopText(context.grant)) : nil
+            alarm: isLoop ? .init(kind: .refreshLoop, text: refreshLoopText(context.grant)) : nil
         )
     }
 
@@ -191,8 +191,9 @@ package struct RefreshRules: Sendable {
             return decideClientOrForeignToken(code, context)
         case .unknown(let code):
             var decision = retry(GrantReason(rawValue: code), isUnderstood: false, context)
-            decision.alarm = (
-                .unknownAnswer, "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
+            decision.alarm = .init(
+                kind: .unknownAnswer,
+                text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
             return decision
         case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code),
@@ -309,12 +310,12 @@ extension RefreshRules {
             let dropped = context.health.rate.recordDroppedToken(at: context.now)
             var decision = context.decision(.void)
             guard dropped >= Self.droppedTokensToAlarm else { return decision }
-            decision.alarm = (
-                .rotatedTokensDropped,
-                """
-                several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
-                for a second database in use, or for workers that stand still
-                """
+            decision.alarm = .init(
+                kind: .rotatedTokensDropped,
+                text: """
+                    several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
+                    for a second database in use, or for workers that stand still
+                    """
             )
             return decision
         }
