@@ -95,6 +95,16 @@ struct ClientHealthTextTests {
         #expect(health.stored.count < 1_000, "\(health.stored.count) bytes")
     }
 
+    @Test("keeps each number of the usual rate in its place")
+    func baseline() throws {
+        let text = #"{"version":2,"epoch":"boot","rate":{"minutes":"","blocks":"","baseline":"20000/1000/7"}}"#
+        let rate = ClientHealth(stored: Array(text.utf8), epoch: "boot").rate
+        #expect(rate.baseline.answers == 1000 && rate.baseline.ended == 7 && rate.baseline.invalid == 0)
+        var line = JSONLine()
+        rate.write(into: &line)
+        #expect(line.text.contains(#""baseline":"20000/1000/7""#))
+    }
+
     @Test(
         "with numbers out of bounds does no harm",
         arguments: [

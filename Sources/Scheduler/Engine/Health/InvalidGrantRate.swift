@@ -175,13 +175,15 @@ extension InvalidGrantRate {
     init(_ body: JSONValue?) {
         minutes = Self.rows(body?["minutes"]).sorted { $0.since < $1.since }.suffix(Int(Self.minutesKept))
         blocks = Self.rows(body?["blocks"]).sorted { $0.since < $1.since }.suffix(2)
-        baseline = Self.rows(body?["baseline"]).first ?? Counts()
+        // The stored row is since/answers/ended.
+        let row = Self.rows(body?["baseline"]).first ?? Counts()
+        baseline = Counts(since: row.since, answers: row.answers, ended: row.invalid)
     }
 
     func write(into line: inout JSONLine) {
         line.field("minutes", Self.text(minutes))
         line.field("blocks", Self.text(blocks))
-        line.field("baseline", Self.text([baseline]))
+        line.field("baseline", "\(baseline.since)/\(baseline.answers)/\(baseline.ended)")
     }
 
     private static func text(_ rows: [Counts]) -> String {
