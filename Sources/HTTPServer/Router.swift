@@ -4,16 +4,19 @@
 /// decoding, but an encoded slash does not separate them. A name in braces matches neither an empty segment nor "." and
 /// "..", because some clients and proxies resolve those to another path.
 package struct Router: Sendable {
+    private enum Part: Sendable {
+        case text(String)
+        case value(String)
+    }
+
     private struct Entry: Sendable {
-        /// The texts between the slashes, and the names of values.
-        let parts: [(isValue: Bool, text: String)]
+        let parts: [Part]
         let route: Route
 
         init(_ route: Route) {
             self.route = route
             parts = RequestTarget.segments(of: route.pattern[...]).map { part in
-                let isValue = part.hasPrefix("{") && part.hasSuffix("}")
-                return (isValue, isValue ? String(part.dropFirst().dropLast()) : part)
+                part.hasPrefix("{") && part.hasSuffix("}") ? .value(String(part.dropFirst().dropLast())) : .text(part)
             }
         }
 
@@ -21,15 +24,22 @@ package struct Router: Sendable {
             guard segments.count == parts.count else { return nil }
             var values: [(name: String, value: String)] = []
             for (part, segment) in zip(parts, segments) {
-                guard part.isValue else {
-                    guard segment == part.text else { return nil }
-                    continue
+                switch part {
+                case .text(let text):
+                    guard segment == text else { return nil }
+                case .value(let name):
+                    guard !segment.isEmpty, segment != ".", segment != ".." else { return nil }
+                    values.append((name, segment))
                 }
-                guard !segment.isEmpty, segment != ".", segment != ".." else { return nil }
-                values.append((part.text, segment))
             }
             return PathValues(values: values)
         }
+    }
+
+    private enum Match {
+        case route(Route, PathValues)
+        case wrongMethod(allowed: [String])
+        case unknownPath
     }
 
     private let entries: [Entry]
@@ -53,37 +63,39 @@ package struct Router: Sendable {
     }
 
     package func answer(_ request: ServerRequest) async -> ServerReply {
-        let (found, methods) = match(request)
-        if let (route, values) = found {
+        switch match(request) {
+        case .route(let route, let values):
             return Self.named(route, await route.handler(Self.asGet(request), values))
+        case .wrongMethod(let allowed):
+            var response = wrongMethod(request, allowed)
+            response.headers.append(("Allow", allowed.joined(separator: ", ")))
+            return .respond(response)
+        case .unknownPath:
+            return .respond(unknownPath(request))
         }
-        guard !methods.isEmpty else { return .respond(unknownPath(request)) }
-        let allowed = methods.union(methods.contains("GET") ? ["HEAD"] : []).sorted()
-        var response = wrongMethod(request, allowed)
-        response.headers.append(("Allow", allowed.joined(separator: ", ")))
-        return .respond(response)
     }
 
     /// Returns the reply of the route's immediate handler.
     ///
     /// `nil` leaves the request to ``answer(_:)``.
     package func immediateReply(_ request: ServerRequest) -> ServerReply? {
-        guard let (route, values) = match(request).found, let immediateHandler = route.immediateHandler else {
+        guard case .route(let route, let values) = match(request), let immediateHandler = route.immediateHandler else {
             return nil
         }
         return immediateHandler(Self.asGet(request), values).map { Self.named(route, $0) }
     }
 
-    /// Returns the request's route, or the methods of the other routes with its path.
-    private func match(_ request: ServerRequest) -> (found: (Route, PathValues)?, methods: Set<String>) {
+    private func match(_ request: ServerRequest) -> Match {
         let method = request.method == "HEAD" ? "GET" : request.method
-        var methods: Set<String> = []
+        var allowed: [String] = []
         for entry in entries {
             guard let values = entry.values(in: request.segments) else { continue }
-            if entry.route.method == method { return ((entry.route, values), []) }
-            methods.insert(entry.route.method)
+            if entry.route.method == method { return .route(entry.route, values) }
+            allowed.append(entry.route.method)
         }
-        return (nil, methods)
+        guard !allowed.isEmpty else { return .unknownPath }
+        if allowed.contains("GET") { allowed.append("HEAD") }
+        return .wrongMethod(allowed: Set(allowed).sorted())
     }
 
     private static func asGet(_ request: ServerRequest) -> ServerRequest {

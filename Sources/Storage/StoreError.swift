@@ -46,7 +46,10 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
 
     /// `true` if the same call may succeed later, after some time or after an administrator has fixed the cause.
     package var mayPass: Bool {
-        [.busy, .inUse, .ioFailure, .diskFull, .readOnly, .unreachable, .refused].contains(code)
+        switch code {
+        case .busy, .inUse, .ioFailure, .diskFull, .readOnly, .unreachable, .refused: true
+        case .cannotOpen, .corrupt, .newerSchema, .conflict, .replaced, .moved, .closed, .fault: false
+        }
     }
 
     /// Creates the error for a row whose content cannot be parsed.
@@ -88,7 +91,14 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     }
 
     /// `true` if the error may be about one of several rows, so that the same call succeeds for the others.
-    package var mayConcernOneRow: Bool { [.corrupt, .conflict, .fault].contains(code) }
+    package var mayConcernOneRow: Bool {
+        switch code {
+        case .corrupt, .conflict, .fault: true
+        case .busy, .inUse, .ioFailure, .diskFull, .readOnly, .cannotOpen, .newerSchema, .unreachable, .refused,
+            .replaced, .moved, .closed:
+            false
+        }
+    }
 
     /// `true` if the store must not be used any more: the database was moved, or its files were replaced.
     package var endsUse: Bool { code == .moved || code == .replaced }

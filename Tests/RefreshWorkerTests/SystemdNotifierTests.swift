@@ -9,15 +9,15 @@ struct SystemdNotifierTests {
     func sendsToPath() throws {
         let listener = try DatagramListener(isAbstract: false)
         let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)
-        try notifier.send(.ready, .status("refreshing\n1000 grants"))
+        try notifier.send([.ready, .status("refreshing\n1000 grants")])
         #expect(try listener.receive() == "READY=1\nSTATUS=refreshing 1000 grants")
-        try notifier.send(.reloading(monotonicMicroseconds: 12_345))
+        try notifier.send([.reloading(monotonicMicroseconds: 12_345)])
         #expect(try listener.receive() == "RELOADING=1\nMONOTONIC_USEC=12345")
-        try notifier.send(.watchdog)
+        try notifier.send([.watchdog])
         #expect(try listener.receive() == "WATCHDOG=1")
-        try notifier.send(.extendStart(by: .seconds(60)))
+        try notifier.send([.extendStart(by: .seconds(60))])
         #expect(try listener.receive() == "EXTEND_TIMEOUT_USEC=60000000")
-        try notifier.send(.stopping)
+        try notifier.send([.stopping])
         #expect(try listener.receive() == "STOPPING=1")
     }
 
@@ -25,7 +25,7 @@ struct SystemdNotifierTests {
     func sendsToAbstractName() throws {
         let listener = try DatagramListener(isAbstract: true)
         let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)
-        try notifier.send(.ready)
+        try notifier.send([.ready])
         #expect(try listener.receive() == "READY=1")
     }
 
@@ -34,14 +34,14 @@ struct SystemdNotifierTests {
         let notifier = SystemdNotifier(environment: environment, processID: 1)
         #expect(notifier.watchdogInterval == nil)
         #expect(notifier.problems.isEmpty)
-        try notifier.send(.ready)
+        try notifier.send([.ready])
     }
 
     @Test("throws if the socket does not have a listener")
     func reportsFailure() throws {
         let environment = ["NOTIFY_SOCKET": "/nonexistent/notify"]
         let notifier = SystemdNotifier(environment: environment, processID: 1)
-        let failure = try #require(throws: SystemCallError.self) { try notifier.send(.ready) }
+        let failure = try #require(throws: SystemCallError.self) { try notifier.send([.ready]) }
         #expect(failure.description == "sendto failed: No such file or directory")
     }
 
@@ -53,7 +53,7 @@ struct SystemdNotifierTests {
         let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": address], processID: 1)
         #expect(notifier.problems.count == 1)
         #expect(notifier.problems.first?.contains("NOTIFY_SOCKET") == true)
-        try notifier.send(.ready)
+        try notifier.send([.ready])
     }
 
     @Test(

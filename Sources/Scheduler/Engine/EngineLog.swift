@@ -69,7 +69,7 @@ package final class EngineLog: Sendable {
     private func endAlarms(of refreshes: [FinishedRefresh]) {
         let doubts: [AlarmKind] = [.clientUnproven, .clientSecretsDiffer]
         let doubted = alarms.withLock { alarms in
-            alarms.filter { doubts.contains($0.key.kind) && $0.value.current != nil }.map(\.key.client)
+            alarms.keys.filter { doubts.contains($0.kind) && alarms[$0]?.current != nil }.map(\.client)
         }
         guard !doubted.isEmpty else { return }
         let working = Set(

@@ -147,9 +147,12 @@ enum RefreshCompletion: Sendable {
 
 /// A signal of the end of a refresh, which any number of callers can await, before or after it.
 final class CompletionSignal: Sendable {
-    private typealias Waiters = [CheckedContinuation<RefreshCompletion, Never>]
+    private struct State {
+        var completion: RefreshCompletion?
+        var waiters: [CheckedContinuation<RefreshCompletion, Never>] = []
+    }
 
-    private let state = Mutex<(completion: RefreshCompletion?, waiters: Waiters)>((nil, []))
+    private let state = Mutex(State())
 
     /// The end of the refresh, or `nil` while it is in flight.
     var completion: RefreshCompletion? { state.withLock { $0.completion } }
@@ -171,9 +174,9 @@ final class CompletionSignal: Sendable {
     ///
     /// Only the first call counts.
     func complete(_ completion: RefreshCompletion) {
-        let waiters: Waiters = state.withLock { state in
-            guard state.completion == nil else { return [] }
-            defer { state = (completion, []) }
+        let waiters = state.withLock { state in
+            guard state.completion == nil else { return [] as [CheckedContinuation<RefreshCompletion, Never>] }
+            defer { state = State(completion: completion) }
             return state.waiters
         }
         for waiter in waiters { waiter.resume(returning: completion) }

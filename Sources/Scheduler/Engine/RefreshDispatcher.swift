@@ -207,7 +207,10 @@ final class AccountLookup: Sendable {
 ///
 /// A reload of the configuration replaces them.
 final class ClientSecrets: Sendable {
-    typealias Entry = (secret: Secret, fingerprint: ClientSecretFingerprint)
+    struct Entry {
+        let secret: Secret
+        let fingerprint: ClientSecretFingerprint
+    }
 
     private let entries: Mutex<[String: Entry]>
 
@@ -225,7 +228,7 @@ final class ClientSecrets: Sendable {
     private static func entries(of secrets: [String: Secret]) -> [String: Entry] {
         Dictionary(
             uniqueKeysWithValues: secrets.map { id, secret in
-                (id, (secret, ClientSecretFingerprint(of: secret, clientID: id)))
+                (id, Entry(secret: secret, fingerprint: ClientSecretFingerprint(of: secret, clientID: id)))
             }
         )
     }

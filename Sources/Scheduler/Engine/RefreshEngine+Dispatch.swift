@@ -144,7 +144,7 @@ extension RefreshEngineState {
         let instant = sharedInstant(at: conditions.instant)
         if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return (0, pause) }
         let allowed = gates[client]?.pacer.take(upTo: free, at: instant) ?? 0
-        return (allowed, gates[client]?.pacer.nextAvailable(at: instant))
+        return (allowed, allowed > 0 ? nil : gates[client]?.pacer.nextAvailable(at: instant))
     }
 
     /// Returns the time for which claims are paused because the store fails, or `nil` while it works.

@@ -38,7 +38,7 @@ struct BackOff: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - failures: failures in a row, including the latest. Fewer than one counts as one.
-    ///   - remainingLife: the remaining life of the access token, or `nil` or not positive if it has expired.
+    ///   - remainingLife: the remaining life of the access token. It is `nil` or not positive if that has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
     func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
@@ -53,7 +53,7 @@ struct BackOff: Hashable, Sendable {
     /// - Parameters:
     ///   - failures: failures in a row, including the latest. Fewer than one counts as one.
     ///   - failingFor: the time since the first of them.
-    ///   - remainingLife: the remaining life of the access token, or `nil` or not positive if it has expired.
+    ///   - remainingLife: the remaining life of the access token. It is `nil` or not positive if that has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
     func delayForUnknown(

@@ -107,7 +107,7 @@ package struct Breaker: Hashable, Sendable {
 
     package internal(set) var state = State.closed(consecutiveFailures: 0, grants: [])
 
-    var isOpen: Bool { reason != nil }
+    var isOpen: Bool { if case .closed = state { false } else { true } }
 
     /// The reason why nothing is sent, while the breaker is open.
     package var reason: Reason? { state.opening?.reason }

@@ -52,7 +52,7 @@ package enum DuePolicy {
     ///   - obtainedAt: the time at which the access token was obtained.
     ///   - expiresAt: the time at which it expires.
     ///   - phase: the grant's position in the period, from 0 up to but not including 1, which never changes.
-    /// - Returns: the due time, or never before `obtainedAt`, and equal to it if the token has no lifetime.
+    /// - Returns: the due time, which is never before `obtainedAt`, and equal to it if the token has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
         let wait = maximumWait(lifetime: expiresAt - obtainedAt)

@@ -21,14 +21,19 @@ package struct ArchiveRecord: Hashable, Sendable {
     /// Orders the records of a kind: numbers by size, texts and bytes by their bytes.
     var key: SQLValue { values[0] }
 
+    /// The positions in a record of a grant of the columns that it is read from.
+    private static let readPositions: [Int] = {
+        let read = Set(Grant.readColumns.columns.map(\.name))
+        return Grant.table.columns.indices.filter { read.contains(Grant.table.columns[$0].name) }
+    }()
+
     /// Throws for a damaged row, so that no copy that holds one counts as complete.
     fileprivate func check() throws(StoreError) {
         var row = ValueRow(values: values[...])
         switch kind {
         case .user: _ = try User.read(&row)
         case .grant:
-            let read = Set(Grant.readColumns.columns.map(\.name))
-            row.values = zip(kind.table.columns, values).filter { read.contains($0.0.name) }.map(\.1)[...]
+            row.values = Self.readPositions.map { values[$0] }[...]
             _ = try Grant.read(&row)
         case .event:
             row.values.removeFirst()
@@ -94,7 +99,8 @@ package struct ArchiveDigest: Hashable, Sendable, CustomStringConvertible {
                 }
             bytes.append(content == nil ? 0 : 1)
             guard let content else { continue }
-            bytes += [UInt8](bigEndian: Int64(content.count)) + content
+            bytes.append(bigEndian: Int64(content.count))
+            bytes += content
         }
         hash = Digest.sha256(bytes)
         count += 1

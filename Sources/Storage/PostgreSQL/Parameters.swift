@@ -60,7 +60,7 @@ struct Parameters {
     }
 
     private mutating func overwrite(_ value: Int32, at start: Int) {
-        buffer.replaceSubrange(start..<start + 4, with: [UInt8](bigEndian: value))
+        for index in 0..<4 { buffer[start + index] = UInt8(truncatingIfNeeded: value >> Int32(24 - 8 * index)) }
     }
 }
 
@@ -79,14 +79,20 @@ extension SQLType {
 
 /// Statements that are sent together and take one round trip.
 struct StatementBatch {
-    private(set) var entries: [(query: SQLQuery, parameters: Parameters)] = []
+    /// A type of its own: Swift copies a tuple of such values by calls of the runtime.
+    struct Entry {
+        let query: SQLQuery
+        let parameters: Parameters
+    }
+
+    private(set) var entries: [Entry] = []
 
     /// Adds a statement and returns the position of its result.
     @discardableResult
     mutating func add(_ statement: SQLStatement) -> Int {
         var parameters = Parameters()
         for value in statement.values { parameters.bind(value) }
-        entries.append((statement.query, parameters))
+        entries.append(Entry(query: statement.query, parameters: parameters))
         return entries.count - 1
     }
 

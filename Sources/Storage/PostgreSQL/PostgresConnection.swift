@@ -92,11 +92,11 @@ final class PostgresConnection {
         var results: [StatementResult] = []
         results.reserveCapacity(batch.entries.count)
         var preparing: Set<String> = []
-        for (query, parameters) in batch.entries { try send(query, parameters, preparing: &preparing) }
+        for entry in batch.entries { try send(entry.query, entry.parameters, preparing: &preparing) }
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
         try flush(until: deadline)
         var failure: StatementFailure?
-        for (query, _) in batch.entries {
+        for query in batch.entries.lazy.map(\.query) {
             if preparing.remove(query.preparedName) != nil {
                 switch try outcome(of: query, until: deadline) {
                 case .success: prepared.insert(query.preparedName)

@@ -15,7 +15,7 @@ final class StatementResult {
     deinit { unsafe PQclear(handle) }
 
     private var status: ExecStatusType { unsafe PQresultStatus(handle) }
-    var isDone: Bool { [PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY].contains(status) }
+    var isDone: Bool { status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY }
     var isEndOfBatch: Bool { status == PGRES_PIPELINE_SYNC }
     /// `true` if an earlier statement failed.
     var isSkipped: Bool { status == PGRES_PIPELINE_ABORTED }

@@ -18,7 +18,9 @@ struct Table<Element>: Sendable {
             _ name: String,
             _ type: SQLType,
             _ constraint: String = "",
-            _ value: @escaping @Sendable (Element) -> SQLValue = { _ in .integer(nil) }
+            _ value: @escaping @Sendable (Element) -> SQLValue = { _ in
+                preconditionFailure("a column without a value")
+            }
         ) {
             self.name = name
             self.type = type

@@ -39,9 +39,7 @@ struct SystemdNotifier: Sendable {
     /// Sends the messages as one datagram, so that systemd sees them together, and does nothing outside of systemd.
     ///
     /// It never blocks: if systemd's queue is full, it throws, and the next message tries again.
-    func send(_ messages: NotifyMessage...) throws(SystemCallError) { try send(messages) }
-
-    private func send(_ messages: [NotifyMessage]) throws(SystemCallError) {
+    func send(_ messages: [NotifyMessage]) throws(SystemCallError) {
         try socket?.send(Array(messages.map(\.assignments).joined(separator: "\n").utf8))
     }
 

@@ -16,7 +16,10 @@ struct PlainBatches: Sendable {
     static let maximumTimeWithoutHealth: Duration = .seconds(2)
 
     /// One refresh of a plain batch as it is to be stored, and as it has ended once it is.
-    typealias Entry = (toStore: PlainRefresh, finished: FinishedRefresh)
+    struct Entry {
+        let toStore: PlainRefresh
+        let finished: FinishedRefresh
+    }
 
     private var healthReadAt: [String: BootInstant] = [:]
 
@@ -67,9 +70,9 @@ struct PlainBatches: Sendable {
             let grant = decision.grant, grant.lease == nil, grant.state == claimed.state,
             grant.clientID == claimed.clientID, grant.owner == claimed.owner
         else { return nil }
-        return (
-            PlainRefresh(claimed: claimed, refreshed: grant, clientSecret: result.clientSecret.rawValue),
-            FinishedRefresh(refresh, result, decision: decision, isPlain: true)
+        return Entry(
+            toStore: PlainRefresh(claimed: claimed, refreshed: grant, clientSecret: result.clientSecret.rawValue),
+            finished: FinishedRefresh(refresh, result, decision: decision, isPlain: true)
         )
     }
 }
