@@ -24,6 +24,15 @@ struct ReasonDocumentTests {
         #expect(missing == [])
     }
 
+    @Test("The list of the worker's reasons has every one of its file")
+    func complete() throws {
+        let path = "../../../Sources/Storage/Model/GrantReason.swift"
+        let file = URL(filePath: #filePath).appending(path: path).standardized
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let named = text.matches(of: /GrantReason\(rawValue: "(\w+)"\)/).map { String($0.1) }
+        #expect(Set(named) == Set(GrantReason.ofWorker.map(\.rawValue)))
+    }
+
     @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.ofWorker)
     func codes(reason: GrantReason) {
         #expect(GrantReason(rawValue: reason.rawValue).rawValue == reason.rawValue)

@@ -9,7 +9,7 @@ import Worker
 extension Command {
     private static let secretsManager = "aws-secrets-manager"
     /// The default prefix of the names of secrets, before the user's id.
-    private static let defaultPrefix = "gmail/user/"
+    static let defaultPrefix = "gmail/user/"
 
     /// `grants import FILE`: imports grants that were kept elsewhere.
     static let importGrants = Command(

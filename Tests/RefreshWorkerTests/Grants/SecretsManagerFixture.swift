@@ -70,7 +70,7 @@ final class SecretsManagerFixture {
         var writer = imports.writer(existing)
         writer.isDryRun = isDryRun
         var grants = SecretsManagerImport(
-            prefix: "gmail/user/",
+            prefix: Command.defaultPrefix,
             clientIDs: clientIDs,
             writer: writer,
             time: imports.time,

@@ -43,6 +43,8 @@ struct RecentChangeTests {
         }
         #expect(log.recentChanges.map(\.at) == [3, 2].map(Timestamp.init(milliseconds:)))
         #expect(log.recentChanges.map(\.to) == [.active, .retrying])
+        #expect(log.recentChanges.map(\.from) == [.retrying, .active])
+        #expect(log.recentChanges.map(\.reason) == [.none, GrantReason(rawValue: "server_error")])
         #expect(lines.of("state").count == 2)
     }
 

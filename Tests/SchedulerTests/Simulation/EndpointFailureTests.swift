@@ -24,7 +24,9 @@ struct EndpointFailureTests {
         await fixture.run(engine, for: .seconds(15 * 60 - 60), grain: .seconds(4))
         #expect(try await fixture.states() == [.active: 100])
         #expect(fixture.google.accountsWithoutToken().isEmpty)
-        #expect(fixture.lines.of("alarm").map { $0["kind"] } == ["grants_in_doubt"], "no other alarm")
+        let alarms = fixture.lines.of("alarm")
+        #expect(alarms.map { $0["kind"] } == ["grants_in_doubt"], "no other alarm")
+        #expect(alarms.map { $0["client"] } == [EngineFixture.clientID])
     }
 
     @Test("Revocations within a wave are confirmed after its end, each once")
