@@ -16,8 +16,8 @@ extension AccountClient {
 
     /// The maximum age of a response that is stored, counted from its request.
     ///
-    /// A process can be suspended while it waits. When it continues, another process may have sent the same token
-    /// again, and the server's grace of a minute may be over. Dropping a response is safe as long as its tokens were
+    /// A process can be suspended while it waits. When it continues, another process might have sent the same token
+    /// again, and the server's grace of a minute might be over. Dropping a response is safe as long as its tokens were
     /// never used: the request can be repeated.
     private static let maximumResponseAge: TimeInterval = 30
 
@@ -55,7 +55,7 @@ extension AccountClient {
     /// Returns the access token of the refresh in progress, or of one that starts now.
     ///
     /// A cancelled caller returns immediately. The refresh continues for the other callers, and because its response
-    /// may hold the only valid token.
+    /// might hold the only valid token.
     func refreshed() async throws(AccountError) -> String {
         waitersAdded += 1
         let waiter = waitersAdded
@@ -101,7 +101,7 @@ extension AccountClient {
     /// Refreshes, unless the account has changed since: then the response is dropped.
     ///
     /// A lost response is requested once more. Each try reads the store again: while the first try waited, another
-    /// process may have used the successor, and the server would treat the first try's token as stolen.
+    /// process might have used the successor, and the server would treat the first try's token as stolen.
     private func runRefresh(_ number: Int) async {
         guard currentRefresh?.number == number else { return }
         var isSecondTry = false
@@ -121,7 +121,7 @@ extension AccountClient {
                         return finishRefresh(with: .success(tokens.accessToken))
                     }
                 case .failure(let error) where error.endsSession:
-                    // Only the refusal of the stored token counts: a newer one may be valid.
+                    // Only the refusal of the stored token counts: a newer one might be valid.
                     if try cache.remove(refused: sent) { return leaveAccount(with: .signedOut) }
                 case .failure(.unreachable) where !isSecondTry: isSecondTry = true
                 case .failure(let error): return finishRefresh(with: .failure(error))

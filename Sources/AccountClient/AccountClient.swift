@@ -66,7 +66,7 @@ public actor AccountClient {
 
     /// `true` if tokens are stored.
     ///
-    /// The server may have ended their session.
+    /// The server might have ended their session.
     ///
     /// - Throws: ``AccountError/tokenStore(_:domain:code:)``.
     public var isSignedIn: Bool {

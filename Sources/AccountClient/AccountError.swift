@@ -44,7 +44,7 @@ public enum AccountError: Error, Equatable, Sendable {
 
     /// `true` for the server's own refusal of a refresh token.
     ///
-    /// A bare 401 may come from a gateway, a captive portal or a proxy, which do not know the session.
+    /// A bare 401 can come from a gateway, a captive portal or a proxy, which do not know the session.
     var endsSession: Bool {
         if case .refused(status: 401, _, message: Self.invalidRefreshToken) = self { true } else { false }
     }

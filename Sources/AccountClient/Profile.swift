@@ -112,7 +112,7 @@ extension AccountClient {
         public let createdAt: Date?
         /// The time of the user's last sign-in.
         public let lastLogin: Date?
-        /// `true` if the user may use the backend.
+        /// `true` if the user can use the backend.
         public let isActive: Bool
 
         private enum CodingKeys: String, CodingKey {

@@ -38,7 +38,7 @@ struct TokenCache: CustomReflectable {
         return cached
     }
 
-    /// Returns the pair to refresh as it is in the store now: another process of the app may have refreshed since.
+    /// Returns the pair to refresh as it is in the store now: another process of the app might have refreshed since.
     mutating func pairForRefresh() throws(AccountError) -> TokenPair? {
         retrySaving()
         if let unsavedPair { throw unsavedPair.failure }
@@ -89,7 +89,7 @@ struct TokenCache: CustomReflectable {
         do {
             try exclusively(.remove) { store in
                 if let refused, try store.load(.refreshToken) != refused { return }
-                // Try both: a store that fails to remove one may remove the other.
+                // Try both: a store that fails to remove one might remove the other.
                 let first = Result { try store.remove(.refreshToken) }
                 try store.remove(.accessToken)
                 try first.get()

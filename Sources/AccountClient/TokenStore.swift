@@ -16,7 +16,7 @@ public enum TokenKey: String, CaseIterable, Sendable {
 /// - Each call is atomic. A process that is killed during ``save(_:for:)`` leaves the former token or the new one,
 ///   never a part of one and never none.
 /// - A call that returned is durable: the next start of the app finds its result.
-/// - A call that throws may have taken effect or not. ``AccountClient`` reads the store again before it relies on
+/// - A call that throws might have taken effect or not. ``AccountClient`` reads the store again before it relies on
 ///   either.
 ///
 /// The two tokens do not have to be stored together. ``AccountClient`` orders its calls so that a process that is

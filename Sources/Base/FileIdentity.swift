@@ -9,14 +9,14 @@ package struct FileIdentity: Equatable, Sendable {
     package let permissions: UInt32
     package let owner: UInt32
 
-    /// Reads the file behind an open descriptor; `nil`, with `errno` set, if it is not open.
+    /// Reads the file behind an open descriptor, or returns `nil` and sets `errno` if it is not open.
     package init?(descriptor: Int32) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Reads the file that a path currently names; `nil` if there is none.
+    /// Reads the file that a path currently names, or returns `nil` if there is none.
     package init?(path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }

@@ -50,7 +50,7 @@ extension String {
     package var isHeaderValue: Bool { utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 } }
 }
 
-/// Text from outside as an error may show it: quoted, escaped, cut short, and omitted if it may be a secret.
+/// Text from outside as an error can show it: quoted, escaped, cut short, and omitted if it might be a secret.
 package struct DisplayedText: CustomStringConvertible {
     /// Enough to recognise a name, and short enough that a huge paste does not fill the terminal.
     private static let limit = 80
@@ -84,7 +84,7 @@ package enum CredentialDetector {
 
     /// `true` if the text looks like a credential, or a part of it after a sign such as a quote, a dash or `=`.
     ///
-    /// So pasted JSON and `--token=…` match; a folder named `4/0` within a path does not.
+    /// So pasted JSON and `--token=…` match. A folder named `4/0` within a path does not.
     package static func matches(_ text: String) -> Bool {
         var previous: Character = " "
         for index in text.indices {

@@ -159,7 +159,7 @@ package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertib
         self.code = code
     }
 
-    /// `true` if the same call may succeed later without a change by the operator.
+    /// `true` if the same call might succeed later without a change by the operator.
     package var mayPass: Bool { [EIO, EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
 
     /// The system's text for the error.

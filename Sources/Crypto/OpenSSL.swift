@@ -52,7 +52,7 @@ extension OpenSSL {
     /// thread was in a TLS connection. The system frees all memory anyway.
     ///
     /// Only the first initialization in a process decides about the clean-up
-    /// (https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/). So this must be called before every call that may be
+    /// (https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/). So this must be called before every call that might be
     /// the first to use OpenSSL, libcurl or libpq. Repeated calls cost one load.
     package static func prepare() {
         guard initialization == 1 else { endProcess("OPENSSL_init_crypto failed") }

@@ -101,7 +101,7 @@ package enum SignatureError: Error, Hashable, Sendable, CustomStringConvertible 
 
 /// An in-memory file of OpenSSL, which its PEM readers and writers require.
 ///
-/// The written data may be a key, so the file uses memory that OpenSSL wipes
+/// The written data might be a key, so the file uses memory that OpenSSL wipes
 /// (https://docs.openssl.org/3.0/man3/BIO_s_mem/).
 @safe
 struct MemoryFile: ~Copyable {

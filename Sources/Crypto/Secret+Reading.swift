@@ -4,7 +4,7 @@ private import Glibc
 extension Secret {
     /// Reads a secret from a file, without the newline that editors and `echo` add at the end.
     ///
-    /// The file may be a pipe. The call then blocks until the writer closes it.
+    /// The file can be a pipe. The call then blocks until the writer closes it.
     package static func read(file path: String, limit: Int = 65536) throws(SecretFileError) -> Secret {
         try read(from: path, limit: limit) { () throws(SystemCallError) in
             try OpenFile(path: path, flags: O_RDONLY).read(limit: limit)
@@ -102,12 +102,12 @@ extension Secret {
 }
 
 extension Secret {
-    /// Reads a whole file that only its owner may change and at most its group may read.
+    /// Reads a whole file that only its owner can change and at most its group can read.
     package static func read(privateFile path: String, limit: Int = 65536) throws(SecretFileError) -> Secret {
         let status: FileIdentity
         let content: Secret?
         do throws(SystemCallError) {
-            // Non-blocking, because the path may be a pipe.
+            // Non-blocking, because the path can be a pipe.
             let file = try OpenFile(path: path, flags: O_RDONLY | O_NONBLOCK)
             status = try file.status()
             content = status.isRegular ? try file.read(limit: limit) : nil
@@ -129,7 +129,7 @@ package struct SecretFileError: Error, Hashable, Sendable, CustomStringConvertib
         case notRegular
         case tooLong(limit: Int)
         case tooLongForSecret(limit: Int)
-        /// Other users may read it, or the group may write to it.
+        /// Other users can read it, or the group can write to it.
         case open(permissions: UInt32)
         case system(SystemCallError)
     }
@@ -138,7 +138,7 @@ package struct SecretFileError: Error, Hashable, Sendable, CustomStringConvertib
     let source: String
     package let reason: Reason
 
-    /// `true` if the same file may be read later without a change by the operator.
+    /// `true` if the same file can be read later without a change by the operator.
     package var mayPass: Bool {
         if case .system(let error) = reason { error.mayPass } else { false }
     }

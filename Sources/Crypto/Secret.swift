@@ -141,7 +141,7 @@ extension RawSpan {
     }
 }
 
-/// A growing byte buffer that is overwritten before its memory is freed, because it may hold tokens.
+/// A growing byte buffer that is overwritten before its memory is freed, because it might hold tokens.
 ///
 /// `@unchecked Sendable` holds because the value cannot be copied: only its owner can reach the memory, and the memory
 /// of a `let` is never written again.
@@ -232,7 +232,7 @@ package struct ErasedBytes: ~Copyable, @unchecked Sendable {
         unsafe free(buffer.baseAddress)
     }
 
-    /// Overwrites memory in a way that the compiler may not remove
+    /// Overwrites memory in a way that the compiler cannot remove
     /// (https://man7.org/linux/man-pages/man3/bzero.3.html).
     package static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let start = bytes.baseAddress else { return }

@@ -196,7 +196,7 @@ extension TokenSigner {
 }
 
 extension JSONValue {
-    /// The value of a NumericDate, which may have a fraction (RFC 7519, section 2).
+    /// The value of a NumericDate, which can have a fraction (RFC 7519, section 2).
     fileprivate var finiteNumber: Double? {
         guard case .number(let text) = self, let number = Double(text), number.isFinite else { return nil }
         return number

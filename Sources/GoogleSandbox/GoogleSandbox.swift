@@ -26,7 +26,7 @@ enum GoogleSandbox {
             if !arguments.isQuiet { write(line + "\n", to: STDOUT_FILENO) }
         }
         do throws(HTTPServerError) {
-            // One control request may create thousands of grants, and thousands of clients may wait during an outage.
+            // One control request can create thousands of grants, and thousands of clients can wait during an outage.
             var configuration = HTTPServer.Configuration(listen: .tcp(address: "127.0.0.1", port: arguments.port))
             configuration.limits.bodyBytes = 64 << 20
             configuration.maximumConnections = 16_384

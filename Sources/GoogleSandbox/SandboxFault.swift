@@ -70,7 +70,7 @@ struct FixedAnswer: Equatable, Sendable {
     /// The name in the statistics: the OAuth error, or the status if there is none.
     let label: String
 
-    /// The seconds of the Retry-After header, which the settings may override.
+    /// The seconds of the Retry-After header, which the settings can override.
     ///
     /// `nil` sends the header only if the settings set it.
     var retryAfter: Int64?
@@ -145,7 +145,7 @@ extension FixedAnswer {
 
     /// The answer when an administrator limits the length of sessions.
     ///
-    /// See https://developers.google.com/identity/protocols/oauth2#expiration; the body is from
+    /// See https://developers.google.com/identity/protocols/oauth2#expiration. The body is from
     /// https://github.com/openclaw/gogcli/issues/338.
     private static func reauthentication(_ subtype: String) -> FixedAnswer {
         error(

@@ -23,7 +23,7 @@ struct SandboxSecurityEvents: Sendable {
     ///
     /// The last one signs.
     private(set) var keys: [(id: String, key: RSAPrivateKey)] = []
-    /// The accounts that may manage the stream, by the id of their key.
+    /// The accounts that can manage the stream, by the id of their key.
     var accounts: [String: (email: String, key: RSAPublicKey)] = [:]
     var stream: Stream?
     /// `true` if every request about the stream is refused, as if it belonged to another account.
@@ -69,7 +69,7 @@ struct SandboxSecurityEvents: Sendable {
         return lastNumber
     }
 
-    /// Returns the JSON Web Key Set with every key that may have signed something.
+    /// Returns the JSON Web Key Set with every key that might have signed something.
     mutating func keySet() throws(ControlError) -> OrderedJSON {
         _ = try signingKey()
         var entries: [OrderedJSON] = []

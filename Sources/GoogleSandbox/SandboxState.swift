@@ -170,8 +170,9 @@ struct SandboxRequest: Sendable {
     }
 
     let route: Route
-    /// `true` for a userinfo answer with the names of the API oauth2:v2, `id` and `verified_email`; `false` for those of
-    /// OpenID Connect, `sub` and `email_verified`.
+    /// Whether a userinfo response has the names of the API oauth2:v2, `id` and `verified_email`.
+    ///
+    /// Otherwise it has those of OpenID Connect, `sub` and `email_verified`.
     private(set) var isVersion2 = false
 
     /// The fields of the form, and for tokeninfo also those of the query.

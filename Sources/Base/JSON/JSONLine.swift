@@ -110,7 +110,7 @@ package struct JSONLine: Sendable {
         field(key, value.capped(at: limit))
     }
 
-    /// Writes a nested object; `body` adds its fields.
+    /// Writes a nested object, whose fields `body` adds.
     package mutating func object(_ key: String, _ body: (inout JSONLine) throws -> Void) rethrows {
         open(key)
         var nested = JSONLine()
@@ -118,7 +118,7 @@ package struct JSONLine: Sendable {
         nested.append(to: &output)
     }
 
-    /// Writes a nested array; `body` adds its elements.
+    /// Writes a nested array, whose elements `body` adds.
     package mutating func array(_ key: String, _ body: (inout JSONArray) throws -> Void) rethrows {
         open(key)
         var nested = JSONArray()
@@ -126,7 +126,7 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: nested.bytes)
     }
 
-    /// Writes an array of objects; `body` adds the fields of one.
+    /// Writes an array of objects, to each of which `body` adds its fields.
     package mutating func objects<Element>(
         _ key: String,
         _ elements: [Element],

@@ -23,7 +23,7 @@ extension JSONValue {
     /// Returns the complete members of an object whose text is truncated or continues after its end, or `nil` if the
     /// text does not begin with an object.
     ///
-    /// It is for a value that must not be lost together with the rest of its text. Values that may be truncated are
+    /// It is for a value that must not be lost together with the rest of its text. Values that can be truncated are
     /// omitted: a number counts only if another character follows it. The result is also `nil` if the text has an error
     /// before its end.
     package static func partialObject(in text: some Collection<UInt8>) -> JSONValue? {

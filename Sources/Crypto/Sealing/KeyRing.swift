@@ -208,7 +208,7 @@ extension ReloadableKeyRing {
         set { state.withLock { $0.standbyReason = newValue } }
     }
 
-    /// `true` unless the ring lacks, or may lack, a key with which other workers seal.
+    /// `true` unless the ring lacks, or might lack, a key with which other workers seal.
     package var isComplete: Bool { state.withLock { $0.standbyReason == nil && $0.missingKeys.isEmpty } }
 
     /// The keys that sealed values name and the ring lacks, until a comparison with the other workers' rings.

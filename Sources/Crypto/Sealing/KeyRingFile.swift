@@ -17,7 +17,7 @@ package enum KeyRingFile {
 
     /// Reads the ring from a file that only its owner, who must be the caller, can read.
     ///
-    /// If systemd has set `$CREDENTIALS_DIRECTORY`, a file in that directory may belong to root and be readable by the
+    /// If systemd has set `$CREDENTIALS_DIRECTORY`, a file in that directory can belong to root and be readable by the
     /// group, as `LoadCredential=` makes it: the directory itself is closed to other users
     /// (https://systemd.io/CREDENTIALS/).
     package static func load(
@@ -191,7 +191,7 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         case alreadyExists
         case notAllowed
         case notRegular
-        /// Users other than its owner may read or write it.
+        /// Users other than its owner can read or write it.
         ///
         /// The value is its permission bits.
         case openToOthers(mode: UInt32)
@@ -213,7 +213,7 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
     var line: Int?
     package let reason: Reason
 
-    /// `true` if the file may be usable later without a change by the operator.
+    /// `true` if the file might be usable later without a change by the operator.
     package var mayPass: Bool {
         if case .system(let error) = reason { error.mayPass } else { false }
     }

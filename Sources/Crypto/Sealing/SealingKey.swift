@@ -8,9 +8,9 @@ package struct SealingKey: Sendable {
         ///
         /// It also seals if it is the first active key of the ring.
         case active
-        /// Opens but does not seal yet, because other workers may not have read it.
+        /// Opens but does not seal yet, because other workers might not have read it.
         case pending
-        /// Opens but never seals again. It stays because results that it sealed may still wait to be stored.
+        /// Opens but never seals again. It stays because results that it sealed might still wait to be stored.
         case retired(since: Timestamp)
     }
 
