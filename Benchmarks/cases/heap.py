@@ -44,10 +44,8 @@ def tables(figures):
     rows = [[row["name"], f"{row['entries']:,}", *(f"{row[key]:.0f}" for key, _ in OPERATIONS), f"{row['bytes']:.0f}"]
             for row in figures["rows"]]
     return (
-        "All entries are pushed, then a million moved to other deadlines, then the first million popped; the median of "
-        "three rounds. Each structure finds an entry by its key. The heaps of the worker and of Go record the entry's "
-        "position. The queue of C++ cannot move an entry: it pushes another one and skips the old one. All three "
-        "pop the same deadlines.\n\n"
+        "Medians of three rounds: all entries are pushed, a million moved, a million popped. The queue of C++ cannot "
+        "move an entry: it pushes another one and skips the old one.\n\n"
         + report.table(["heap", "entries", *(f"{name} ns" for _, name in OPERATIONS), "bytes per entry"], rows)
     )
 

@@ -71,11 +71,11 @@ def instructions(site, folder, shim, command, version, count, max_rate):
 
 
 def tables(figures):
-    rows = [[f"{one['name']}, {one['version']}", f"{one['instructions']:,.0f}",
-             f"{one['counts'][0]:,} and {one['counts'][1]:,}"] for one in figures["contenders"]]
-    return ("Counted by Valgrind's Callgrind, in user space: the difference of two runs. Instructions of the kernel "
-            "are not counted. Over HTTP/1.1 the worker's figure contains a TLS handshake for each request.\n\n"
-            + report.table(["client", "instructions", "refreshes of the two runs"], rows))
+    of = {(one["name"], one["version"]): f"{one['instructions']:,.0f}" for one in figures["contenders"]}
+    names = dict.fromkeys(one["name"] for one in figures["contenders"])
+    rows = [[name, of[name, "h2"], of[name, "h1"]] for name in names]
+    return ("In user space, counted by Valgrind's Callgrind. Over HTTP/1.1 the worker makes a TLS handshake for each "
+            "request.\n\n" + report.table(["client", "HTTP/2", "HTTP/1.1"], rows))
 
 
 def charts(figures):

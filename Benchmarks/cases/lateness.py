@@ -59,9 +59,8 @@ def tables(figures):
     rows = [[f"{row['fraction']:.0%}", f"{row['offered_per_second']:,.0f}",
              *(row["lateness_ms"][name] for name, _ in QUANTILES)] for row in figures["rows"]]
     return (
-        f"With all grants due at once, the throughput was {figures['throughput']:,.0f}/s in this run. Then this "
-        f"fraction of it came due, at random instants, for {figures['seconds']} s each. Lateness is from the metrics "
-        "log.\n\n"
+        f"All grants due at once: {figures['throughput']:,.0f}/s. Then a fraction of that came due at random instants, "
+        f"for {figures['seconds']} s each.\n\n"
         + report.table(["of the throughput", "due/s", *(f"{name} ms" for name, _ in QUANTILES)], rows)
     )
 

@@ -4,7 +4,7 @@ import collections
 import contextlib
 import sqlite3
 
-from harness import chart, daemon, endpoint, grants, report
+from harness import chart, daemon, endpoint, grants
 
 from .growth import PERIOD
 
@@ -58,14 +58,13 @@ def furthest_back(order):
 
 
 def tables(figures):
-    return report.table(["what", "figure"], [
-        ["grants overdue", f"{figures['overdue']:,}"], ["--max-rate", f"{figures['max_rate']:,}"],
-        ["time to drain, s", f"{figures['seconds']:.0f}"],
-        ["refreshes/s on average", f"{figures['overdue'] / figures['seconds']:,.0f}"],
-        ["most requests in one second", f"{max(figures['rates']):,}"],
-        ["start to first refresh, ms", f"{figures['start_to_first_seconds'] * 1000:.0f}"],
-        ["earliest first: furthest behind one that was due later, s", f"{figures['out_of_order_seconds']:.1f}"],
-        ["CPU-s per 1,000", f"{figures['cpu_per_1000']:.4f}"], ["peak MB", f"{figures['peak_megabytes']:.0f}"]])
+    return (
+        f"{figures['overdue']:,} grants were overdue. At `--max-rate` {figures['max_rate']:,} they took "
+        f"{figures['seconds']:.0f} s, with at most {max(figures['rates']):,} requests in one second. The first was "
+        f"sent {figures['start_to_first_seconds'] * 1000:.0f} ms after the start, and none more than "
+        f"{figures['out_of_order_seconds']:.1f} s behind a grant that was due later. Cost: "
+        f"{figures['cpu_per_1000']:.4f} CPU-s per 1,000, at most {figures['peak_megabytes']:.0f} MB."
+    )
 
 
 def charts(figures):

@@ -204,73 +204,29 @@ def away(figures, distance):
 
 
 def tables(figures):
-    throughput = [[f"{row['latency'] * 1000:.0f}", row["workers"], f"{row['per_second']:,.0f}",
-              f"{gain(near(figures, row['latency']), row['workers']):.2f}", f"{row['cpu_per_1000']:.4f}",
-              f"{row['due']:,}", f"{row['calls']:,}"] for row in figures["throughput"]]
-    far = [[f"{row['distance'] * 1000:.0f}", row["workers"], f"{row['per_second']:,.0f}",
-              f"{gain(away(figures, row['distance']), row['workers']):.2f}", f"{row['cpu_per_1000']:.4f}",
-              f"{row['round_trips_per_1000']:.0f}", f"{row['calls']:,}"] for row in figures.get("away", [])]
+    def rates(name, rows):
+        several = (f"{row['per_second']:,.0f} ({gain(rows, row['workers']):.2f})" for row in rows[1:])
+        return [name, f"{rows[0]['per_second']:,.0f}", *several]
+
+    throughput = [rates(f"endpoint {latency * 1000:.0f} ms", near(figures, latency)) for latency in LATENCIES]
+    far = [rates(f"endpoint {AWAY_LATENCY * 1000:.0f} ms, server {distance * 1000:.0f} ms each way",
+                 away(figures, distance)) for distance in DISTANCES if away(figures, distance)]
+    workers = [row["workers"] for row in near(figures, LATENCIES[0])]
     faults = [[row["fault"], f"{row['until_all_done_seconds']:.1f}", f"{row['longest_pause_seconds']:.1f}",
-               f"{row['due']:,}", f"{row['calls']:,}", row["most_calls_of_one"]] for row in figures["faults"]]
+               f"{row['calls']:,}"] for row in figures["faults"]]
+    sizes = [of for _, of in figures["day"]["sizes"]]
+    hours = ", ".join(str(hour) for hour, _ in figures["day"]["sizes"])
+    day = [[name, ", ".join(f"{of[name]['megabytes']:.0f}" for of in sizes), f"{last['dead']:,}",
+            f"{last['heap_only']:.0%}"] for name, last in sorted(sizes[-1].items())]
     return (
-        "Endpoint, server and workers share the processors. Where these are the limit, more workers do not refresh "
-        "more.\n\n"
-        + report.table(
-            [
-                "endpoint's latency, ms",
-                "workers",
-                "refreshes/s together",
-                "times one worker",
-                "CPU-s per 1,000, workers alone",
-                "grants due",
-                "calls",
-            ],
-            throughput,
-        )
-        + (f"\n\nA server that is further away: a proxy delays each direction. The endpoint takes "
-           f"{AWAY_LATENCY * 1000:.0f} ms. A batch holds at most 100 grants.\n\n"
-           + report.table(
-               [
-                   "each way, ms",
-                   "workers",
-                   "refreshes/s together",
-                   "times one worker",
-                   "CPU-s per 1,000, workers alone",
-                   "round trips per 1,000",
-                   "calls",
-               ],
-               far,
-           ) if far else "")
-        + "\n\nA fault when a quarter is done, at 50 ms of latency. A lease lasts 30 s. There are more calls than "
-        "grants due if the fault prevented an answer from being stored: its grant is refreshed again.\n\n"
-        + report.table(
-            [
-                "fault",
-                "until all was done, s",
-                "longest pause between two answers, s",
-                "grants due",
-                "calls",
-                "most calls for one grant",
-            ],
-            faults,
-        )
-        + f"\n\nA day of hourly refreshes of {figures['day']['grants']:,} grants, done without a pause, and the "
-        "size of the tables afterwards.\n\n"
-        + report.table(
-            ["after hours", "table", "MB with indexes", "dead rows", "updates", "of them heap-only"],
-            [
-                [
-                    hour,
-                    name,
-                    f"{of['megabytes']:.0f}",
-                    f"{of['dead']:,}",
-                    f"{of['updates']:,}",
-                    f"{of['heap_only']:.0%}",
-                ]
-                for hour, sizes in figures["day"]["sizes"]
-                for name, of in sorted(sizes.items())
-            ],
-        )
+        "Refreshes a second by the number of workers, and in brackets as a multiple of one worker's. Endpoint, server "
+        "and workers share the processors.\n\n"
+        + report.table(["latency", *workers], throughput + far)
+        + f"\n\nA fault when a quarter of {figures['faults'][0]['due']:,} grants is done, at 50 ms of latency. A lease "
+        "lasts 30 s. A grant whose answer could not be stored is refreshed again.\n\n"
+        + report.table(["fault", "until all was done, s", "longest pause, s", "calls"], faults)
+        + f"\n\nA day of hourly refreshes of {figures['day']['grants']:,} grants, done without a pause:\n\n"
+        + report.table(["table", f"MB after {hours} hours", "dead rows", "heap-only updates"], day)
     )
 
 
@@ -283,15 +239,15 @@ def charts(figures):
 
 
 def goals(figures):
-    gains = [(f"two workers on PostgreSQL against one at {latency * 1000:.0f} ms of latency: at least 1.8 times",
+    gains = [(f"two workers against one, endpoint {latency * 1000:.0f} ms: at least 1.8 times",
               f"{gain(near(figures, latency), 2):.2f} times", gain(near(figures, latency), 2) >= 1.8)
              for latency in LATENCIES[1:]]
-    for place, rows, goal in [("without latency", near(figures, 0), 1.2), ("2 ms away", away(figures, 0.002), 1.8),
-                              ("10 ms away", away(figures, 0.01), 3.5)]:
+    for place, rows, goal in [("endpoint 0 ms", near(figures, 0), 1.2), ("server 2 ms away", away(figures, 0.002), 1.8),
+                              ("server 10 ms away", away(figures, 0.01), 3.5)]:
         if any(row["workers"] == 4 for row in rows):
-            gains.append((f"four workers on PostgreSQL {place} against one: at least {goal} times",
+            gains.append((f"four workers against one, {place}: at least {goal} times",
                           f"{gain(rows, 4):.2f} times", gain(rows, 4) >= goal))
     calls = all(row["calls"] == row["due"] for row in figures["throughput"])
     lost = ", ".join(f"{row['asked_twice']} after {row['fault']}" for row in figures["faults"])
-    return [*gains, ("calls for a grant: one per due instant, or explained by a lost answer",
-                     f"one each; again for a lost answer: {lost}", calls)]
+    return [*gains, ("one call for a grant, unless an answer was lost",
+                     f"again after a lost answer: {lost}", calls)]

@@ -1,13 +1,14 @@
 """Makes RESULTS.md and the charts from the files in Benchmarks/results."""
 
 import json
+import textwrap
 
 from . import paths
 
 HEAD = """# Results
 
-Made by `make bench` from the figures in `Benchmarks/results/`. [README.md](README.md) describes the method, and what
-prevents the goals that are missed.
+Made by `make bench` from `Benchmarks/results/`, which has more figures of each run. [README.md](README.md) describes
+the method, and what prevents the goals that are missed.
 """
 
 
@@ -21,17 +22,13 @@ def table(head, rows, figures=True):
 def at_most(goal, value, limit, stretch=None, shown="{:.2f} times"):
     """A goal that a value must not exceed, with a stretch goal if there is one."""
     text = f"{goal}: at most {limit:,g}" + (f", stretch {stretch:,g}" if stretch else "")
-    return text, shown.format(value), verdict(value <= limit, stretch and value <= stretch)
+    reached = value <= limit
+    return text, shown.format(value) + (", also the stretch goal" if stretch and value <= stretch else ""), reached
 
 
 def at_least(goal, value, limit):
     """A goal that a ratio must reach."""
-    return f"{goal}: at least {limit:g} times", f"{value:.2f} times", verdict(value >= limit)
-
-
-def verdict(reached, stretch=None):
-    """The text of the column `reached`."""
-    return ("yes, and the stretch goal" if stretch else "yes") if reached else "**no**"
+    return f"{goal}: at least {limit:g} times", f"{value:.2f} times", value >= limit
 
 
 def compose(benchmarks):
@@ -43,35 +40,43 @@ def compose(benchmarks):
             records[name] = json.loads(file.read_text())
     paths.CHARTS.mkdir(exist_ok=True)
     newest = max(records.values(), key=lambda record: record["time"])
-    parts = [HEAD, "## Goals\n", goals(benchmarks, records), "\n## Machine and versions\n", machine_table(newest)]
+    parts = [HEAD, "## Goals\n", goals(benchmarks, records), "\n## Machine and versions\n", machine(newest)]
     for name, record in records.items():
         parts += section(name, benchmarks[name], record, newest)
     (paths.BENCHMARKS / "RESULTS.md").write_text("\n".join(parts) + "\n")
 
 
 def goals(benchmarks, records):
-    rows = []
-    for name, record in records.items():
-        for goal, figure, reached in benchmarks[name].goals(record["figures"]):
-            shown = verdict(reached) if isinstance(reached, bool) else reached
-            rows.append([goal, figure, shown, f"[{name}](#{name})"])
-    return table(["goal", "figure", "reached", "from"], rows, figures=False)
+    all_goals = [goal for name, record in records.items() for goal in benchmarks[name].goals(record["figures"])]
+    return "\n\n".join(
+        table([head, "figure"], [[goal, figure] for goal, figure, reached in all_goals if reached == kind])
+        for head, kind in [("missed", False), ("reached", True)]
+    )
 
 
-def machine_table(record):
-    rows = [[name, what] for name, what in {**record["machine"], **record["versions"]}.items() if name != "load"]
-    return table(["what", "which"], rows, figures=False)
+def machine(record):
+    """The machine and the versions in one sentence, wrapped as the documents are."""
+    known = {**record["machine"], **record["versions"]}
+    return wrap(", ".join(f"{name} {what}" for name, what in known.items() if name != "load") + ".")
+
+
+def wrap(text):
+    """Wraps each paragraph as the documents are, but leaves tables alone."""
+    return "\n\n".join(
+        part if part.startswith("|") else textwrap.fill(part, 120, break_long_words=False, break_on_hyphens=False)
+        for part in text.split("\n\n")
+    )
 
 
 def section(name, benchmark, record, newest):
-    text = (f"`{record['command']}` on commit {record['commit']}, {record['time']}; load average at its end "
-            f"{record['machine']['load']}.")
+    text = f"Commit {record['commit']}, {record['time']}, load {record['machine']['load']}."
     shown = {**newest["machine"], **newest["versions"]}
     others = {key: value for key, value in {**record["machine"], **record["versions"]}.items()
               if key != "load" and shown.get(key) != value}
     if others:
         text += " Different from above: " + ", ".join(f"{key} {value}" for key, value in others.items()) + "."
-    parts = [f"\n## {name}\n", benchmark.TITLE + ".\n", text + "\n", benchmark.tables(record["figures"])]
+    text = f"{benchmark.TITLE}. {text}\n\n{benchmark.tables(record['figures'])}"
+    parts = [f"\n## {name}\n", wrap(text)]
     for file, drawing in benchmark.charts(record["figures"]).items():
         (paths.CHARTS / f"{file}.svg").write_text(drawing)
         parts.append(f"\n![{file}](charts/{file}.svg)")
