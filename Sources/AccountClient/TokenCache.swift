@@ -7,9 +7,15 @@ import Foundation
 /// - Only a refresh token that is in the store is sent. The server accepts a spent token until its successor is
 ///   presented, so the token in the store still works after a crash.
 /// - A response replaces only the pair that was sent for it (compare-and-swap on the refresh token). If the store has
-///   another pair, that one is newer, and the response is dropped.
+///   another pair, that one is newer, and the response is dropped. The order of `iat` does not show it: two tokens of
+///   one second are equal, and a server's clock can step back.
 /// - On a refresh the refresh token is saved first. Both tokens belong to one session, so either order is safe. On a
-///   sign-in the former access token is removed first, because it belongs to another user.
+///   sign-in the former access token is removed first, because it belongs to another user. One item for both tokens
+///   would sign out users whose tokens are stored under the two former names.
+/// - No lock is held during a request, because an app that is suspended with a lock gets killed.
+///
+/// The server's side is docs/decisions/0083-rules-of-a-session-family.md. Tests run both together
+/// (Tests/AccountClientTests/Simulation).
 struct TokenCache: CustomReflectable {
     /// A pair that the server issued and that is not in the store yet.
     private struct Unsaved {
