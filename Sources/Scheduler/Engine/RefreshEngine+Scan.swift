@@ -85,6 +85,22 @@ extension RefreshEngine {
     }
 }
 
+/// The health of the clients, as all workers store it.
+extension RefreshEngine {
+    /// Reads the instant of the clock that all workers share.
+    func readSharedClock() async throws {
+        let reading = try await store.leaseTime()
+        state.updateSharedClock(reading, at: time.sinceBoot)
+    }
+
+    /// Reads the stored health of all clients.
+    func readHealth() async throws {
+        try await readSharedClock()
+        state.updateHealth(try await store.clientHealth())
+        state.takeoverPause.reached(at: time.sinceBoot)
+    }
+}
+
 /// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.
 extension RefreshEngineState {
     /// The number of entries in one page of the due index.
