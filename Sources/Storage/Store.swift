@@ -253,10 +253,8 @@ package struct StoreIncident: Hashable, Sendable {
     /// The text of the alarm.
     package var text: String
 
-    package init(kind: Kind, text: String) {
-        self.kind = kind
-        self.text = text
-    }
+    /// Returns the incident that ``Store/grantCountProblem()`` describes.
+    package static func rowsLost(_ text: String) -> StoreIncident { StoreIncident(kind: .rowsLost, text: text) }
 }
 
 /// The reads and writes within one transaction of ``Store/transact(_:)``.
@@ -355,9 +353,7 @@ extension StoreTransaction {
     package func takeUncountedSuccesses(of clientID: String) throws -> [UncountedSuccesses] { [] }
 
     /// Reads the stored grant and compares it: the default for stores that do not compare row versions.
-    package func replace(_ claimed: Grant, by grant: Grant) throws -> Bool {
-        try replaceIfSame(claimed, by: grant)
-    }
+    package func replace(_ claimed: Grant, by grant: Grant) throws -> Bool { try replaceIfSame(claimed, by: grant) }
 
     /// Replaces a grant if the stored one, which is read as a whole, is the same.
     func replaceIfSame(_ claimed: Grant, by grant: Grant) throws -> Bool {

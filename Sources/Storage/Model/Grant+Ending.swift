@@ -125,9 +125,10 @@ extension Grant {
         state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
     }
 
-    /// `true` if storing `next` in place of this grant would bring back deleted data.
-    func forbids(_ next: Grant) -> Bool {
-        reason == .userDeleted && next.reason != .userDeleted
+    /// Throws if storing `next` in place of this grant would bring back deleted data.
+    func allow(_ next: Grant) throws(StoreError) {
+        guard reason == .userDeleted, next.reason != .userDeleted else { return }
+        throw StoreError(.conflict, "The user of grant \(id) was deleted.")
     }
 }
 
@@ -193,8 +194,7 @@ package enum GrantEnding {
     /// Returns the other grants that a revocation would end although they are not to be revoked.
     private static func grants(endedWith grant: Grant, in transaction: any StoreTransaction) throws -> [Grant] {
         try transaction.grants(sharingAccountWith: grant).filter { other in
-            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount
-                && other.isOfSameProject(as: grant)
+            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount && other.isOfSameProject(as: grant)
         }
     }
 }

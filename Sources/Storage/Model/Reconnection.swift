@@ -144,11 +144,7 @@ package enum GrantRetry {
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> Outcome {
-        let outcome = outcome(
-            for: grant,
-            includesDisabledAccounts: includesDisabledAccounts,
-            at: transaction.leaseTime
-        )
+        let outcome = outcome(for: grant, includesDisabledAccounts: includesDisabledAccounts, at: transaction.leaseTime)
         guard outcome == .due else { return outcome }
         var grant = grant
         if let dueAt = grant.dueAt { grant.reschedule(to: min(dueAt, now)) }
@@ -157,11 +153,7 @@ package enum GrantRetry {
     }
 
     /// Returns the result for a grant as it is stored.
-    static func outcome(
-        for grant: Grant,
-        includesDisabledAccounts: Bool,
-        at leaseTime: LeaseTime
-    ) -> Outcome {
+    static func outcome(for grant: Grant, includesDisabledAccounts: Bool, at leaseTime: LeaseTime) -> Outcome {
         if grant.state.endsRefreshes { return .ended }
         if grant.lease?.isLive(at: leaseTime) ?? false { return .inFlight }
         if grant.refreshToken == nil { return .noRefreshToken }
@@ -206,7 +198,5 @@ package enum ClientChange {
 
 extension Grant {
     /// `true` if the refresh token was refused as one of another client id.
-    var mayBelongToAnotherClient: Bool {
-        [.clientMismatch, .clientMismatchUnconfirmed].contains(reason)
-    }
+    var mayBelongToAnotherClient: Bool { [.clientMismatch, .clientMismatchUnconfirmed].contains(reason) }
 }

@@ -78,11 +78,7 @@ extension SQLQuery {
 
 extension SQLStore {
     package func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent] {
-        try await rows(
-            SQLStatement(.eventsOfGrant, .integer(id.rawValue), .limit(count)),
-            by: .single,
-            GrantEvent.read
-        )
+        try await rows(SQLStatement(.eventsOfGrant, .integer(id.rawValue), .limit(count)), by: .single, GrantEvent.read)
     }
 }
 

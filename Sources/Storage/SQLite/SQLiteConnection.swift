@@ -37,7 +37,7 @@ final class SQLiteConnection {
     /// The last known state of the files that this connection writes to; only the writer has one.
     var fileMonitor: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
-    var largestComparedSize = DatabaseFileMonitor.largestComparedSize
+    var maximumComparedSize = DatabaseFileMonitor.maximumComparedSize
     private let handle: OpaquePointer
     let timeout: Duration
     private var statements: [UInt64: Statement] = [:]
@@ -82,9 +82,7 @@ final class SQLiteConnection {
     ///
     /// Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for a database in memory: "./"
     /// makes it a path.
-    private static func name(_ path: String) -> String {
-        path.hasPrefix("/") ? path : "./" + path
-    }
+    private static func name(_ path: String) -> String { path.hasPrefix("/") ? path : "./" + path }
 
     /// `true` if SQLite opened the file read-only, because it cannot be written.
     var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") == 1 }
@@ -132,6 +130,16 @@ final class SQLiteConnection {
         try run(statement.query) { $0.bind(statement.values) }
     }
 
+    /// Runs statements in order; returns the number of rows that each has changed.
+    func change(_ statements: some Sequence<SQLStatement>) throws(StoreError) -> [Int] {
+        var changed: [Int] = []
+        for statement in statements {
+            try run(statement)
+            changed.append(changedRows)
+        }
+        return changed
+    }
+
     func rows<Element>(
         _ statement: SQLStatement,
         read: (inout SQLiteRow) throws(StoreError) -> Element
@@ -158,9 +166,7 @@ final class SQLiteConnection {
     }
 
     /// Returns the whole number that a statement selects.
-    func integer(_ query: SQLQuery) throws(StoreError) -> Int64 {
-        try first(query) { $0.integer() } ?? 0
-    }
+    func integer(_ query: SQLQuery) throws(StoreError) -> Int64 { try first(query) { $0.integer() } ?? 0 }
 
     /// Returns the state of a schema's log, or `nil` before the first statement, and for a file without a log.
     func logState(of schema: String = "main") -> LogState? {
@@ -188,9 +194,7 @@ final class SQLiteConnection {
     }
 
     /// Makes the next checkpoint copy the log from its beginning.
-    func copyLogAgain() {
-        unsafe csqlite_copy_log_again(handle, "main")
-    }
+    func copyLogAgain() { unsafe csqlite_copy_log_again(handle, "main") }
 
     /// Copies as much of a log into its database file as readers allow; returns `false` if another program holds the
     /// lock of checkpoints (https://sqlite.org/c3ref/wal_checkpoint_v2.html).

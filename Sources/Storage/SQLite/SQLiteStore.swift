@@ -67,24 +67,18 @@ package final class SQLiteStore: SQLStore {
                 label: "sqlite.writer",
                 leaseTime: leaseTime
             )
-            reader = SQLiteConnectionQueue(
-                try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout),
-                label: "sqlite.reader",
-                leaseTime: leaseTime
-            )
-            scanner = SQLiteConnectionQueue(
-                try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout),
-                label: "sqlite.scanner",
-                leaseTime: leaseTime
-            )
+            let queue = { (name: String) throws(StoreError) in
+                let connection = try SQLiteConnection.reader(path: path, leases: leases, timeout: timeout)
+                return SQLiteConnectionQueue(connection, label: "sqlite.\(name)", leaseTime: leaseTime)
+            }
+            reader = try queue("reader")
+            scanner = try queue("scanner")
         } catch {
             throw Self.confirmed(error, bootID: bootID)
         }
     }
 
-    package func leaseTime() async throws -> LeaseTime {
-        leaseTimeNow
-    }
+    package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
 
     var leaseTimeNow: LeaseTime { LeaseTime(epoch: bootID, instant: timeSource.sinceBoot) }
 
@@ -93,23 +87,19 @@ package final class SQLiteStore: SQLStore {
     ) async throws -> Result {
         let outcome: Swift.Result<Result, any Error> = try await writer.run { [self] connection throws(StoreError) in
             try connection.begin()
+            let transaction = SQLiteTransaction(of: self, on: connection)
+            let outcome: Swift.Result<Result, any Error>
             do throws(StoreError) {
                 try connection.readState()
+                outcome = Swift.Result { try body(transaction) }
+                if case .success = outcome { try transaction.finish() }
             } catch {
                 connection.rollBack()
                 throw error
             }
-            let transaction = SQLiteTransaction(of: self, on: connection)
-            let outcome = Swift.Result { try body(transaction) }
             guard case .success = outcome else {
                 connection.rollBack()
                 return outcome
-            }
-            do throws(StoreError) {
-                try transaction.finish()
-            } catch {
-                connection.rollBack()
-                throw error
             }
             try connection.commit()
             connection.apply(transaction.leaseChanges)
@@ -157,11 +147,7 @@ final class SQLiteConnectionQueue: Sendable {
     private let connection: Mutex<SQLiteConnection?>
     private let leaseTime: @Sendable () -> LeaseTime
 
-    init(
-        _ connection: sending SQLiteConnection,
-        label: String,
-        leaseTime: @escaping @Sendable () -> LeaseTime
-    ) {
+    init(_ connection: sending SQLiteConnection, label: String, leaseTime: @escaping @Sendable () -> LeaseTime) {
         self.leaseTime = leaseTime
         queue = DispatchQueue(label: label)
         self.connection = Mutex(connection)
@@ -265,10 +251,7 @@ extension SQLiteConnection {
     /// Runs `body` in one transaction that excludes every other writer.
     ///
     /// It throws ``StoreError/Code/moved`` if the database was moved, unless `evenIfMoved` is set.
-    func write<Value>(
-        evenIfMoved: Bool = false,
-        _ body: () throws(StoreError) -> Value
-    ) throws(StoreError) -> Value {
+    func write<Value>(evenIfMoved: Bool = false, _ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try begin()
         let value: Value
         do {

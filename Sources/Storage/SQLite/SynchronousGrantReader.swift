@@ -48,11 +48,7 @@ package final class SynchronousGrantReader: Sendable {
                 do throws(StoreError) {
                     try connection.followLeases()
                     return .success(
-                        try connection.first(
-                            SQLiteGrantRow.queries.ofUser,
-                            bind: { $0.bind(userID) },
-                            read: Grant.read
-                        )
+                        try connection.first(SQLiteGrantRow.queries.ofUser, bind: { $0.bind(userID) }, read: Grant.read)
                     )
                 } catch {
                     return .failure(error)
