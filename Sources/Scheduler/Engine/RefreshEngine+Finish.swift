@@ -36,9 +36,7 @@ extension RefreshEngine {
     }
 
     /// Handles refreshes whose results are committed, or never will be.
-    func finish(_ batch: [FinishedRefresh]) {
-        execute(state.finished(batch, at: conditions))
-    }
+    func finish(_ batch: [FinishedRefresh]) { execute(state.finished(batch, at: conditions)) }
 
     private func send(_ refreshes: [InFlightRefresh]) {
         let committer = committer
@@ -237,11 +235,7 @@ extension RefreshEngineState {
         if slots.count < slotsBefore { addActionsOfFreeSlots(&actions) }
     }
 
-    private mutating func freeSlot(
-        of id: GrantID,
-        as completion: RefreshCompletion,
-        _ actions: inout [EngineAction]
-    ) {
+    private mutating func freeSlot(of id: GrantID, as completion: RefreshCompletion, _ actions: inout [EngineAction]) {
         guard let slot = slots.removeValue(forKey: id) else { return }
         actions.append(.complete(slot.completion, completion))
     }

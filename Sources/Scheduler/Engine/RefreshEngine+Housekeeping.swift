@@ -170,9 +170,7 @@ struct ClockMonitor: Sendable {
         return .repair(step: step, isNew: !isRepeated)
     }
 
-    mutating func repaired() {
-        beforeStep = nil
-    }
+    mutating func repaired() { beforeStep = nil }
 
     /// Returns how far the wall clock moved beyond the time that passed.
     ///

@@ -95,9 +95,7 @@ extension RefreshEngineState {
     /// Cancels the unanswered requests.
     ///
     /// Their leases are then released.
-    func cancelRequests() -> [EngineAction] {
-        slots.values.compactMap(\.cancel).map { .cancel($0) }
-    }
+    func cancelRequests() -> [EngineAction] { slots.values.compactMap(\.cancel).map { .cancel($0) } }
 
     /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
     mutating func abandonRefreshes() -> [EngineAction] { ended(Array(slots.keys), as: .abandoned) }
@@ -115,22 +113,19 @@ struct WorkPartition: Hashable, Sendable {
     let rank: Int
     let count: Int
 
-    private init(rank: Int, count: Int) {
-        self.rank = rank
-        self.count = count
-    }
-
-    /// The share of a worker among those that have reported.
-    init(of worker: String, among reports: [WorkerReport]) {
-        let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
-        self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
-    }
-
     /// `true` if this worker is the first to try a grant.
     func owns(_ id: GrantID) -> Bool {
         // The low bits of an id are random and do not affect its home instant, so each worker's share is spread over
         // the whole period.
         id.rawValue % Int64(count) == Int64(rank)
+    }
+}
+
+extension WorkPartition {
+    /// The share of a worker among those that have reported.
+    init(of worker: String, among reports: [WorkerReport]) {
+        let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
+        self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
     }
 }
 
@@ -234,9 +229,7 @@ struct ClientGate: Sendable {
         pacer.limits = health.limits
     }
 
-    mutating func append(_ id: GrantID) {
-        queue.append(id)
-    }
+    mutating func append(_ id: GrantID) { queue.append(id) }
 
     /// Removes and returns the first grants of the queue, for a claim.
     mutating func take(atMost count: Int, at instant: BootInstant, inRound round: UInt64) -> [GrantID] {
@@ -278,9 +271,7 @@ struct FirstAnswers: Sendable {
     }
 
     /// Returns the time until the next try, or `nil` unless the client is held.
-    func wait(at instant: BootInstant) -> Duration? {
-        nextTry.map { max(.zero, $0 - instant) }
-    }
+    func wait(at instant: BootInstant) -> Duration? { nextTry.map { max(.zero, $0 - instant) } }
 
     /// Records a success; returns `true` if it ends a hold.
     mutating func succeed() -> Bool {

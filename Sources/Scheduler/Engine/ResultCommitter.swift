@@ -88,14 +88,10 @@ actor ResultCommitter {
         self.deliver = deliver
     }
 
-    func use(_ rules: RefreshRules) {
-        self.rules = rules
-    }
+    func use(_ rules: RefreshRules) { self.rules = rules }
 
     /// Updates the number of refreshes in flight, from any thread.
-    nonisolated func expect(inFlight count: Int) {
-        shared.withLock { $0.inFlight = count }
-    }
+    nonisolated func expect(inFlight count: Int) { shared.withLock { $0.inFlight = count } }
 
     /// The time for which results could not be stored, or `nil` while they can.
     nonisolated var failingFor: Duration? {
@@ -177,7 +173,7 @@ actor ResultCommitter {
                     onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
                     readWaitingResults()
                     if error.code == .diskFull, await spill?.freeReserve() ?? false { continue }
-                    await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
+                    await pause(backOff.delay(failures: failures, remainingLife: nil, jitter: random.nextUnit()))
                 } catch {
                     failures = 0
                     onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
