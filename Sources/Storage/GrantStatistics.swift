@@ -111,9 +111,7 @@ extension ExpiredGrants {
         }
 
         /// The number of all grants for each that was read; the number of all may be older than the sample.
-        private var factor: Double {
-            total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1
-        }
+        private var factor: Double { total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1 }
 
         /// The grants of each client id that are in doubt.
         var inDoubt: [String: Int] { doubted.mapValues { Int((Double($0) * factor).rounded()) } }

@@ -134,9 +134,7 @@ extension RefreshEngineState {
         if let maximum = unproven?.maximumInFlight(at: conditions.instant) {
             free = min(free, maximum - slots.values.count { $0.refresh?.grant.clientID == client })
             // The next answer wakes the loop.
-            guard free > 0 else {
-                return (0, unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil })
-            }
+            guard free > 0 else { return (0, unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil }) }
         }
         let instant = sharedInstant(at: conditions.instant)
         if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return (0, pause) }

@@ -90,8 +90,7 @@ extension ResultCommitter {
         if decision.endsAccount { try GrantEnding.probeGrants(endedWith: claimed, in: transaction, at: now) }
         cache.set(decision.health, of: client)
         let recalled =
-            decision.recalls.isEmpty
-            ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
+            decision.recalls.isEmpty ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
         if let effect = cache.takeEffect(of: client) { decision.effect.add(effect) }
         return FinishedRefresh(refresh, result, decision: consume decision, recalled: recalled)
     }

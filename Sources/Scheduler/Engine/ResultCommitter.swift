@@ -108,9 +108,7 @@ actor ResultCommitter {
     }
 
     /// Takes a result that needs no reading, from any thread.
-    nonisolated func add(_ result: RefreshResult, of refresh: InFlightRefresh) {
-        add(Self.pending((refresh, result)))
-    }
+    nonisolated func add(_ result: RefreshResult, of refresh: InFlightRefresh) { add(Self.pending((refresh, result))) }
 
     private static func pending(_ read: ReadResult) -> PendingResult {
         PendingResult(refresh: read.refresh) { () throws(SealError) in read.result }

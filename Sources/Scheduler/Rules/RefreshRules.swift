@@ -101,8 +101,7 @@ package struct RefreshRules: Sendable {
         case .granted(let tokens):
             // A good answer counts regardless of the current lease: a rotated token must not be lost.
             return accept(tokens, &context)
-        case .flawed(let code, let rotated):
-            return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
+        case .flawed(let code, let rotated): return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
         case _ where !holdsLease: return context.decision(.lostLease)
         case .failed(let verdict, let retryAfter): return decideFailure(verdict, retryAfter: retryAfter, context)
         case .nothingToSend: return endWithoutRefreshToken(context)

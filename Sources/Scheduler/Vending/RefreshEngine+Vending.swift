@@ -61,8 +61,7 @@ extension RefreshEngine {
                 guard current.attempts <= grant.attempts else {
                     return try serveOldToken(of: current, insteadOf: rejected, reason: current.reason.rawValue)
                 }
-            case .refused(let reason):
-                return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)
+            case .refused(let reason): return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)
             case .abandoned:
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: VendReason.notSent.rawValue)
             }

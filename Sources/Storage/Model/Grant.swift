@@ -282,9 +282,7 @@ package struct Lease: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(claim) }
 
     /// Returns the remaining time of the lease.
-    func remaining(at time: LeaseTime) -> Duration {
-        epoch == time.epoch ? max(.zero, until - time.instant) : .zero
-    }
+    func remaining(at time: LeaseTime) -> Duration { epoch == time.epoch ? max(.zero, until - time.instant) : .zero }
 }
 
 /// An instant of the clock that times leases: the wall clock is not used, because it may be stepped.

@@ -134,8 +134,7 @@ extension TokenFamily {
     /// grace is precise enough.
     private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
         let step = window.dividedByEight
-        return !wasRepeated || !step.contains(sentAt)
-            || (member.state != .spent && !step.contains(member.replacedAt))
+        return !wasRepeated || !step.contains(sentAt) || (member.state != .spent && !step.contains(member.replacedAt))
     }
 
     private mutating func clearInstants(epoch: String) {

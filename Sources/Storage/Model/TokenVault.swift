@@ -65,13 +65,9 @@ extension SealContext {
     /// Results are outside the tables, and contain the names of their grants.
     fileprivate static let spilledResult = SealContext(owner: [], column: "spilled_result")
 
-    static func refreshToken(of id: GrantID) -> SealContext {
-        SealContext(owner: id.rawValue, column: "refresh_token")
-    }
+    static func refreshToken(of id: GrantID) -> SealContext { SealContext(owner: id.rawValue, column: "refresh_token") }
 
-    static func accessToken(of id: GrantID) -> SealContext {
-        SealContext(owner: id.rawValue, column: "access_token")
-    }
+    static func accessToken(of id: GrantID) -> SealContext { SealContext(owner: id.rawValue, column: "access_token") }
 
     fileprivate static func successor(of id: SessionID) -> SealContext {
         SealContext(owner: id.bytes, column: "session_successor")

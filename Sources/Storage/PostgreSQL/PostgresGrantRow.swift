@@ -154,9 +154,7 @@ struct PendingWrites {
         }
     }
 
-    mutating func count(_ state: GrantState, by difference: Int64) {
-        counts[state.rawValue, default: 0] += difference
-    }
+    mutating func count(_ state: GrantState, by difference: Int64) { counts[state.rawValue, default: 0] += difference }
 
     /// Returns the statement that changes the numbers of grants in each state by these, or `nil` if none changes.
     static func count(_ counts: [String: Int64]) -> SQLStatement? {

@@ -120,9 +120,7 @@ final class PostgresTransaction: SQLTransaction {
     /// Rolls back; throws the original failure if it came from the database.
     func rollBack() throws(StoreError) {
         isOpen = false
-        if let failure {
-            throw hasBegun ? store.rollBack(after: failure, on: connection, until: deadline) : failure
-        }
+        if let failure { throw hasBegun ? store.rollBack(after: failure, on: connection, until: deadline) : failure }
         if hasBegun { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
     }
 

@@ -44,8 +44,7 @@ extension StoreError {
                 "\(subject) refuses this user \(cause). Check user and password in the URL or the password file, and "
                     + "the server's pg_hba.conf."
             )
-        case "3D000":
-            self.init(.refused, "\(subject) does not exist \(cause). Create it, or name another in the URL.")
+        case "3D000": self.init(.refused, "\(subject) does not exist \(cause). Create it, or name another in the URL.")
         case "42501":
             self.init(
                 .refused,

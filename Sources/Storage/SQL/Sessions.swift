@@ -155,9 +155,7 @@ extension SQLTransaction {
 
     func endSession(_ id: SessionID) throws { _ = try end(SQLStatement(.endSession, .bytes(id.bytes))) }
 
-    func endSessions(ofUser userID: String) throws -> Int {
-        try end(SQLStatement(.endSessionsOfUser, .text(userID)))
-    }
+    func endSessions(ofUser userID: String) throws -> Int { try end(SQLStatement(.endSessionsOfUser, .text(userID))) }
 
     private func end(_ statement: SQLStatement) throws -> Int {
         let hadSuccessor = try rows(statement) { $0.flag() }

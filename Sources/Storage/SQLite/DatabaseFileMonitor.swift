@@ -165,8 +165,7 @@ extension SQLiteConnection {
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
         // A write in progress may leave this time as it is, so the next transaction checks again.
-        guard let now = DatabaseFile.fileClock, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution
-        else {
+        guard let now = DatabaseFile.fileClock, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution else {
             return
         }
         self.fileMonitor?.modifiedAt = facts.modifiedAt

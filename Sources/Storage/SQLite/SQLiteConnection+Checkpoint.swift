@@ -27,9 +27,7 @@ extension SQLiteConnection {
     /// `true` if a log is so long that a checkpoint is due.
     var hasLongLog: Bool { checkpointer != nil && (isLogLong || isLeaseLogLong) }
     private var isLogLong: Bool { (logState()?.frames ?? 0) >= nextCheckpointLength }
-    private var isLeaseLogLong: Bool {
-        (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength
-    }
+    private var isLeaseLogLong: Bool { (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength }
 
     /// Copies the logs into their database files while no process can commit; returns `true` if the database's log is
     /// copied completely, and `false` if a reader is in the way.

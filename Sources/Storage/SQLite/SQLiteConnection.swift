@@ -49,9 +49,7 @@ final class SQLiteConnection {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
         var result = Self.vfsRegistration
-        if result == SQLITE_OK {
-            result = unsafe sqlite3_open_v2(Self.name(path), &opened, flags, CSQLITE_VFS_NAME)
-        }
+        if result == SQLITE_OK { result = unsafe sqlite3_open_v2(Self.name(path), &opened, flags, CSQLITE_VFS_NAME) }
         guard result == SQLITE_OK, let handle = unsafe opened else {
             let detail = unsafe String(cString: opened == nil ? sqlite3_errstr(result) : sqlite3_errmsg(opened))
             let cause = unsafe opened == nil ? 0 : sqlite3_system_errno(opened)
@@ -126,9 +124,7 @@ final class SQLiteConnection {
         try prepared(query).run(bind: bind)
     }
 
-    func run(_ statement: SQLStatement) throws(StoreError) {
-        try run(statement.query) { $0.bind(statement.values) }
-    }
+    func run(_ statement: SQLStatement) throws(StoreError) { try run(statement.query) { $0.bind(statement.values) } }
 
     /// Runs statements in order; returns the number of rows that each has changed.
     func change(_ statements: some Sequence<SQLStatement>) throws(StoreError) -> [Int] {
