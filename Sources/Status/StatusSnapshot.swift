@@ -10,7 +10,7 @@ package import Telemetry
 /// follow from it. A part that was not looked at is `nil` or empty.
 package struct StatusSnapshot: Sendable {
     package var at: Timestamp
-    package var grants = GrantStatistics(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+    package var grants = GrantStatistics.empty
     /// The client ids that are configured or have a health, ordered by id.
     package var clients: [ClientStatus] = []
     /// The client ids with grants that are refreshed, or `nil` if they were not looked up.

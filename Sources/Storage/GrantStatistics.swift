@@ -9,36 +9,20 @@ package struct GrantStatistics: Hashable, Sendable {
     /// (https://developers.google.com/identity/protocols/oauth2#expiration); the warning begins after five.
     package static let idleBeforeWarning: Duration = .seconds(150 * 86_400)
 
-    package var byState: [GrantState: Int]
-    package var due: Int
+    package static let empty = GrantStatistics()
+
+    package var byState: [GrantState: Int] = [:]
+    package var due = 0
     package var oldestDueAt: Timestamp?
     /// The number of connected grants whose refresh token expires soon.
-    package var refreshTokensEnding: Int
+    package var refreshTokensEnding = 0
     /// The number of connected grants that were not refreshed for so long that Google may end them.
-    package var idle: Int
+    package var idle = 0
     /// The connected grants without a valid access token.
-    package var expired: ExpiredGrants
+    package var expired = ExpiredGrants()
     /// The number of grants of each client id that are in doubt after an `invalid_grant`; an estimate if many are
     /// `retrying`, as ``ExpiredGrants/Sample`` explains.
-    package var inDoubt: [String: Int]
-
-    package init(
-        byState: [GrantState: Int],
-        due: Int,
-        oldestDueAt: Timestamp?,
-        refreshTokensEnding: Int,
-        idle: Int,
-        expired: ExpiredGrants = ExpiredGrants(),
-        inDoubt: [String: Int] = [:]
-    ) {
-        self.byState = byState
-        self.due = due
-        self.oldestDueAt = oldestDueAt
-        self.refreshTokensEnding = refreshTokensEnding
-        self.idle = idle
-        self.expired = expired
-        self.inDoubt = inDoubt
-    }
+    package var inDoubt: [String: Int] = [:]
 
     /// The number of all grants.
     package var grants: Int { byState.values.reduce(0, +) }
@@ -97,7 +81,7 @@ extension ExpiredGrants {
 
         private let total: Int
         private var examined = 0
-        private var parts: [String: Client] = [:]
+        private var parts = ExpiredGrants()
         private var doubted: [String: Int] = [:]
 
         /// Makes an empty sample of `total` grants.
@@ -120,33 +104,21 @@ extension ExpiredGrants {
         /// Records grants of one client id that were read: how many, how many of them have expired, and since when.
         ///
         /// `inDoubt` is the number of those whose `invalid_grant` waits for its confirmation.
-        mutating func record(
-            _ count: Int,
-            expired: Int,
-            oldest: Timestamp?,
-            inDoubt: Int = 0,
-            client: String
-        ) {
+        mutating func record(_ count: Int, expired: Int, oldest: Timestamp?, inDoubt: Int = 0, client: String) {
             examined += count
             if inDoubt > 0 { doubted[client, default: 0] += inDoubt }
-            guard expired > 0, let oldest else { return }
-            var part = parts[client] ?? Client(count: 0, oldest: oldest)
-            part.count += expired
-            part.oldest = min(part.oldest, oldest)
-            parts[client] = part
+            if let oldest { parts.add(expired, oldest: oldest, client: client) }
         }
 
         /// The number of all grants for each that was read; the number of all may be older than the sample.
-        private var factor: Double {
-            total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1
-        }
+        private var factor: Double { total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1 }
 
         /// The grants of each client id that are in doubt.
         var inDoubt: [String: Int] { doubted.mapValues { Int((Double($0) * factor).rounded()) } }
 
         /// Adds the expired grants to a result.
         func add(to expired: inout ExpiredGrants) {
-            for (client, part) in parts {
+            for (client, part) in parts.clients {
                 let count = (Double(part.count) * factor).rounded()
                 expired.add(Int(count), oldest: part.oldest, client: client)
             }

@@ -129,10 +129,7 @@ package struct StoredKeyChecks: Sendable {
         try await change(with: ring) { checks throws(SealError) in ids.forEach { checks.remove($0) } }
     }
 
-    private func change(
-        with ring: KeyRing,
-        _ change: (inout KeyChecks) throws(SealError) -> Void
-    ) async throws {
+    private func change(with ring: KeyRing, _ change: (inout KeyChecks) throws(SealError) -> Void) async throws {
         while true {
             let former = try await store.note(Self.note)
             let list = try await stored()

@@ -36,6 +36,12 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var message: String
     /// The SQLite file in which one read reported damage that no check of the whole file has confirmed.
     package var suspectedFile: String?
+    /// The server's code (https://www.postgresql.org/docs/15/errcodes-appendix.html), if PostgreSQL sent one.
+    var sqlState: String?
+    /// `true` if the connection cannot be used any more.
+    var losesConnection = false
+    /// `true` if a commit was in flight, so that its outcome is unknown.
+    var isUncertain = false
 
     package init(_ code: Code, _ message: String) {
         self.code = code

@@ -8,7 +8,7 @@ struct AccountDeletionTests {
     private let end = start + AccountDeletion.shortestTombstone
     private let account = Grant.Owner(googleUserID: "1", email: "a@b.c", name: "A")
 
-    private func delete(_ user: String, in store: any Store) async throws -> AccountDeletion.Outcome? {
+    private func delete(_ user: String, in store: any Store) async throws -> AccountDeletion? {
         try await store.transact { try AccountDeletion.delete(user: user, in: $0, at: start) }
     }
 

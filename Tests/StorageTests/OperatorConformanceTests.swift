@@ -12,7 +12,7 @@ struct OperatorConformanceTests {
         _ number: Int64,
         includesDisabledAccounts: Bool = false,
         in store: any Store
-    ) async throws -> GrantRetry.Outcome {
+    ) async throws -> GrantRetry {
         let now = now
         return try await store.transact { transaction in
             let grant = try #require(try transaction.grant(GrantID(rawValue: number)))
@@ -66,7 +66,7 @@ struct OperatorConformanceTests {
             }
             _ = try await store.claim([GrantID(rawValue: 5)], dueBy: nil, owner: "worker", for: .seconds(30))
             let before = try await store.grants(after: nil, in: nil, atMost: 10)
-            let expected: [GrantRetry.Outcome] = [
+            let expected: [GrantRetry] = [
                 .ended, .ended, .awaitingConfirmation, .accountDisabled, .inFlight, .noRefreshToken,
             ]
             for (number, outcome) in zip(Int64(1)..., expected) {

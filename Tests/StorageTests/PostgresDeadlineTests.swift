@@ -33,11 +33,11 @@ struct PostgresDeadlineTests {
     private func ending(of batch: StatementBatch, on connection: PostgresConnection, until deadline: CallDeadline)
         -> Ending?
     {
-        do throws(StatementFailure) {
+        do throws(StoreError) {
             _ = try connection.run(batch, until: deadline)
             return nil
         } catch {
-            return Ending(code: error.error.code, losesConnection: error.losesConnection)
+            return Ending(code: error.code, losesConnection: error.losesConnection)
         }
     }
 
@@ -57,9 +57,9 @@ struct PostgresDeadlineTests {
             let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             try await withConnection { connection in
                 _ = try connection.run(StatementBatch(SQLQuery("begin", "BEGIN")), until: over)
-                let busy = StatementFailure(.busy, "The lock was not free.")
+                let busy = StoreError(.busy, "The lock was not free.")
                 let failure = store.rollBack(after: busy, on: connection, until: over)
-                #expect(failure.error.code == .busy && !failure.losesConnection)
+                #expect(failure.code == .busy && !failure.losesConnection)
                 try expectAnswer(from: connection)
             }
             await store.close()
@@ -88,7 +88,7 @@ struct PostgresDeadlineTests {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, timeout: .seconds(60))
             let error = await #expect(throws: StoreError.self) {
-                try await store.writer.run(timeout: .zero) { _, _ throws(StatementFailure) in
+                try await store.writer.run(timeout: .zero) { _, _ throws(StoreError) in
                     Issue.record("the call ran although its time was over")
                 }
             }

@@ -155,7 +155,7 @@ extension SQLiteQueryPlanTests {
         var grant = former
         let now = start + .seconds(daysLater * 86_400)
         _ = grant.refreshed(RefreshedTokens(accessToken: try Sample.accessToken("next")), at: now, due: { _ in now })
-        let update = SQLiteGrantRow.extent(of: grant, from: former).update
+        let update = SQLiteGrantRow.part(of: grant, from: former).update
         let operations = try await rows(SQLQuery("operations", "EXPLAIN " + update.text), skipping: 1)
         #expect(operations.count { $0 == "IdxDelete" } == indexes)
         #expect(!operations.contains("OpenEphemeral"))

@@ -131,7 +131,7 @@ struct SQLiteReplacementTests {
             let store = try open(folder)
             try await store.add([try Sample.grant(1)])
             _ = try await store.writer.run { connection throws(StoreError) in
-                connection.largestComparedSize = 4096
+                connection.maximumComparedSize = 4096
                 return try connection.checkpoint()
             }
             try await store.add([try Sample.grant(2)])

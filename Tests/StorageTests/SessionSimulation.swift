@@ -5,7 +5,7 @@ import Base
 extension Session {
     /// Removes the sealed successor as ``Store/removeExpired(at:)`` does.
     mutating func wipeSuccessor(at now: Timestamp) {
-        guard let end = successorUntil, end <= now || end > now + Self.longestGrace else { return }
+        guard let end = successorUntil, end <= now || end > now + Self.maximumGrace else { return }
         successor = nil
     }
 }

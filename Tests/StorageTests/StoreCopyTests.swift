@@ -140,7 +140,7 @@ struct StoreCopyTests {
                 try await target.transact { _ = try $0.record(securityEvent: "seen", at: start) }
             }
             let before = try await target.allRecords()
-            await #expect(throws: StoreCopy.Failure.occupied) {
+            await #expect(throws: StoreCopyError.occupied) {
                 _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             }
             await #expect(throws: StoreError.self) { try await target.beginReceiving() }
@@ -162,7 +162,7 @@ struct StoreCopyTests {
             await #expect {
                 _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             } throws: { error in
-                guard case .differs(.user, _, _) = error as? StoreCopy.Failure else { return false }
+                guard case .differs(.user, _, _) = error as? StoreCopyError else { return false }
                 return true
             }
             #expect(try await target.count(of: .user) == 1)
@@ -184,7 +184,7 @@ struct StoreCopyTests {
             let key = try #require(KeyID(Sample.key))
             let report = WorkerReport(id: "w1", keyIDs: [key], sealingKeyID: key)
             _ = try await (side == .source ? source : target).report(report)
-            await #expect(throws: StoreCopy.Failure.workers(side, ["w1"])) {
+            await #expect(throws: StoreCopyError.workers(side, ["w1"])) {
                 _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             }
             #expect(try await target.count(of: .user) == 0)
@@ -239,7 +239,7 @@ struct StoreCopyTests {
                     Issue.record(error)
                 }
             }
-            await #expect(throws: StoreCopy.Failure.workers(.target, ["late"])) { _ = try await copy.run() }
+            await #expect(throws: StoreCopyError.workers(.target, ["late"])) { _ = try await copy.run() }
             #expect(try await source.movedTo == nil)
             #expect(try await target.isReceiving)
             for store in [source, target] { await store.close() }
@@ -313,7 +313,7 @@ struct StoreCopyTests {
             await #expect {
                 _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             } throws: { error in
-                guard case .differs(.grant, _, _) = error as? StoreCopy.Failure else { return false }
+                guard case .differs(.grant, _, _) = error as? StoreCopyError else { return false }
                 return true
             }
             #expect(try await target.isReceiving)

@@ -27,7 +27,7 @@ extension Command {
         let user = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        let outcome = try await store.transact { transaction -> GrantEnding.Outcome? in
+        let outcome = try await store.transact { transaction -> GrantEnding? in
             guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
             return try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
         }

@@ -56,7 +56,7 @@ extension Command {
         }
         let now = context.time.now
         let outcome = try await context.withExistingStore(for: .changing) { store in
-            try await store.transact { transaction -> (Grant, GrantRetry.Outcome)? in
+            try await store.transact { transaction -> (Grant, GrantRetry)? in
                 guard let grant = try transaction.grant(ofUser: user) else { return nil }
                 return (
                     grant,
@@ -77,9 +77,9 @@ extension Command {
         in state: GrantState?,
         ofClient clientID: String?,
         _ context: CommandContext
-    ) async throws -> [GrantRetry.Outcome: Int] {
+    ) async throws -> [GrantRetry: Int] {
         try await context.withExistingStore(for: .changing) { store in
-            var counts: [GrantRetry.Outcome: Int] = [:]
+            var counts: [GrantRetry: Int] = [:]
             for selected in state.map({ [$0] }) ?? [.retrying, .suspended] {
                 try await context.changeGrants(
                     in: selected,
@@ -95,7 +95,7 @@ extension Command {
     }
 
     /// Returns the failure to report for a single grant that was not made due, or `nil` if all is well.
-    private static func failure(to outcome: GrantRetry.Outcome, _ grant: Grant) -> CommandFailure? {
+    private static func failure(to outcome: GrantRetry, _ grant: Grant) -> CommandFailure? {
         let name = "the grant of user \(DisplayedText(grant.userID))"
         switch outcome {
         case .due, .inFlight, .accountDisabled: return nil
@@ -119,21 +119,21 @@ extension Command {
         }
     }
 
-    static func write(_ counts: [GrantRetry.Outcome: Int], to line: inout JSONLine) {
-        for outcome in GrantRetry.Outcome.allCases { line.field(outcome.rawValue, counts[outcome] ?? 0) }
+    static func write(_ counts: [GrantRetry: Int], to line: inout JSONLine) {
+        for outcome in GrantRetry.allCases { line.field(outcome.rawValue, counts[outcome] ?? 0) }
     }
 
     /// The text for people; grants that were left are named only if there are any.
-    static func sentence(_ counts: [GrantRetry.Outcome: Int]) -> String {
+    static func sentence(_ counts: [GrantRetry: Int]) -> String {
         let due = counts[.due] == 1 ? "1 grant is due now" : "\(counts[.due] ?? 0) grants are due now"
-        let left = GrantRetry.Outcome.allCases.compactMap { outcome -> String? in
+        let left = GrantRetry.allCases.compactMap { outcome -> String? in
             guard let count = counts[outcome], let reason = reason(outcome) else { return nil }
             return "\(count) \(reason)"
         }
         return left.isEmpty ? due : "\(due); left as they are: \(left.joined(separator: ", "))"
     }
 
-    private static func reason(_ outcome: GrantRetry.Outcome) -> String? {
+    private static func reason(_ outcome: GrantRetry) -> String? {
         switch outcome {
         case .due: nil
         case .inFlight: "being refreshed at this moment"

@@ -49,7 +49,7 @@ extension Command {
             )
         }
         let counts = try await context.withExistingStore(for: .changing) { store in
-            var counts: [ClientChange.Outcome: Int] = [:]
+            var counts: [ClientChange: Int] = [:]
             try await context.changeGrants(of: store, where: { $0.clientID == former }, counting: &counts) {
                 try ClientChange.move($0, to: clientID, in: $1, at: $2)
             }

@@ -108,7 +108,7 @@ extension Command {
         }
         do {
             return try await copying.value
-        } catch let failure as StoreCopy.Failure {
+        } catch let failure as StoreCopyError {
             throw CommandFailure(failure, from: source, to: target)
         } catch is CancellationError {
             throw CommandFailure(
@@ -204,7 +204,7 @@ extension ArchiveRecord.Kind {
 }
 
 extension CommandFailure {
-    init(_ failure: StoreCopy.Failure, from source: DatabaseLocation, to target: DatabaseLocation) {
+    init(_ failure: StoreCopyError, from source: DatabaseLocation, to target: DatabaseLocation) {
         switch failure {
         case .workers(let side, let names):
             let location = side == .source ? source : target

@@ -29,7 +29,7 @@ extension Command {
         let id = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        let outcome: AccountDeletion.Outcome
+        let outcome: AccountDeletion
         do {
             let deleted = try await store.transact { transaction in
                 try AccountDeletion.delete(user: id, in: transaction, at: now)

@@ -72,9 +72,7 @@ package final class EngineLog: Sendable {
             alarms.keys.filter { doubts.contains($0.kind) && alarms[$0]?.current != nil }.map(\.client)
         }
         guard !doubted.isEmpty else { return }
-        let working = Set(
-            refreshes.filter { $0.decision?.outcome == .refreshed }.map(\.refresh.grant.clientID)
-        )
+        let working = Set(refreshes.filter { $0.decision?.outcome == .refreshed }.map(\.refresh.grant.clientID))
         for client in doubted where working.contains(client) { end(doubts, client: client) }
     }
 
@@ -139,9 +137,7 @@ package final class EngineLog: Sendable {
         }
         diagnostics.info(
             "state",
-            [
-                "grant": grant, "from": from.rawValue, "to": event.to.rawValue, "reason": event.reason.rawValue,
-            ]
+            ["grant": grant, "from": from.rawValue, "to": event.to.rawValue, "reason": event.reason.rawValue]
         )
     }
 
@@ -173,9 +169,7 @@ package final class EngineLog: Sendable {
         }
     }
 
-    func breakerProbe(client: String) {
-        metrics.record(.breaker(client: client, "probe"))
-    }
+    func breakerProbe(client: String) { metrics.record(.breaker(client: client, "probe")) }
 
     func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {
         metrics.record(.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason))

@@ -30,13 +30,9 @@ final class InFlightRefresh: Sendable {
     /// `true` if a request to the token endpoint is needed: not for a revocation, and not without a refresh token.
     var needsTokenRequest: Bool { grant.refreshToken != nil && grant.revocationAskedAt == nil }
 
-    func leaseRenewed(until instant: BootInstant) {
-        leaseEnd.withLock { $0 = max($0, instant) }
-    }
+    func leaseRenewed(until instant: BootInstant) { leaseEnd.withLock { $0 = max($0, instant) } }
 
-    func leaseRemaining(at instant: BootInstant) -> Duration {
-        leaseEnd.withLock { $0 } - instant
-    }
+    func leaseRemaining(at instant: BootInstant) -> Duration { leaseEnd.withLock { $0 } - instant }
 }
 
 /// A result on its way to the committer.
@@ -85,10 +81,8 @@ extension RefreshResult {
                     digest: IssuedTokens.digest(of: tokens.accessToken)
                 )
             )
-        case .flawed(let code, let rotated):
-            answer = .flawed(code: code, rotated: try seal(rotated, nil))
-        case let verdict:
-            answer = .failed(verdict, retryAfter: response.retryAfter)
+        case .flawed(let code, let rotated): answer = .flawed(code: code, rotated: try seal(rotated, nil))
+        case let verdict: answer = .failed(verdict, retryAfter: response.retryAfter)
         }
         self.init(
             attempt: refresh.attempt,

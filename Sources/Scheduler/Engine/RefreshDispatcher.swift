@@ -15,10 +15,7 @@ struct RefreshDispatcher: Sendable {
     /// Sends the token requests of refreshes, and returns a closure for each request that cancels it.
     ///
     /// The committer gets a result for each refresh, from any thread, possibly before this returns.
-    func send(
-        _ refreshes: [InFlightRefresh],
-        for committer: ResultCommitter
-    ) -> [(GrantID, @Sendable () -> Void)] {
+    func send(_ refreshes: [InFlightRefresh], for committer: ResultCommitter) -> [(GrantID, @Sendable () -> Void)] {
         var sent: [(id: GrantID, lookup: AccountLookup?)] = []
         var requests: [RefreshSubmission] = []
         for refresh in refreshes {

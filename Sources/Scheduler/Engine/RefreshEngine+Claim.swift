@@ -37,7 +37,7 @@ extension RefreshEngine {
             return (lost, false)
         } catch {
             let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
-            let each = state.claimFailed(request, concernsOneRow, at: time.sinceBoot, unit: random.nextUnit())
+            let each = state.claimFailed(request, concernsOneRow, at: time.sinceBoot, jitter: random.nextUnit())
             reportProgress()
             if each.isEmpty {
                 reportStoreFailure(error, waiting: request.ids.count)
@@ -131,7 +131,7 @@ extension RefreshEngineState {
 
     /// The store has failed to claim.
     ///
-    /// `unit` is a random number between 0 and 1.
+    /// `jitter` is a random number between 0 and 1.
     ///
     /// Returns a claim for each grant if the failure can concern one row: a row that the store cannot read must not keep
     /// the others of its batch from being refreshed. Returns none if the grants are given up.
@@ -139,9 +139,9 @@ extension RefreshEngineState {
         _ claim: ClaimRequest,
         _ concernsOneRow: Bool,
         at instant: BootInstant,
-        unit: Double
+        jitter: Double
     ) -> [ClaimRequest] {
-        if !concernsOneRow { claimBackOff.fail(at: instant, unit: unit) }
+        if !concernsOneRow { claimBackOff.fail(at: instant, jitter: jitter) }
         guard concernsOneRow, claim.ids.count > 1 else { return [] }
         return claim.ids.map { ClaimRequest(ids: [$0], dueBy: claim.dueBy, seen: claim.seen) }
     }
@@ -177,11 +177,11 @@ struct ClaimBackOff: Sendable {
 
     /// Records a failure.
     ///
-    /// `unit` is a random number between 0 and 1.
-    mutating func fail(at instant: BootInstant, unit: Double) {
+    /// `jitter` is a random number between 0 and 1.
+    mutating func fail(at instant: BootInstant, jitter: Double) {
         failures += 1
         failingSince = failingSince ?? instant
-        resumesAt = instant + Self.backOff.delay(failures: failures, remainingLife: nil, unit: unit)
+        resumesAt = instant + Self.backOff.delay(failures: failures, remainingLife: nil, jitter: jitter)
     }
 
     /// Returns the time for which claims have failed, or `nil` if the last one succeeded, or was long ago: without
@@ -223,9 +223,7 @@ struct TakeoverPause: Sendable {
     }
 
     /// The process has waited for the store since this instant, before there was an engine.
-    mutating func waited(since instant: BootInstant) {
-        lastContact = min(lastContact, instant)
-    }
+    mutating func waited(since instant: BootInstant) { lastContact = min(lastContact, instant) }
 
     func isOver(at instant: BootInstant) -> Bool { instant >= end && !isOutage(at: instant) }
 

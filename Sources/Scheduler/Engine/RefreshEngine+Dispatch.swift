@@ -11,10 +11,8 @@ extension RefreshEngine {
             case .claim(let ids, let client, let takenAt):
                 let lost = await claim(state.reserve(ids, dueBy: time.now).claim).lost
                 state.refund(lost, of: client, takenAt: takenAt)
-            case .askForProbe(let client):
-                await probe(client)
-            case .end(let wait):
-                return wait
+            case .askForProbe(let client): await probe(client)
+            case .end(let wait): return wait
             }
         }
     }
@@ -34,7 +32,7 @@ extension RefreshEngine {
         let (deadline, now) = (configuration.leaseNeededToSend, time.now)
         do {
             let (mayProbe, health, effect) = try await store.transact { transaction in
-                var cache = ClientHealthCache(transaction: transaction, at: now)
+                var cache = ClientHealthCache(transaction: transaction, now: now)
                 var health = try cache.health(of: client)
                 let mayProbe = health.breaker.beginProbe(at: transaction.leaseTime.instant, deadline: deadline)
                 cache.set(health, of: client)
@@ -104,8 +102,7 @@ extension RefreshEngineState {
             let count = gates[client]?.queue.count ?? 0
             if count > 0, mayClaim(under: conditions) {
                 switch gates[client]?.health.breaker.permits(at: instant) {
-                case .wait(let until):
-                    round.wait(until - instant)
+                case .wait(let until): round.wait(until - instant)
                 case .probeDue:
                     round.clients.removeFirst()
                     return .askForProbe(client: client)
@@ -137,9 +134,7 @@ extension RefreshEngineState {
         if let maximum = unproven?.maximumInFlight(at: conditions.instant) {
             free = min(free, maximum - slots.values.count { $0.refresh?.grant.clientID == client })
             // The next answer wakes the loop.
-            guard free > 0 else {
-                return (0, unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil })
-            }
+            guard free > 0 else { return (0, unproven?.wait(at: conditions.instant).flatMap { $0 > .zero ? $0 : nil }) }
         }
         let instant = sharedInstant(at: conditions.instant)
         if let pause = gatheringPause(of: client, free: free, at: conditions.instant) { return (0, pause) }

@@ -36,9 +36,7 @@ extension RefreshEngine {
     }
 
     /// Handles refreshes whose results are committed, or never will be.
-    func finish(_ batch: [FinishedRefresh]) {
-        execute(state.finished(batch, at: conditions))
-    }
+    func finish(_ batch: [FinishedRefresh]) { execute(state.finished(batch, at: conditions)) }
 
     private func send(_ refreshes: [InFlightRefresh]) {
         let committer = committer
@@ -79,6 +77,34 @@ extension RefreshEngine {
         }
         execute(state.ended(claims.keys, as: end))
     }
+}
+
+/// One effect that ``RefreshEngineState`` asks for.
+enum EngineAction: Sendable {
+    /// Runs another iteration of the loop.
+    case wakeLoop
+    /// Sends the requests of claimed grants.
+    case send([InFlightRefresh])
+    /// Cancels a request.
+    case cancel(@Sendable () -> Void)
+    /// Releases leases in the store, and then reports them as released with this end.
+    case release([GrantID: Int64], end: RefreshCompletion)
+    /// Wakes the callers that wait for a refresh.
+    case complete(CompletionSignal, RefreshCompletion)
+    /// Logs refreshes whose results are committed.
+    case logRefreshes([FinishedRefresh])
+    case logBreaker(Breaker.Change, client: String)
+    /// Logs that a client is held because its first grants were refused, or that this has ended.
+    case logHold(client: String, isHeld: Bool)
+    case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
+    /// Makes the grants of a client due that an outage left in back-off.
+    case expediteRetries(client: String)
+    /// Refreshes a healthy grant of a client early, to see if the client is at fault.
+    case askWitness(client: String)
+    /// Updates the committer's number of refreshes in flight.
+    case expectResults(inFlight: Int)
+    /// Continues the tasks that wait until nothing is in flight, such as a stop.
+    case reportIdle
 }
 
 /// Refreshes in flight: each grant has at most one slot, from before its claim until its result is committed.
@@ -209,11 +235,7 @@ extension RefreshEngineState {
         if slots.count < slotsBefore { addActionsOfFreeSlots(&actions) }
     }
 
-    private mutating func freeSlot(
-        of id: GrantID,
-        as completion: RefreshCompletion,
-        _ actions: inout [EngineAction]
-    ) {
+    private mutating func freeSlot(of id: GrantID, as completion: RefreshCompletion, _ actions: inout [EngineAction]) {
         guard let slot = slots.removeValue(forKey: id) else { return }
         actions.append(.complete(slot.completion, completion))
     }

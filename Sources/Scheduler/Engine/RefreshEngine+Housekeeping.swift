@@ -13,9 +13,7 @@ extension RefreshEngine {
         do {
             let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.attempt.claim) })
             let renewed = try await store.renew(claims, for: Lease.span)
-            for refresh in refreshes where renewed.contains(refresh.grant.id) {
-                refresh.leaseRenewed(until: leaseEnd)
-            }
+            for refresh in refreshes where renewed.contains(refresh.grant.id) { refresh.leaseRenewed(until: leaseEnd) }
         } catch {
             reportStoreFailure(error, waiting: refreshes.count)
         }
@@ -170,9 +168,7 @@ struct ClockMonitor: Sendable {
         return .repair(step: step, isNew: !isRepeated)
     }
 
-    mutating func repaired() {
-        beforeStep = nil
-    }
+    mutating func repaired() { beforeStep = nil }
 
     /// Returns how far the wall clock moved beyond the time that passed.
     ///

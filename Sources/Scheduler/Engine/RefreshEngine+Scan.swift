@@ -85,6 +85,22 @@ extension RefreshEngine {
     }
 }
 
+/// The health of the clients, as all workers store it.
+extension RefreshEngine {
+    /// Reads the instant of the clock that all workers share.
+    func readSharedClock() async throws {
+        let reading = try await store.leaseTime()
+        state.updateSharedClock(reading, at: time.sinceBoot)
+    }
+
+    /// Reads the stored health of all clients.
+    func readHealth() async throws {
+        try await readSharedClock()
+        state.updateHealth(try await store.clientHealth())
+        state.takeoverPause.reached(at: time.sinceBoot)
+    }
+}
+
 /// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.
 extension RefreshEngineState {
     /// The number of entries in one page of the due index.
@@ -107,9 +123,7 @@ extension RefreshEngineState {
 
     func isScanDue(at instant: BootInstant) -> Bool { instant >= nextScan }
 
-    mutating func beginScan(at instant: BootInstant) {
-        nextScan = instant + configuration.scanInterval
-    }
+    mutating func beginScan(at instant: BootInstant) { nextScan = instant + configuration.scanInterval }
 
     /// Returns the page at the beginning of a client's part of the index, or `nil` while stopping.
     ///
@@ -226,9 +240,7 @@ struct DueWindow: Sendable {
         return (id, client)
     }
 
-    mutating func removeAll() {
-        self = DueWindow()
-    }
+    mutating func removeAll() { self = DueWindow() }
 }
 
 /// The single timer for all deadlines: wakes its owner for the earliest of them, and at least once per longest sleep.
@@ -253,11 +265,7 @@ final class WakeTimer: Sendable {
     ///   - maximumSleep: the longest time that the timer sleeps, at least a millisecond.
     ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer. It must not
     ///     block, and it is released when the timer is cancelled.
-    init(
-        timeSource: any TimeSource,
-        maximumSleep: Duration = .seconds(30),
-        onWake: @escaping @Sendable () -> Void
-    ) {
+    init(timeSource: any TimeSource, maximumSleep: Duration = .seconds(30), onWake: @escaping @Sendable () -> Void) {
         precondition(maximumSleep >= .milliseconds(1), "a timer that never sleeps")
         self.timeSource = timeSource
         self.maximumSleep = maximumSleep
@@ -267,9 +275,7 @@ final class WakeTimer: Sendable {
         timer.activate()
     }
 
-    deinit {
-        timer.cancel()
-    }
+    deinit { timer.cancel() }
 
     /// Arms the timer for a deadline, replacing the one armed before.
     ///
@@ -285,14 +291,12 @@ final class WakeTimer: Sendable {
     /// Calling it again, or arming the timer afterwards, does nothing.
     ///
     /// A wake that has already begun on the timer's queue runs to its end.
-    func cancel() {
-        timer.cancel()
-    }
+    func cancel() { timer.cancel() }
 
     /// Returns the time to sleep for a deadline, if there is one.
-    static func sleep(until deadline: Timestamp?, from now: Timestamp, atMost longest: Duration) -> Duration {
-        guard let deadline else { return longest }
-        return deadline <= now ? .zero : min(deadline - now, longest)
+    static func sleep(until deadline: Timestamp?, from now: Timestamp, atMost maximum: Duration) -> Duration {
+        guard let deadline else { return maximum }
+        return deadline <= now ? .zero : min(deadline - now, maximum)
     }
 }
 

@@ -85,9 +85,7 @@ package actor RefreshEngine {
     /// The number of grants in memory that are not due yet.
     package var waiting: Int { state.window.count }
     /// The client ids that this worker has seen, sorted by name.
-    package var clientStatuses: [ClientStatus] {
-        state.clientStatuses(at: time.sinceBoot, wallClock: time.now)
-    }
+    package var clientStatuses: [ClientStatus] { state.clientStatuses(at: time.sinceBoot, wallClock: time.now) }
     /// The time for which results could not be stored, or `nil` while they can.
     package var failingToStoreFor: Duration? { committer.failingFor }
     /// The time for which grants could not be claimed, or `nil` while they can.
@@ -123,9 +121,7 @@ package actor RefreshEngine {
     }
 
     /// Reads the due index at once, because another part of this process has changed due times.
-    package func storeChanged() {
-        execute(state.storeChanged(at: time.sinceBoot))
-    }
+    package func storeChanged() { execute(state.storeChanged(at: time.sinceBoot)) }
 
     /// The alarms whose cause was seen in the last hour and has not ended.
     package nonisolated var currentAlarms: [CurrentAlarm] { log.currentAlarms }

@@ -84,34 +84,6 @@ struct RefreshEngineState: Sendable {
     }
 }
 
-/// One effect that ``RefreshEngineState`` asks for.
-enum EngineAction: Sendable {
-    /// Runs another iteration of the loop.
-    case wakeLoop
-    /// Sends the requests of claimed grants.
-    case send([InFlightRefresh])
-    /// Cancels a request.
-    case cancel(@Sendable () -> Void)
-    /// Releases leases in the store, and then reports them as released with this end.
-    case release([GrantID: Int64], end: RefreshCompletion)
-    /// Wakes the callers that wait for a refresh.
-    case complete(CompletionSignal, RefreshCompletion)
-    /// Logs refreshes whose results are committed.
-    case logRefreshes([FinishedRefresh])
-    case logBreaker(Breaker.Change, client: String)
-    /// Logs that a client is held because its first grants were refused, or that this has ended.
-    case logHold(client: String, isHeld: Bool)
-    case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
-    /// Makes the grants of a client due that an outage left in back-off.
-    case expediteRetries(client: String)
-    /// Refreshes a healthy grant of a client early, to see if the client is at fault.
-    case askWitness(client: String)
-    /// Updates the committer's number of refreshes in flight.
-    case expectResults(inFlight: Int)
-    /// Continues the tasks that wait until nothing is in flight, such as a stop.
-    case reportIdle
-}
-
 /// The stop: no more work is taken, refreshes in flight end, are cancelled at the deadline, and are abandoned at last.
 extension RefreshEngineState {
     /// Takes no more work.
@@ -123,9 +95,7 @@ extension RefreshEngineState {
     /// Cancels the unanswered requests.
     ///
     /// Their leases are then released.
-    func cancelRequests() -> [EngineAction] {
-        slots.values.compactMap(\.cancel).map { .cancel($0) }
-    }
+    func cancelRequests() -> [EngineAction] { slots.values.compactMap(\.cancel).map { .cancel($0) } }
 
     /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
     mutating func abandonRefreshes() -> [EngineAction] { ended(Array(slots.keys), as: .abandoned) }
@@ -143,21 +113,180 @@ struct WorkPartition: Hashable, Sendable {
     let rank: Int
     let count: Int
 
-    private init(rank: Int, count: Int) {
-        self.rank = rank
-        self.count = count
-    }
-
-    /// The share of a worker among those that have reported.
-    init(of worker: String, among reports: [WorkerReport]) {
-        let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
-        self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
-    }
-
     /// `true` if this worker is the first to try a grant.
     func owns(_ id: GrantID) -> Bool {
         // The low bits of an id are random and do not affect its home instant, so each worker's share is spread over
         // the whole period.
         id.rawValue % Int64(count) == Int64(rank)
+    }
+}
+
+extension WorkPartition {
+    /// The share of a worker among those that have reported.
+    init(of worker: String, among reports: [WorkerReport]) {
+        let names = Set(reports.filter(\.isRefreshing).map(\.id)).union([worker]).sorted()
+        self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
+    }
+}
+
+/// The gates of the clients, and the clock that all workers share.
+extension RefreshEngineState {
+    /// Returns the instant of the clock that all workers share.
+    func sharedInstant(at instant: BootInstant) -> BootInstant { instant + sharedClock.ahead }
+
+    mutating func updateSharedClock(_ reading: LeaseTime, at instant: BootInstant) {
+        sharedClock = (reading.epoch, reading.instant - instant)
+    }
+
+    /// Updates the health of all clients, as stored.
+    mutating func updateHealth(_ stored: [String: [UInt8]]) {
+        for (client, bytes) in stored { updateHealth(bytes, of: client) }
+    }
+
+    /// Updates the health of one client, as stored.
+    mutating func updateHealth(_ stored: [UInt8]?, of client: String) {
+        updateHealth(ClientHealth(stored: stored, epoch: sharedClock.epoch), of: client)
+    }
+
+    mutating func updateHealth(_ health: ClientHealth, of client: String) {
+        addGate(of: client)
+        gates[client]?.update(health)
+    }
+
+    /// Returns requests to a client's pacer that were taken and not sent.
+    mutating func refund(_ count: Int, of client: String, takenAt instant: BootInstant) {
+        guard count > 0 else { return }
+        let instant = sharedInstant(at: instant)
+        gates[client]?.pacer.refund(count, at: instant)
+    }
+
+    /// The number of refreshes that may be in flight now.
+    var maximumInFlight: Int { inFlightLimit.limit(at: configuration.maxRate / Double(share.count)) }
+
+    mutating func addGate(of client: String) {
+        guard gates[client] == nil else { return }
+        gates[client] = ClientGate(
+            maxRate: configuration.maxRate,
+            workerCount: share.count,
+            health: ClientHealth(epoch: sharedClock.epoch)
+        )
+        if daemonBeganAt != nil { gates[client]?.firstAnswers = FirstAnswers() }
+    }
+
+    /// `true` if the grant must wait because all first grants of its client were refused.
+    ///
+    /// A token that came after the start cannot be one of a copied database.
+    func isHeld(_ grant: Grant, at instant: BootInstant) -> Bool {
+        guard gates[grant.clientID]?.firstAnswers?.wait(at: instant) != nil, let daemonBeganAt else { return false }
+        return grant.isProven && grant.lastSuccessAt.map { $0 < daemonBeganAt } ?? true
+    }
+
+    /// The clients that this worker has seen and that have grants to refresh, sorted by id.
+    func clientStatuses(at instant: BootInstant, wallClock: Timestamp) -> [ClientStatus] {
+        let shared = sharedInstant(at: instant)
+        let used = gates.filter { clientsInUse?.contains($0.key) ?? true }
+        return used.sorted { $0.key < $1.key }.map { client, gate in
+            ClientStatus(id: client, health: gate.health, pacer: gate.pacer, at: shared, wallClock: wallClock)
+        }
+    }
+}
+
+/// The limits of one client id in this process, its health as last read, and the queue of its due grants.
+struct ClientGate: Sendable {
+    var pacer: Pacer
+    private(set) var health: ClientHealth
+    /// The due grants of this client that wait for the breaker and the pacer, the longest overdue first.
+    private(set) var queue: [GrantID] = []
+    /// The last claim: its instant, and its round over the clients.
+    private(set) var lastClaim: (at: BootInstant, round: UInt64)?
+    /// `nil` for a command, which refreshes what it is asked for.
+    var firstAnswers: FirstAnswers?
+    /// The position up to which this client's part of the due index has been read, or `nil` once all of it
+    /// that falls due soon was read.
+    var cursor: DueEntry?
+    /// The instant at which a healthy grant was last refreshed early because of others that are refused.
+    private var witnessAskedAt: BootInstant?
+
+    init(maxRate: Double, workerCount: Int, health: ClientHealth) {
+        pacer = Pacer(maxRate: maxRate)
+        pacer.workerCount = workerCount
+        pacer.limits = health.limits
+        self.health = health
+    }
+
+    /// `true` if the breaker is closed and the endpoint's last answer was not a failure, as far as this worker knows.
+    var isBreakerIdle: Bool { !health.breaker.isOpen && !health.breaker.hasEndpointFailures }
+
+    /// Returns `true`, once a minute, if a healthy grant can be refreshed early.
+    mutating func mayAskWitness(at instant: BootInstant) -> Bool {
+        guard witnessAskedAt.map({ instant - $0 >= .seconds(60) }) ?? true else { return false }
+        witnessAskedAt = instant
+        return true
+    }
+
+    mutating func update(_ health: ClientHealth) {
+        self.health = health
+        pacer.limits = health.limits
+    }
+
+    mutating func append(_ id: GrantID) { queue.append(id) }
+
+    /// Removes and returns the first grants of the queue, for a claim.
+    mutating func take(atMost count: Int, at instant: BootInstant, inRound round: UInt64) -> [GrantID] {
+        let taken = Array(queue.prefix(count))
+        queue.removeFirst(taken.count)
+        lastClaim = (instant, round)
+        return taken
+    }
+
+    /// Returns the rest of the pause after the last claim.
+    func pause(_ span: Duration, at instant: BootInstant) -> Duration {
+        guard let lastClaim else { return .zero }
+        return max(.zero, lastClaim.at + span - instant)
+    }
+}
+
+/// The first answers about the grants of one client since this worker has started.
+///
+/// A copy of the database, such as a promoted backup or a snapshot of its volume, looks like the database itself. A
+/// worker on a copy sends refresh tokens that the workers on the other one have replaced, and a strict server then ends
+/// these grants. The only sign is that Google refuses proven grants from the first one on. So a worker begins with few
+/// requests, and holds the client if all of them are refused.
+struct FirstAnswers: Sendable {
+    /// The number of requests before the first success, and of refused grants that hold the client.
+    static let maximumGrants = 10
+    /// The interval at which one grant is tried while the client is held.
+    static let retryInterval: Duration = .seconds(300)
+
+    private var refused: Set<GrantID> = []
+    /// The time of the next try, or `nil` unless the client is held.
+    private var nextTry: BootInstant?
+    private var hasSucceeded = false
+
+    /// Returns the number of requests that may be in flight, or `nil` if any number may.
+    func maximumInFlight(at instant: BootInstant) -> Int? {
+        guard !hasSucceeded else { return nil }
+        guard let wait = wait(at: instant) else { return Self.maximumGrants - refused.count }
+        return wait == .zero ? 1 : 0
+    }
+
+    /// Returns the time until the next try, or `nil` unless the client is held.
+    func wait(at instant: BootInstant) -> Duration? { nextTry.map { max(.zero, $0 - instant) } }
+
+    /// Records a success; returns `true` if it ends a hold.
+    mutating func succeed() -> Bool {
+        defer { self = FirstAnswers(hasSucceeded: true) }
+        return nextTry != nil
+    }
+
+    /// Records that a proven grant was refused; returns `true` if the client is held now.
+    ///
+    /// A grant that was in doubt before does not count: after a restart in a wave many are refused again.
+    mutating func refuse(_ grant: GrantID, wasInDoubt: Bool, at instant: BootInstant) -> Bool {
+        guard !hasSucceeded else { return false }
+        if !wasInDoubt { refused.insert(grant) }
+        guard refused.count >= Self.maximumGrants else { return false }
+        nextTry = instant + Self.retryInterval
+        return true
     }
 }

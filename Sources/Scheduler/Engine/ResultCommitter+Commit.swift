@@ -15,22 +15,22 @@ extension ResultCommitter {
         if store.storesPlainRefreshes,
             let plain = plainBatches.decide(batch, by: rules, at: now, time.sinceBoot)
         {
-            let stored = try await store.storePlain(plain.map(\.toStore), at: now)
-            finished = plain.map(\.finished).filter { stored.contains($0.refresh.grant.id) }
+            let stored = try await store.storePlain(plain.compactMap(\.toStore), at: now)
+            finished = plain.filter { stored.contains($0.refresh.grant.id) }
             rest.removeAll { stored.contains($0.refresh.grant.id) }
         }
         guard !rest.isEmpty else { return finished }
         let remaining = rest
-        let units = remaining.map { _ in random.nextUnit() }
+        let jitters = remaining.map { _ in random.nextUnit() }
         let clients = Set(remaining.map(\.refresh.grant.clientID))
         finished += try await store.storeResults { transaction in
             try transaction.willRead(grants: remaining.map(\.refresh.grant.id), healthOf: Array(clients))
-            var cache = ClientHealthCache(transaction: transaction, at: now)
+            var cache = ClientHealthCache(transaction: transaction, now: now)
             var finished: [FinishedRefresh] = []
             finished.reserveCapacity(remaining.count)
-            for ((refresh, result), unit) in zip(remaining, units) {
+            for ((refresh, result), jitter) in zip(remaining, jitters) {
                 finished.append(
-                    try Self.store(result, of: refresh, at: now, unit: unit, by: rules, in: transaction, &cache)
+                    try Self.store(result, of: refresh, at: now, jitter: jitter, by: rules, in: transaction, &cache)
                 )
             }
             try cache.save()
@@ -48,7 +48,7 @@ extension ResultCommitter {
         _ result: RefreshResult,
         of refresh: InFlightRefresh,
         at now: Timestamp,
-        unit: Double,
+        jitter: Double,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
         _ cache: inout ClientHealthCache
@@ -58,14 +58,21 @@ extension ResultCommitter {
         let instant = transaction.leaseTime.instant
         let decide = { grant in
             rules.decide(
-                DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, unit: unit)
+                DecisionContext(
+                    result: result,
+                    grant: grant,
+                    health: health,
+                    now: now,
+                    instant: instant,
+                    jitter: jitter
+                )
             )
         }
         let claimed = refresh.grant
         var decision = decide(claimed)
         if try !transaction.store(decision, replacing: claimed, at: now) {
             guard let grant = try transaction.grant(for: result) else {
-                var decision = RefreshDecision(.void, grant: nil, health: health)
+                var decision = RefreshDecision(outcome: .void, grant: nil, health: health)
                 if result.answer.containsTokens {
                     decision.alarm = .init(
                         kind: .rotatedTokensDropped,
@@ -83,8 +90,7 @@ extension ResultCommitter {
         if decision.endsAccount { try GrantEnding.probeGrants(endedWith: claimed, in: transaction, at: now) }
         cache.set(decision.health, of: client)
         let recalled =
-            decision.recalls.isEmpty
-            ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
+            decision.recalls.isEmpty ? [] : try recall(decision.recalls, except: claimed.id, at: now, in: transaction)
         if let effect = cache.takeEffect(of: client) { decision.effect.add(effect) }
         return FinishedRefresh(refresh, result, decision: consume decision, recalled: recalled)
     }
@@ -112,7 +118,7 @@ extension ResultCommitter {
 /// The health of the clients that one transaction touches, each read and written once.
 struct ClientHealthCache {
     /// A type of its own: Swift copies a tuple of such values by calls of the runtime.
-    private struct Entry {
+    struct Entry {
         let client: String
         let stored: ClientHealth
         var current: ClientHealth
@@ -120,15 +126,10 @@ struct ClientHealthCache {
         var effect: ClientEffect?
     }
 
-    private let transaction: any StoreTransaction
-    private let now: Timestamp
+    let transaction: any StoreTransaction
+    let now: Timestamp
     /// A batch has few clients, and most often one: a list is searched faster than a dictionary.
-    private var entries: [Entry] = []
-
-    init(transaction: any StoreTransaction, at now: Timestamp) {
-        self.transaction = transaction
-        self.now = now
-    }
+    private(set) var entries: [Entry] = []
 
     /// Returns a client's health, with all plain refreshes that were stored so far.
     mutating func health(of client: String) throws -> ClientHealth {
@@ -164,5 +165,79 @@ struct ClientHealthCache {
     private func index(of client: String) -> Int? {
         for index in entries.indices where entries[index].client == client { return index }
         return nil
+    }
+}
+
+/// Decides which batches can skip the shared row of the client's health.
+///
+/// Updating that row would make all workers wait for each other.
+///
+/// These are batches of successes only, while the breaker is closed and the endpoint does not fail. A success does not
+/// depend on the health, and successes can be added to it later in any order. Everything else decides by the health, so
+/// it is stored with it, and so are the successes of the same batch: the order of its answers counts.
+struct PlainBatches: Sendable {
+    /// The longest time between two readings of a client's health while the worker has answers for it.
+    ///
+    /// With each reading the worker adds what is uncounted, and learns what others have found out about the client.
+    static let maximumTimeWithoutHealth: Duration = .seconds(2)
+
+    private var healthReadAt: [String: BootInstant] = [:]
+
+    /// Records that the health of these clients was read, and what was uncounted added to it.
+    mutating func healthWasRead(of clients: Set<String>, at instant: BootInstant) {
+        for client in clients { healthReadAt[client] = instant }
+    }
+
+    /// Returns the decisions about a batch, or `nil` if it must be stored with the health of its clients.
+    func decide(
+        _ batch: [ResultCommitter.ReadResult],
+        by rules: RefreshRules,
+        at now: Timestamp,
+        _ instant: BootInstant
+    ) -> [FinishedRefresh]? {
+        guard batch.allSatisfy({ isOrdinary($0.refresh, $0.result, at: instant) }) else { return nil }
+        guard Set(batch.map(\.result.attempt.grant)).count == batch.count else { return nil }
+        var finished: [FinishedRefresh] = []
+        finished.reserveCapacity(batch.count)
+        for (refresh, result) in batch {
+            guard let one = Self.decide(refresh, result, by: rules, at: now, instant) else { return nil }
+            finished.append(one)
+        }
+        return finished
+    }
+
+    private func isOrdinary(_ refresh: InFlightRefresh, _ result: RefreshResult, at instant: BootInstant) -> Bool {
+        guard case .granted = result.answer, !refresh.needsHealth else { return false }
+        guard let readAt = healthReadAt[refresh.grant.clientID] else { return false }
+        return instant - readAt < Self.maximumTimeWithoutHealth
+    }
+
+    /// Decides by the claimed grant: the store takes the decision only if the grant is still the same.
+    private static func decide(
+        _ refresh: InFlightRefresh,
+        _ result: RefreshResult,
+        by rules: RefreshRules,
+        at now: Timestamp,
+        _ instant: BootInstant
+    ) -> FinishedRefresh? {
+        let claimed = refresh.grant
+        // A success reads nothing of the health. What it would change is added when the success is counted.
+        let health = ClientHealth(epoch: "")
+        let decision = rules.decide(
+            DecisionContext(result: result, grant: claimed, health: health, now: now, instant: instant, jitter: 0)
+        )
+        guard decision.outcome == .refreshed, decision.events.isEmpty, decision.lostScopes.isEmpty,
+            let grant = decision.grant, grant.lease == nil, grant.state == claimed.state,
+            grant.clientID == claimed.clientID, grant.owner == claimed.owner
+        else { return nil }
+        return FinishedRefresh(refresh, result, decision: decision, isPlain: true)
+    }
+}
+
+extension FinishedRefresh {
+    /// The refresh as it is stored with a plain batch.
+    var toStore: PlainRefresh? {
+        guard let result, let grant = decision?.grant else { return nil }
+        return PlainRefresh(claimed: refresh.grant, refreshed: grant, clientSecret: result.clientSecret.rawValue)
     }
 }

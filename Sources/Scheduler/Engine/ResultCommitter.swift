@@ -88,14 +88,10 @@ actor ResultCommitter {
         self.deliver = deliver
     }
 
-    func use(_ rules: RefreshRules) {
-        self.rules = rules
-    }
+    func use(_ rules: RefreshRules) { self.rules = rules }
 
     /// Updates the number of refreshes in flight, from any thread.
-    nonisolated func expect(inFlight count: Int) {
-        shared.withLock { $0.inFlight = count }
-    }
+    nonisolated func expect(inFlight count: Int) { shared.withLock { $0.inFlight = count } }
 
     /// The time for which results could not be stored, or `nil` while they can.
     nonisolated var failingFor: Duration? {
@@ -112,9 +108,7 @@ actor ResultCommitter {
     }
 
     /// Takes a result that needs no reading, from any thread.
-    nonisolated func add(_ result: RefreshResult, of refresh: InFlightRefresh) {
-        add(Self.pending((refresh, result)))
-    }
+    nonisolated func add(_ result: RefreshResult, of refresh: InFlightRefresh) { add(Self.pending((refresh, result))) }
 
     private static func pending(_ read: ReadResult) -> PendingResult {
         PendingResult(refresh: read.refresh) { () throws(SealError) in read.result }
@@ -177,7 +171,7 @@ actor ResultCommitter {
                     onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))
                     readWaitingResults()
                     if error.code == .diskFull, await spill?.freeReserve() ?? false { continue }
-                    await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
+                    await pause(backOff.delay(failures: failures, remainingLife: nil, jitter: random.nextUnit()))
                 } catch {
                     failures = 0
                     onFailure(error, currentBatch.count + shared.withLock(\.waiting.count))

@@ -72,9 +72,7 @@ package struct NoticeDispatcher: Sendable {
     }
 
     /// Lets another process deliver.
-    package func stop() async throws {
-        try await store.releaseNotices(owner: workerName)
-    }
+    package func stop() async throws { try await store.releaseNotices(owner: workerName) }
 
     private func deliver(_ notice: Notice) async throws {
         let answer = await post(notice)
@@ -84,7 +82,7 @@ package struct NoticeDispatcher: Sendable {
             status: answer.status,
             retryAfter: answer.retryAfter,
             at: now,
-            unit: random.nextUnit()
+            jitter: random.nextUnit()
         )
         switch outcome {
         case .accepted: try await store.noticeAccepted(notice.sequence, at: now)
@@ -212,11 +210,11 @@ enum NoticeOutcome: Hashable, Sendable {
         status: Int?,
         retryAfter: Duration?,
         at now: Timestamp,
-        unit: Double
+        jitter: Double
     ) -> NoticeOutcome {
         if let status, (200...299).contains(status) { return .accepted }
         guard now - notice.pendingSince < givenUpAfter else { return .givenUp }
-        let wait = backOff.delay(failures: notice.attempts + 1, remainingLife: nil, unit: unit)
+        let wait = backOff.delay(failures: notice.attempts + 1, remainingLife: nil, jitter: jitter)
         return .postponed(until: now + max(wait, retryAfter ?? .zero))
     }
 }

@@ -39,12 +39,12 @@ struct BackOff: Hashable, Sendable {
     /// - Parameters:
     ///   - failures: failures in a row, including the latest. Fewer than one counts as one.
     ///   - remainingLife: the remaining life of the access token. It is `nil` or not positive if that has expired.
-    ///   - unit: a random number from 0 up to but not including 1.
+    ///   - jitter: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
-    func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
+    func delay(failures: Int, remainingLife: Duration?, jitter: Double) -> Duration {
         let cap = Self.limit(cap(failures: failures), within: remainingLife)
-        // 1 - unit is in (0, 1]: the cap itself can be reached and zero cannot.
-        return max(cap * (1 - unit), Self.shortest)
+        // 1 - jitter is in (0, 1]: the cap itself can be reached and zero cannot.
+        return max(cap * (1 - jitter), Self.shortest)
     }
 
     /// Returns the wait after an unknown answer: the normal back-off for the first day, then an hour less a random part
@@ -54,19 +54,14 @@ struct BackOff: Hashable, Sendable {
     ///   - failures: failures in a row, including the latest. Fewer than one counts as one.
     ///   - failingFor: the time since the first of them.
     ///   - remainingLife: the remaining life of the access token. It is `nil` or not positive if that has expired.
-    ///   - unit: a random number from 0 up to but not including 1.
+    ///   - jitter: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
-    func delayForUnknown(
-        failures: Int,
-        failingFor: Duration,
-        remainingLife: Duration?,
-        unit: Double
-    ) -> Duration {
+    func delayForUnknown(failures: Int, failingFor: Duration, remainingLife: Duration?, jitter: Double) -> Duration {
         guard failingFor >= Self.slowRetriesAfter else {
-            return delay(failures: failures, remainingLife: remainingLife, unit: unit)
+            return delay(failures: failures, remainingLife: remainingLife, jitter: jitter)
         }
         let cap = Self.limit(Self.slowRetryInterval, within: remainingLife)
-        return max(cap - cap / 6 * unit, Self.shortest)
+        return max(cap - cap / 6 * jitter, Self.shortest)
     }
 
     /// Returns the number of failures, including the next, that the doubling allows within a span.

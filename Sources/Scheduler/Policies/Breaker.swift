@@ -137,10 +137,8 @@ package struct Breaker: Hashable, Sendable {
     package func permits(at now: BootInstant) -> Permission {
         switch state {
         case .closed: .all
-        case .open(_, _, let nextProbe, _):
-            permits(at: now, after: nextProbe, within: Self.maximumProbeDelay)
-        case .probing(_, _, let nextProbe, _):
-            permits(at: now, after: nextProbe, within: Self.maximumProbe)
+        case .open(_, _, let nextProbe, _): permits(at: now, after: nextProbe, within: Self.maximumProbeDelay)
+        case .probing(_, _, let nextProbe, _): permits(at: now, after: nextProbe, within: Self.maximumProbe)
         }
     }
 
@@ -160,8 +158,7 @@ extension Breaker {
     /// - Returns: `true` if the caller may send; also `true`, without a probe, if the breaker is closed.
     mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
         switch state {
-        case .closed:
-            return true
+        case .closed: return true
         case .open(let reason, let since, _, let probes), .probing(let reason, let since, _, let probes):
             guard permits(at: now) == .probeDue else { return false }
             let nextProbe = now + min(deadline, Self.maximumProbe)
@@ -176,8 +173,7 @@ extension Breaker {
         case .closed:
             self = Breaker()
             return nil
-        case .open:
-            return nil
+        case .open: return nil
         case .probing:
             self = Breaker()
             return .closed
@@ -189,25 +185,22 @@ extension Breaker {
     /// - Parameters:
     ///   - grant: the grant of the request.
     ///   - now: the instant of the failure.
-    ///   - unit: a random number from 0 up to but not including 1, for the next probe.
+    ///   - jitter: a random number from 0 up to but not including 1, for the next probe.
     /// - Returns: the opening, if this failure reaches the limit.
-    mutating func endpointFailed(grant: Int64, at now: BootInstant, unit: Double) -> Change? {
+    mutating func endpointFailed(grant: Int64, at now: BootInstant, jitter: Double) -> Change? {
         switch state {
         case .closed(let failuresBefore, var grants):
             let failures = failuresBefore + 1
-            if grants.count < Self.grantsToOpen, !grants.contains(grant) {
-                grants.append(grant)
-            }
+            if grants.count < Self.grantsToOpen, !grants.contains(grant) { grants.append(grant) }
             guard failures >= Self.failuresToOpen, grants.count >= Self.grantsToOpen else {
                 state = .closed(consecutiveFailures: failures, grants: grants)
                 return nil
             }
-            return open(for: .endpointFailing, at: now, unit: unit)
-        case .open:
-            return nil
+            return open(for: .endpointFailing, at: now, jitter: jitter)
+        case .open: return nil
         case .probing(let reason, let since, _, let probes):
             // A missing answer says nothing about a client that was refused, so the reason stays.
-            probeFailed(reason: reason, since: since, probes: probes, at: now, unit: unit)
+            probeFailed(reason: reason, since: since, probes: probes, at: now, jitter: jitter)
             return nil
         }
     }
@@ -217,17 +210,15 @@ extension Breaker {
     /// - Parameters:
     ///   - code: the endpoint's error code.
     ///   - now: the instant of the answer.
-    ///   - unit: a random number from 0 up to but not including 1, for the next probe.
+    ///   - jitter: a random number from 0 up to but not including 1, for the next probe.
     /// - Returns: the opening, or the new reason if a probe found another fault than the one that opened it.
-    mutating func clientFault(_ code: String, at now: BootInstant, unit: Double) -> Change? {
+    mutating func clientFault(_ code: String, at now: BootInstant, jitter: Double) -> Change? {
         let fault = Reason.clientFault(code)
         switch state {
-        case .closed:
-            return open(for: fault, at: now, unit: unit)
-        case .open:
-            return nil
+        case .closed: return open(for: fault, at: now, jitter: jitter)
+        case .open: return nil
         case .probing(let reason, let since, _, let probes):
-            probeFailed(reason: fault, since: since, probes: probes, at: now, unit: unit)
+            probeFailed(reason: fault, since: since, probes: probes, at: now, jitter: jitter)
             return fault == reason ? nil : .opened(fault)
         }
     }
@@ -238,8 +229,8 @@ extension Breaker {
         state = .open(reason: reason, since: since, nextProbe: now + Self.firstProbeDelay, probes: probes)
     }
 
-    private mutating func open(for reason: Reason, at now: BootInstant, unit: Double) -> Change {
-        let nextProbe = now + Self.probeDelay(probes: 0, unit: unit)
+    private mutating func open(for reason: Reason, at now: BootInstant, jitter: Double) -> Change {
+        let nextProbe = now + Self.probeDelay(probes: 0, jitter: jitter)
         state = .open(reason: reason, since: now, nextProbe: nextProbe, probes: 0)
         return .opened(reason)
     }
@@ -249,17 +240,17 @@ extension Breaker {
         since: BootInstant,
         probes: Int,
         at now: BootInstant,
-        unit: Double
+        jitter: Double
     ) {
-        let nextProbe = now + Self.probeDelay(probes: probes + 1, unit: unit)
+        let nextProbe = now + Self.probeDelay(probes: probes + 1, jitter: jitter)
         state = .open(reason: reason, since: since, nextProbe: nextProbe, probes: probes + 1)
     }
 
     /// Returns the wait for the next probe after a number of failed ones, plus or minus a fifth.
-    private static func probeDelay(probes: Int, unit: Double) -> Duration {
+    private static func probeDelay(probes: Int, jitter: Double) -> Duration {
         // Thirty doublings of the first wait are far beyond the longest and cannot overflow.
         let base = min(firstProbeDelay * (1 << min(probes, 30)), maximumProbeDelay)
-        return min(base * (0.8 + 0.4 * unit), maximumProbeDelay)
+        return min(base * (0.8 + 0.4 * jitter), maximumProbeDelay)
     }
 }
 
@@ -277,10 +268,7 @@ extension Breaker {
             case "open": .open(reason: reason, since: since, nextProbe: nextProbe, probes: probes)
             case "probing": .probing(reason: reason, since: since, nextProbe: nextProbe, probes: probes)
             default:
-                .closed(
-                    consecutiveFailures: body["failures"]?.boundedCount ?? 0,
-                    grants: body["grants"]?.grants ?? []
-                )
+                .closed(consecutiveFailures: body["failures"]?.boundedCount ?? 0, grants: body["grants"]?.grants ?? [])
             }
     }
 

@@ -35,9 +35,7 @@ package struct DeadlineHeap: Sendable {
     var first: Entry? { entries.first }
 
     /// Returns the deadline of a key, if it has one, in O(1).
-    func deadline(of key: Int64) -> Timestamp? {
-        offsets[key].map { entries[$0].deadline }
-    }
+    func deadline(of key: Int64) -> Timestamp? { offsets[key].map { entries[$0].deadline } }
 
     /// Sets the deadline of a key, replacing a former one, in O(log n).
     package mutating func set(_ key: Int64, deadline: Timestamp) {
@@ -98,9 +96,7 @@ package struct DeadlineHeap: Sendable {
         offsets[entry.key] = offset
     }
 
-    static func parent(of offset: Int) -> Int? {
-        offset == 0 ? nil : (offset - 1) / childrenPerNode
-    }
+    static func parent(of offset: Int) -> Int? { offset == 0 ? nil : (offset - 1) / childrenPerNode }
 
     private func earliestChild(of offset: Int) -> Int? {
         let first = min(offset * Self.childrenPerNode + 1, entries.count)

@@ -109,12 +109,7 @@ extension DuePolicy {
     ///
     /// Without a refresh token it is the token's expiry, at which the grant ends.
     package static func due(_ grant: Grant, at now: Timestamp) -> Timestamp {
-        due(
-            accessToken: grant.accessToken,
-            hasRefreshToken: grant.refreshToken != nil,
-            phase: grant.id.phase,
-            at: now
-        )
+        due(accessToken: grant.accessToken, hasRefreshToken: grant.refreshToken != nil, phase: grant.id.phase, at: now)
     }
 
     /// Returns the due time after a refresh that succeeded at `now`: always in the future.

@@ -219,15 +219,11 @@ struct InFlightLimit: Sendable {
     /// The time for which an answer counts, at most twice as long.
     private static let interval: Duration = .seconds(10)
 
-    private let maximum: Int
-    private var current = LatencyCounts()
-    private var previous = LatencyCounts()
-    private var intervalEndsAt: BootInstant?
-
-    /// Creates a limit that never exceeds `maximum`.
-    init(maximum: Int) {
-        self.maximum = maximum
-    }
+    /// The limit is never higher.
+    let maximum: Int
+    private(set) var current = LatencyCounts()
+    private(set) var previous = LatencyCounts()
+    private(set) var intervalEndsAt: BootInstant?
 
     /// Records the latency of a successful refresh.
     ///
@@ -250,7 +246,7 @@ struct InFlightLimit: Sendable {
 
 /// A histogram of latencies with eight classes per doubling: the error is at most an eighth, and the memory does not
 /// grow.
-private struct LatencyCounts: Sendable {
+struct LatencyCounts: Sendable {
     private static let classesPerDoubling = 8
     /// Below eight milliseconds each is a class.
     ///

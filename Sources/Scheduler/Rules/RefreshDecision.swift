@@ -10,7 +10,7 @@ struct RefreshDecision: Sendable {
     /// The grant as it is to be stored, or `nil` if it has been deleted since the claim.
     var grant: Grant?
     /// The events for the grant's history.
-    var events: [GrantEvent]
+    var events: [GrantEvent] = []
     /// The client's health as it is to be stored.
     var health: ClientHealth
     var effect = ClientEffect()
@@ -28,20 +28,6 @@ struct RefreshDecision: Sendable {
     struct Alarm {
         let kind: AlarmKind
         let text: String
-    }
-
-    init(
-        _ outcome: RefreshOutcome,
-        grant: consuming Grant?,
-        events: [GrantEvent] = [],
-        health: consuming ClientHealth,
-        alarm: Alarm? = nil
-    ) {
-        self.outcome = outcome
-        self.grant = grant
-        self.events = events
-        self.health = health
-        self.alarm = alarm
     }
 }
 
@@ -94,7 +80,7 @@ struct DecisionContext: Sendable {
     var now: Timestamp
     var instant: BootInstant
     /// A random number in 0..<1, for back-off.
-    var unit: Double
+    var jitter: Double
 
     /// `true` while the lease of the result's claim is stored: no other worker has claimed the grant since.
     var holdsLease: Bool { grant.lease?.claim == result.attempt.claim }
@@ -117,7 +103,7 @@ struct DecisionContext: Sendable {
     ) -> RefreshDecision {
         var grant = grant
         let events = change(&grant)
-        return RefreshDecision(outcome, grant: grant, events: events, health: health ?? self.health)
+        return RefreshDecision(outcome: outcome, grant: grant, events: events, health: health ?? self.health)
     }
 
     /// Returns the health with one more answer that shows if the grant's token is alive.

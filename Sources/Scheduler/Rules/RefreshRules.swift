@@ -64,8 +64,7 @@ package struct RefreshRules: Sendable {
         var effect = ClientEffect()
         let wasFailing = context.health.breaker.endpointIsFailing
         switch context.result.answer {
-        case .granted:
-            effect.breakerChange = context.health.breaker.succeeded()
+        case .granted: effect.breakerChange = context.health.breaker.succeeded()
         case .failed(let verdict, let retryAfter):
             switch verdict {
             case .granted, .invalidGrant, .signInRequired, .blocked:
@@ -74,7 +73,7 @@ package struct RefreshRules: Sendable {
                 effect.breakerChange = context.health.breaker.endpointFailed(
                     grant: context.result.attempt.grant.rawValue,
                     at: context.instant,
-                    unit: context.unit
+                    jitter: context.jitter
                 )
             case .throttled:
                 var pacer = Pacer(maxRate: maxRate)
@@ -90,8 +89,7 @@ package struct RefreshRules: Sendable {
                 // client.
                 break
             }
-        case .flawed, .nothingToSend, .unreadable, .revocation:
-            break
+        case .flawed, .nothingToSend, .unreadable, .revocation: break
         }
         effect.endsOutage = context.health.recordOutage(wasFailing: wasFailing, at: context.now, context.instant)
         return effect
@@ -103,18 +101,12 @@ package struct RefreshRules: Sendable {
         case .granted(let tokens):
             // A good answer counts regardless of the current lease: a rotated token must not be lost.
             return accept(tokens, &context)
-        case .flawed(let code, let rotated):
-            return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
-        case _ where !holdsLease:
-            return context.decision(.lostLease)
-        case .failed(let verdict, let retryAfter):
-            return decideFailure(verdict, retryAfter: retryAfter, context)
-        case .nothingToSend:
-            return endWithoutRefreshToken(context)
-        case .unreadable:
-            return waitForKey(context)
-        case .revocation(let failure):
-            return finishRevocation(failure, context)
+        case .flawed(let code, let rotated): return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
+        case _ where !holdsLease: return context.decision(.lostLease)
+        case .failed(let verdict, let retryAfter): return decideFailure(verdict, retryAfter: retryAfter, context)
+        case .nothingToSend: return endWithoutRefreshToken(context)
+        case .unreadable: return waitForKey(context)
+        case .revocation(let failure): return finishRevocation(failure, context)
         }
     }
 
@@ -133,14 +125,14 @@ package struct RefreshRules: Sendable {
             context.grant.lastAttemptAt != context.result.attempt.lastAttemptAt
         {
             let events = context.grant.store(tokens, isQuick: isQuick, at: now)
-            return RefreshDecision(.suspended, grant: context.grant, events: events, health: context.health)
+            return RefreshDecision(outcome: .suspended, grant: context.grant, events: events, health: context.health)
         }
         let events = context.grant.refreshed(tokens, isQuick: isQuick, at: now) {
             DuePolicy.dueAfterRefresh($0, at: now)
         }
         let isLoop = context.grant.quickRefreshes > DuePolicy.quickRefreshesAllowed
         return RefreshDecision(
-            .refreshed,
+            outcome: .refreshed,
             grant: context.grant,
             events: events,
             health: context.health,
@@ -164,8 +156,7 @@ package struct RefreshRules: Sendable {
     ) -> RefreshDecision {
         var context = stored
         let events = context.grant.rotate(to: rotated, at: context.now)
-        var decision =
-            holdsLease ? retry(GrantReason(rawValue: code), context) : context.decision(.lostLease)
+        var decision = holdsLease ? retry(GrantReason(rawValue: code), context) : context.decision(.lostLease)
         decision.events = events + decision.events
         return decision
     }
@@ -177,18 +168,14 @@ package struct RefreshRules: Sendable {
         _ context: DecisionContext
     ) -> RefreshDecision {
         switch verdict {
-        case .invalidGrant:
-            return decideInvalidGrant(context)
-        case .signInRequired(let code):
-            return requireSignIn(GrantReason(rawValue: code), context)
-        case .blocked(let code):
-            return suspend(GrantReason(rawValue: code), context)
+        case .invalidGrant: return decideInvalidGrant(context)
+        case .signInRequired(let code): return requireSignIn(GrantReason(rawValue: code), context)
+        case .blocked(let code): return suspend(GrantReason(rawValue: code), context)
         case .clientFault(let code):
             var decision = decideClientFault(code, context)
             if code == "invalid_client" { decision.alarm = clientSecretsAlarm(code, context) }
             return decision
-        case .clientOrForeignToken(let code):
-            return decideClientOrForeignToken(code, context)
+        case .clientOrForeignToken(let code): return decideClientOrForeignToken(code, context)
         case .unknown(let code):
             var decision = retry(GrantReason(rawValue: code), isUnderstood: false, context)
             decision.alarm = .init(
@@ -199,8 +186,7 @@ package struct RefreshRules: Sendable {
         case .throttled(let code), .endpointFault(let code), .noAnswer(let code, _), .givenUp(let code),
             .flawed(let code, _):
             return retry(GrantReason(rawValue: code), notBefore: retryAfter, context)
-        case .notJSON:
-            return retry(GrantReason(rawValue: verdict.code), context)
+        case .notJSON: return retry(GrantReason(rawValue: verdict.code), context)
         case .granted, .notSent:
             // `granted` has a case of its own in `Answer`; a request that was not sent changes nothing.
             return context.decision(.unchanged)
@@ -276,10 +262,8 @@ extension RefreshRules {
         switch context.result.answer {
         case .granted(let tokens):
             return holdsRotated || grant.accessToken?.sealed == tokens.accessToken.sealed ? .refreshed : nil
-        case .flawed:
-            return holdsRotated ? .retrying : nil
-        case .failed, .nothingToSend, .unreadable, .revocation:
-            return nil
+        case .flawed: return holdsRotated ? .retrying : nil
+        case .failed, .nothingToSend, .unreadable, .revocation: return nil
         }
     }
 
@@ -292,18 +276,14 @@ extension RefreshRules {
     ///
     /// If the user has disconnected since A sent it, the successor is the token to revoke.
     func decideLate(_ context: inout DecisionContext) -> RefreshDecision {
-        guard let rotated = context.result.answer.rotated else {
-            return context.decision(.void)
-        }
+        guard let rotated = context.result.answer.rotated else { return context.decision(.void) }
         let (attempt, grant) = (context.result.attempt, context.grant)
         let isWanted =
             grant.revocationAskedAt == nil && !grant.wasEndedByUser
             && (grant.holds(attempt.refreshToken) || grant.wasEndedByAnswer(to: attempt.generation))
         switch context.result.answer {
-        case .granted(let tokens) where isWanted:
-            return accept(tokens, &context)
-        case .flawed where isWanted:
-            return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
+        case .granted(let tokens) where isWanted: return accept(tokens, &context)
+        case .flawed where isWanted: return context.decision(.lostLease) { $0.rotate(to: rotated, at: context.now) }
         case _ where grant.wasEndedByRequest(during: attempt.generation):
             return context.decision(.void) { $0.revoke(rotated: rotated, at: context.now) }
         default:

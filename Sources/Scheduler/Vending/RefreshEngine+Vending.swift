@@ -1,5 +1,5 @@
 import Base
-import Crypto
+package import Crypto
 import Storage
 import Telemetry
 
@@ -11,17 +11,10 @@ extension RefreshEngine {
     private static let leaseCheckInterval: Duration = .milliseconds(100)
 
     /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary.
-    package func freshToken(of userID: String, minimumLife: Duration) async throws -> VendedToken {
-        try await vend(to: userID, minimumLife: minimumLife)
-    }
-
-    /// Returns another access token than the one that Google refused: the stored one if it differs, else a fresh one.
-    func renewedToken(of userID: String, insteadOf rejected: Secret) async throws -> VendedToken {
-        try await vend(to: userID, insteadOf: rejected)
-    }
-
-    private func vend(
-        to userID: String,
+    ///
+    /// If Google has refused a token, it returns another one: the stored one if it differs, else a fresh one.
+    package func freshToken(
+        of userID: String,
         minimumLife: Duration = .zero,
         insteadOf rejected: Secret? = nil
     ) async throws -> VendedToken {
@@ -44,12 +37,9 @@ extension RefreshEngine {
                 // The token endpoint can return the rejected token again.
                 try refuse(rejected, grant, reason: VendReason.tokenNotReplaced.rawValue)
                 return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
-            case .refuse:
-                throw VendingFailure.refused(grant)
-            case .wait(let span):
-                throw VendingFailure.tooSoon(wait: span)
-            case .refresh:
-                break
+            case .refuse: throw VendingFailure.refused(grant)
+            case .wait(let span): throw VendingFailure.tooSoon(wait: span)
+            case .refresh: break
             }
             if let reason = reasonNotToRefresh(grant) {
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: reason)
@@ -71,8 +61,7 @@ extension RefreshEngine {
                 guard current.attempts <= grant.attempts else {
                     return try serveOldToken(of: current, insteadOf: rejected, reason: current.reason.rawValue)
                 }
-            case .refused(let reason):
-                return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)
+            case .refused(let reason): return try serveOldToken(of: grant, insteadOf: rejected, reason: reason.rawValue)
             case .abandoned:
                 return try serveOldToken(of: grant, insteadOf: rejected, reason: VendReason.notSent.rawValue)
             }
@@ -112,11 +101,7 @@ extension RefreshEngine {
     }
 
     /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
-    private func serveOldToken(
-        of grant: Grant,
-        insteadOf rejected: Secret?,
-        reason: String
-    ) throws -> VendedToken {
+    private func serveOldToken(of grant: Grant, insteadOf rejected: Secret?, reason: String) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
             throw VendingFailure.unavailable(reason: reason)
         }

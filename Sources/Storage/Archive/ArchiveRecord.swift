@@ -163,9 +163,7 @@ extension SQLStore {
         }
     }
 
-    package var isReceiving: Bool {
-        get async throws { try await note(Self.receivingKey) != nil }
-    }
+    package var isReceiving: Bool { get async throws { try await note(Self.receivingKey) != nil } }
 
     package func beginReceiving() async throws {
         let note = try await change(
@@ -194,9 +192,7 @@ extension SQLStore {
         )
     }
 
-    package var movedTo: String? {
-        get async throws { try await note(Self.movedKey) }
-    }
+    package var movedTo: String? { get async throws { try await note(Self.movedKey) } }
 
     package func remainingLease() async throws -> Duration? {
         let time = try await leaseTime()

@@ -27,21 +27,11 @@ package struct StoreCopy: Sendable {
         package var copiedNow = 0
     }
 
-    /// The reason why the copy did not take place, or is not complete.
-    package enum Failure: Error, Hashable, Sendable {
-        /// These workers use the store.
-        case workers(Side, [String])
-        /// The target holds records that do not come from a copy.
-        case occupied
-        /// The target's records of this kind differ from the source's.
-        case differs(ArchiveRecord.Kind, source: ArchiveDigest, target: ArchiveDigest)
-    }
-
     /// Large enough that the cost of a transaction is small against its rows, and small enough to use little memory.
     package static let defaultPageSize = 1000
 
     /// The longest wait for leases: the duration of a worker's lease.
-    private static let longestLease: Duration = .seconds(30)
+    private static let maximumWait: Duration = .seconds(30)
     private static let pollInterval: Duration = .seconds(1)
 
     private let source: any Store
@@ -72,7 +62,7 @@ package struct StoreCopy: Sendable {
         try await refuseWorkers()
         if try await !target.isReceiving {
             for kind in ArchiveRecord.Kind.allCases where try await target.count(of: kind) > 0 {
-                throw Failure.occupied
+                throw StoreCopyError.occupied
             }
         }
         // Checks again, in the transaction that marks the target.
@@ -115,9 +105,9 @@ package struct StoreCopy: Sendable {
     /// Waits until every request that was sent under a lease of the source must have ended.
     private func waitForLeases() async throws {
         var waited: Duration = .zero
-        while waited < Self.longestLease, let remaining = try await source.remainingLease() {
+        while waited < Self.maximumWait, let remaining = try await source.remainingLease() {
             report(.waiting(remaining))
-            let span = min(remaining, Self.pollInterval, Self.longestLease - waited)
+            let span = min(remaining, Self.pollInterval, Self.maximumWait - waited)
             try await pause(span)
             waited += span
         }
@@ -126,7 +116,7 @@ package struct StoreCopy: Sendable {
     private func refuseWorkers() async throws {
         for (side, store) in [(Side.source, source), (.target, target)] {
             let workers = try await store.liveWorkers()
-            guard workers.isEmpty else { throw Failure.workers(side, workers.map(\.id)) }
+            guard workers.isEmpty else { throw StoreCopyError.workers(side, workers.map(\.id)) }
         }
     }
 
@@ -137,7 +127,7 @@ package struct StoreCopy: Sendable {
             guard !targetRecords.isEmpty else { continue }
             let sourceRecords = try await source.records(of: kind, after: nil, atMost: 1)
             guard sourceRecords == targetRecords else {
-                throw Failure.differs(
+                throw StoreCopyError.differs(
                     kind,
                     source: ArchiveDigest(of: sourceRecords),
                     target: ArchiveDigest(of: targetRecords)
@@ -170,7 +160,7 @@ package struct StoreCopy: Sendable {
             report(.compared(kind, count, of: all))
         }
         let copied = try await targetDigest
-        guard sourceDigest == copied else { throw Failure.differs(kind, source: sourceDigest, target: copied) }
+        guard sourceDigest == copied else { throw StoreCopyError.differs(kind, source: sourceDigest, target: copied) }
         summary.counts[kind] = sourceDigest.count - summary.digest.count
         summary.digest = sourceDigest
     }
@@ -192,4 +182,14 @@ package struct StoreCopy: Sendable {
             report(digest.count - former.count)
         }
     }
+}
+
+/// The reason why the copy did not take place, or is not complete.
+package enum StoreCopyError: Error, Hashable, Sendable {
+    /// These workers use the store.
+    case workers(StoreCopy.Side, [String])
+    /// The target holds records that do not come from a copy.
+    case occupied
+    /// The target's records of this kind differ from the source's.
+    case differs(ArchiveRecord.Kind, source: ArchiveDigest, target: ArchiveDigest)
 }

@@ -70,9 +70,7 @@ extension Grant {
     }
 
     /// `true` if an answer about this version of the refresh token ended the grant, which has not changed since.
-    package func wasEndedByAnswer(to generation: Int64) -> Bool {
-        canBeRecalled && self.generation == generation + 1
-    }
+    package func wasEndedByAnswer(to generation: Int64) -> Bool { canBeRecalled && self.generation == generation + 1 }
 
     /// `true` if an answer ended the grant and nothing else has happened to it since, so that a wave can undo it.
     package var canBeRecalled: Bool {
@@ -125,21 +123,19 @@ extension Grant {
         state == .disconnected && [.userRequest, .userDeleted].contains(reason) && self.generation == generation + 1
     }
 
-    /// `true` if storing `next` in place of this grant would bring back deleted data.
-    func forbids(_ next: Grant) -> Bool {
-        reason == .userDeleted && next.reason != .userDeleted
+    /// Throws if storing `next` in place of this grant would bring back deleted data.
+    func allow(_ next: Grant) throws(StoreError) {
+        guard reason == .userDeleted, next.reason != .userDeleted else { return }
+        throw StoreError(.conflict, "The user of grant \(id) was deleted.")
     }
 }
 
-/// Ends a grant at a user's request, and decides if Google is notified.
-package enum GrantEnding {
-    /// The result of ending a grant.
-    package struct Outcome: Hashable, Sendable {
-        /// The grant as it is stored now.
-        package let grant: Grant
-        /// `true` if a revocation would end another stored grant too, so Google is not notified.
-        package let isShared: Bool
-    }
+/// The end of a grant at a user's request, and the decision if Google is notified.
+package struct GrantEnding: Hashable, Sendable {
+    /// The grant as it is stored now.
+    package let grant: Grant
+    /// `true` if a revocation would end another stored grant too, so Google is not notified.
+    package let isShared: Bool
 
     /// Stores the end of a grant, and its events.
     ///
@@ -150,14 +146,14 @@ package enum GrantEnding {
         reason: GrantReason,
         in transaction: any StoreTransaction,
         at now: Timestamp
-    ) throws -> Outcome {
-        let isShared = try isShared(stored, in: transaction)
+    ) throws -> GrantEnding {
+        let isShared = try Self.isShared(stored, in: transaction)
         var grant = stored
         let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
         try transaction.rememberRefreshToken(of: stored, at: now)
         try transaction.update(grant)
         for event in events { try transaction.record(event) }
-        return Outcome(grant: grant, isShared: isShared)
+        return GrantEnding(grant: grant, isShared: isShared)
     }
 
     /// Returns `true` if a claimed revocation can be sent: the grant has not been connected again, and no other grant
@@ -193,8 +189,7 @@ package enum GrantEnding {
     /// Returns the other grants that a revocation would end although they are not to be revoked.
     private static func grants(endedWith grant: Grant, in transaction: any StoreTransaction) throws -> [Grant] {
         try transaction.grants(sharingAccountWith: grant).filter { other in
-            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount
-                && other.isOfSameProject(as: grant)
+            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount && other.isOfSameProject(as: grant)
         }
     }
 }

@@ -167,15 +167,11 @@ extension Grant {
     }
 
     /// Puts a refusal in doubt until its confirmation.
-    package mutating func suspect(since first: Timestamp) {
-        suspectedSince = first
-    }
+    package mutating func suspect(since first: Timestamp) { suspectedSince = first }
 
     /// Records that an earlier claim ended without a result: its worker died or was suspended, so its answer may be
     /// lost.
-    package mutating func recordLostAnswer(at now: Timestamp) {
-        answerLostAt = answerLostAt ?? now
-    }
+    package mutating func recordLostAnswer(at now: Timestamp) { answerLostAt = answerLostAt ?? now }
 
     /// Records a failure that may pass, or a refusal that waits for confirmation.
     package mutating func retry(reason: GrantReason, dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
@@ -272,9 +268,7 @@ extension Grant {
     }
 
     /// Sets, renews or removes the right to call Google for this grant.
-    package mutating func setLease(_ lease: Lease?) {
-        self.lease = lease
-    }
+    package mutating func setLease(_ lease: Lease?) { self.lease = lease }
 
     /// Sets the state, the reason and their time that an imported grant had at its origin.
     package mutating func restore(state: GrantState, reason: GrantReason, since: Timestamp) {

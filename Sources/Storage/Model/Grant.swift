@@ -204,12 +204,12 @@ extension Grant.AccessToken {
     /// Google's live for an hour, and at most twelve
     /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry comes from a wrong
     /// clock or a typing error.
-    static let longestLifetime: Duration = .seconds(86_400)
+    static let maximumLifetime: Duration = .seconds(86_400)
 
     /// Returns the token with its expiry limited to a plausible one.
     func bounded(at now: Timestamp) -> Self {
         var token = self
-        token.expiresAt = min(expiresAt, now + Self.longestLifetime)
+        token.expiresAt = min(expiresAt, now + Self.maximumLifetime)
         return token
     }
 
@@ -264,9 +264,7 @@ package struct Lease: Hashable, Sendable {
     /// `true` if the lease outlives a request that ended without an answer: the server may still be working on it.
     package var isOfEndedRequest: Bool { owner == Self.noOwner }
 
-    package func isLive(at time: LeaseTime) -> Bool {
-        remaining(at: time) > .zero
-    }
+    package func isLive(at time: LeaseTime) -> Bool { remaining(at: time) > .zero }
 
     /// `true` if another worker may claim the grant.
     ///
@@ -284,9 +282,7 @@ package struct Lease: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(claim) }
 
     /// Returns the remaining time of the lease.
-    func remaining(at time: LeaseTime) -> Duration {
-        epoch == time.epoch ? max(.zero, until - time.instant) : .zero
-    }
+    func remaining(at time: LeaseTime) -> Duration { epoch == time.epoch ? max(.zero, until - time.instant) : .zero }
 }
 
 /// An instant of the clock that times leases: the wall clock is not used, because it may be stepped.

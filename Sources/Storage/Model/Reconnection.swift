@@ -117,23 +117,20 @@ package struct RefreshedTokens: Hashable, Sendable {
     }
 }
 
-/// Makes grants due now on an operator's request, except where an early refresh would do harm.
-package enum GrantRetry {
-    /// The result for one grant.
-    package enum Outcome: String, CaseIterable, Sendable {
-        /// The grant is due now.
-        case due
-        /// A worker holds the grant's lease: it is being refreshed.
-        case inFlight = "in_flight"
-        /// A refusal of the grant waits for its confirmation, which must not come early.
-        case awaitingConfirmation = "awaiting_confirmation"
-        /// A security event disabled the account, and the operator named neither the state nor the user.
-        case accountDisabled = "account_disabled"
-        /// There is no refresh token to try.
-        case noRefreshToken = "no_refresh_token"
-        /// The user must sign in again.
-        case ended
-    }
+/// The result of making a grant due now on an operator's request, except where an early refresh would do harm.
+package enum GrantRetry: String, CaseIterable, Sendable {
+    /// The grant is due now.
+    case due
+    /// A worker holds the grant's lease: it is being refreshed.
+    case inFlight = "in_flight"
+    /// A refusal of the grant waits for its confirmation, which must not come early.
+    case awaitingConfirmation = "awaiting_confirmation"
+    /// A security event disabled the account, and the operator named neither the state nor the user.
+    case accountDisabled = "account_disabled"
+    /// There is no refresh token to try.
+    case noRefreshToken = "no_refresh_token"
+    /// The user must sign in again.
+    case ended
 
     /// Makes the grant due now if that does no harm, within the caller's transaction.
     ///
@@ -143,12 +140,8 @@ package enum GrantRetry {
         includesDisabledAccounts: Bool,
         in transaction: any StoreTransaction,
         at now: Timestamp
-    ) throws -> Outcome {
-        let outcome = outcome(
-            for: grant,
-            includesDisabledAccounts: includesDisabledAccounts,
-            at: transaction.leaseTime
-        )
+    ) throws -> GrantRetry {
+        let outcome = outcome(for: grant, includesDisabledAccounts: includesDisabledAccounts, at: transaction.leaseTime)
         guard outcome == .due else { return outcome }
         var grant = grant
         if let dueAt = grant.dueAt { grant.reschedule(to: min(dueAt, now)) }
@@ -157,11 +150,7 @@ package enum GrantRetry {
     }
 
     /// Returns the result for a grant as it is stored.
-    static func outcome(
-        for grant: Grant,
-        includesDisabledAccounts: Bool,
-        at leaseTime: LeaseTime
-    ) -> Outcome {
+    static func outcome(for grant: Grant, includesDisabledAccounts: Bool, at leaseTime: LeaseTime) -> GrantRetry {
         if grant.state.endsRefreshes { return .ended }
         if grant.lease?.isLive(at: leaseTime) ?? false { return .inFlight }
         if grant.refreshToken == nil { return .noRefreshToken }
@@ -178,23 +167,20 @@ extension Grant {
     }
 }
 
-/// Moves a grant to another client id on an operator's request: it was stored for the wrong one.
-package enum ClientChange {
-    /// The result for one grant.
-    package enum Outcome: Hashable, Sendable {
-        case moved
-        /// The grant was refused as if it belonged to another client id. It is tried again now.
-        case movedAndDue
-        /// A worker holds the grant's lease: its request names the former client id.
-        case inFlight
-    }
+/// The result of moving a grant to another client id on an operator's request: it was stored for the wrong one.
+package enum ClientChange: Hashable, Sendable {
+    case moved
+    /// The grant was refused as if it belonged to another client id. It is tried again now.
+    case movedAndDue
+    /// A worker holds the grant's lease: its request names the former client id.
+    case inFlight
 
     package static func move(
         _ grant: Grant,
         to clientID: String,
         in transaction: any StoreTransaction,
         at now: Timestamp
-    ) throws -> Outcome {
+    ) throws -> ClientChange {
         if grant.lease?.isLive(at: transaction.leaseTime) ?? false { return .inFlight }
         var changed = grant
         let events = changed.changeClient(to: clientID, at: now)
@@ -206,7 +192,5 @@ package enum ClientChange {
 
 extension Grant {
     /// `true` if the refresh token was refused as one of another client id.
-    var mayBelongToAnotherClient: Bool {
-        [.clientMismatch, .clientMismatchUnconfirmed].contains(reason)
-    }
+    var mayBelongToAnotherClient: Bool { [.clientMismatch, .clientMismatchUnconfirmed].contains(reason) }
 }

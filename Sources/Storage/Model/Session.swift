@@ -42,7 +42,7 @@ extension Session {
     package static let defaultGrace: Duration = .seconds(60)
     /// The longest grace that may be set; ``Store/removeExpired(at:)`` deletes successors that are further
     /// ahead.
-    package static let longestGrace: Duration = .seconds(600)
+    package static let maximumGrace: Duration = .seconds(600)
 
     package static func start(
         id: SessionID,
@@ -92,8 +92,7 @@ extension Session {
             successorUntil = now + grace
             expiresAt = end
             return .rotated(isLateAnswer: isLateAnswer)
-        case (.reuse, _), (.repeatCurrent, nil):
-            return .reused
+        case (.reuse, _), (.repeatCurrent, nil): return .reused
         }
     }
 }
@@ -125,7 +124,5 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Thirty-two lower-case hexadecimal digits.
-    package var description: String {
-        Hexadecimal.encode(bytes)
-    }
+    package var description: String { Hexadecimal.encode(bytes) }
 }

@@ -64,12 +64,7 @@ extension TokenFamily {
     /// Decides about a token that names this family and whose signature is valid.
     ///
     /// `canRepeat` is `true` if the current tokens are still stored.
-    func decide(
-        presented hash: [UInt8],
-        canRepeat: Bool,
-        at now: LeaseTime,
-        grace: Duration
-    ) -> Decision {
+    func decide(presented hash: [UInt8], canRepeat: Bool, at now: LeaseTime, grace: Duration) -> Decision {
         if ConstantTime.areEqual(hash, currentHash) { return .renew(isLateAnswer: false) }
         guard let member = earlier.last(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return .reuse }
         let window = Window(epoch: epoch, now: now, length: grace)
@@ -91,13 +86,7 @@ extension TokenFamily {
         let window = Window(epoch: epoch, now: now, length: grace)
         if epoch != now.epoch { clearInstants(epoch: now.epoch) }
         earlier.append(
-            Member(
-                hash: currentHash,
-                state: .unused,
-                sentAt: sentAt,
-                wasRepeated: wasRepeated,
-                replacedAt: now.instant
-            )
+            Member(hash: currentHash, state: .unused, sentAt: sentAt, wasRepeated: wasRepeated, replacedAt: now.instant)
         )
         guard let position = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else {
             preconditionFailure("only a member of the family is renewed")
@@ -118,8 +107,7 @@ extension TokenFamily {
                 // flight.
                 let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].sentAt)
                 earlier[index].state = mayArrive ? .overtaken : .spent
-            case .unused, .spent:
-                break
+            case .unused, .spent: break
             }
         }
         presented.state = .last
@@ -146,8 +134,7 @@ extension TokenFamily {
     /// grace is precise enough.
     private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
         let step = window.dividedByEight
-        return !wasRepeated || !step.contains(sentAt)
-            || (member.state != .spent && !step.contains(member.replacedAt))
+        return !wasRepeated || !step.contains(sentAt) || (member.state != .spent && !step.contains(member.replacedAt))
     }
 
     private mutating func clearInstants(epoch: String) {
@@ -231,13 +218,7 @@ extension TokenFamily {
                 let sentAt = rest.instant(), let replacedAt = rest.instant()
             else { return nil }
             earlier.append(
-                Member(
-                    hash: hash,
-                    state: state,
-                    sentAt: sentAt,
-                    wasRepeated: flags & 0x80 != 0,
-                    replacedAt: replacedAt
-                )
+                Member(hash: hash, state: state, sentAt: sentAt, wasRepeated: flags & 0x80 != 0, replacedAt: replacedAt)
             )
         }
         guard rest.isEmpty else { return nil }

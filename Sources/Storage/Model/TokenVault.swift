@@ -65,13 +65,9 @@ extension SealContext {
     /// Results are outside the tables, and contain the names of their grants.
     fileprivate static let spilledResult = SealContext(owner: [], column: "spilled_result")
 
-    static func refreshToken(of id: GrantID) -> SealContext {
-        SealContext(owner: id.rawValue, column: "refresh_token")
-    }
+    static func refreshToken(of id: GrantID) -> SealContext { SealContext(owner: id.rawValue, column: "refresh_token") }
 
-    static func accessToken(of id: GrantID) -> SealContext {
-        SealContext(owner: id.rawValue, column: "access_token")
-    }
+    static func accessToken(of id: GrantID) -> SealContext { SealContext(owner: id.rawValue, column: "access_token") }
 
     fileprivate static func successor(of id: SessionID) -> SealContext {
         SealContext(owner: id.bytes, column: "session_successor")
@@ -152,7 +148,7 @@ package enum TokenMark: Hashable, Sendable {
     case digest([UInt8])
 
     /// The number of characters of a token that Google sends.
-    private static let prefixLength = 16
+    fileprivate static let prefixLength = 16
     private static let digestLength = 64
 
     package var bytes: [UInt8] {
@@ -187,19 +183,11 @@ package enum TokenMark: Hashable, Sendable {
         self.init(doubleHash: hash)
     }
 
-    fileprivate init(prefixOf token: [UInt8]) {
-        self.init(tokenBeginning: token.prefix(Self.prefixLength))
-    }
-
-    fileprivate init(digestOf token: [UInt8]) {
-        self.init(doubleHash: Digest.sha512(Digest.sha512(token)))
-    }
-
-    private init(tokenBeginning characters: some Sequence<UInt8>) {
+    fileprivate init(tokenBeginning characters: some Sequence<UInt8>) {
         self = .prefix(Digest.sha256(Array("prefix:".utf8) + characters))
     }
 
-    private init(doubleHash hash: [UInt8]) {
+    fileprivate init(doubleHash hash: [UInt8]) {
         self = .digest(Digest.sha256(Array("digest:".utf8) + hash))
     }
 }
@@ -218,8 +206,8 @@ package struct TokenMarks: Hashable, Sendable {
 
     package init(of token: Secret) {
         let bytes = token.withBytes { span in unsafe span.withUnsafeBytes { unsafe [UInt8]($0) } }
-        prefix = TokenMark(prefixOf: bytes)
-        digest = TokenMark(digestOf: bytes)
+        prefix = TokenMark(tokenBeginning: bytes.prefix(TokenMark.prefixLength))
+        digest = TokenMark(doubleHash: Digest.sha512(Digest.sha512(bytes)))
     }
 }
 

@@ -30,12 +30,12 @@ final class Connector: Sendable {
         self.newestServer = newestServer
     }
 
-    func open(until deadline: CallDeadline) throws(StatementFailure) -> PostgresConnection {
+    func open(until deadline: CallDeadline) throws(StoreError) -> PostgresConnection {
         let first = preferred.load(ordering: .relaxed)
-        var failures: [StatementFailure] = []
+        var failures: [StoreError] = []
         for offset in hosts.indices {
             let index = (first + offset) % hosts.count
-            do throws(StatementFailure) {
+            do throws(StoreError) {
                 let connection = try PostgresConnection.open(
                     hosts[index],
                     until: deadline.part(of: hosts.count - offset)
@@ -47,11 +47,11 @@ final class Connector: Sendable {
                 failures.append(error)
             }
         }
-        throw StatementFailure(connecting: failures)
+        throw StoreError(connecting: failures)
     }
 
     /// Throws if the server is not the newest one, or was not when the connection was opened.
-    func check(_ connection: PostgresConnection) throws(StatementFailure) {
+    func check(_ connection: PostgresConnection) throws(StoreError) {
         guard let newestServer, let identity = connection.identity else { return }
         if let failure = newestServer.record(identity, at: connection.database) { throw failure }
     }
@@ -91,18 +91,17 @@ final class Connector: Sendable {
     }
 }
 
-extension StatementFailure {
-    /// Creates the failure to report if no host of an address accepted a connection.
-    fileprivate init(connecting failures: [StatementFailure]) {
+extension StoreError {
+    /// Creates the error to report if no host of an address accepted a connection.
+    fileprivate init(connecting failures: [StoreError]) {
         guard failures.count > 1, let first = failures.first else {
-            self = failures.first ?? StatementFailure(.fault, "The database's address names no host.")
+            self = failures.first ?? StoreError(.fault, "The database's address names no host.")
             return
         }
         // The call may be repeated if it may succeed with one of the hosts.
-        let codes = failures.map(\.error.code)
-        let code = [.readOnly, .unreachable, .busy].first(where: codes.contains) ?? first.error.code
-        let messages = failures.map { "\($0.error.message)" }
-        self.init(StoreError(code, messages.joined(separator: " ")), losesConnection: true)
+        let codes = failures.map(\.code)
+        let code = [.readOnly, .unreachable, .busy].first(where: codes.contains) ?? first.code
+        self = StoreError(code, failures.map(\.message).joined(separator: " ")).losingConnection
     }
 }
 
@@ -111,13 +110,10 @@ extension PostgresConnection {
     static let oldestServer = 130_000
 
     /// The query for a server that does not identify itself, such as some managed servers.
-    private static let sessionQuery = SQLQuery(
-        "session",
-        "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint"
-    )
+    private static let sessionQuery = SQLQuery("session", "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint")
 
     /// Connects, and identifies the server.
-    static func open(_ address: DatabaseAddress, until deadline: CallDeadline) throws(StatementFailure)
+    static func open(_ address: DatabaseAddress, until deadline: CallDeadline) throws(StoreError)
         -> PostgresConnection
     {
         OpenSSL.prepare()
@@ -125,12 +121,12 @@ extension PostgresConnection {
             unsafe PQconnectStartParams(keywords, values, 0)
         }
         guard let handle = unsafe started else {
-            throw StatementFailure(
+            throw StoreError(
                 .ioFailure,
                 "There is no memory for a connection to \(address). Look at the machine's memory."
             )
         }
-        do throws(StatementFailure) {
+        do throws(StoreError) {
             try unsafe finish(handle, address, until: deadline)
         } catch {
             unsafe PQfinish(handle)
@@ -138,7 +134,7 @@ extension PostgresConnection {
         }
         let connection = unsafe PostgresConnection(adopting: handle, database: address.description)
         guard connection.serverVersion >= oldestServer else {
-            throw StatementFailure(
+            throw StoreError(
                 .cannotOpen,
                 "The server of \(address) is PostgreSQL \(connection.serverVersion / 10_000), and refresh-worker "
                     + "needs 13 or later. Upgrade the server, or name another."
@@ -152,10 +148,10 @@ extension PostgresConnection {
 
     /// Detects a pooler, which shows another process id than the server's, and identifies the server.
     private static func identify(_ connection: PostgresConnection, until deadline: CallDeadline)
-        throws(StatementFailure)
+        throws(StoreError)
     {
         let result: StatementResult
-        do throws(StatementFailure) {
+        do throws(StoreError) {
             result = try connection.run(StatementBatch(ServerIdentity.query), until: deadline)[0]
         } catch  where !error.losesConnection {
             result = try connection.run(StatementBatch(sessionQuery), until: deadline)[0]
@@ -164,9 +160,7 @@ extension PostgresConnection {
             if row.integer() == Int64(connection.serverProcess) { connection.markDirect() }
             let system = row.optionalText()
             let timeline = row.optionalInteger()
-            if let system, let timeline {
-                connection.identity = ServerIdentity(system: system, timeline: timeline)
-            }
+            if let system, let timeline { connection.identity = ServerIdentity(system: system, timeline: timeline) }
         }
         guard connection.isPooled else { return }
         // A pooler in statement mode ends the connection at the first.
@@ -179,17 +173,14 @@ extension PostgresConnection {
         _ handle: OpaquePointer,
         _ address: DatabaseAddress,
         until deadline: CallDeadline
-    ) throws(StatementFailure) {
+    ) throws(StoreError) {
         guard unsafe PQstatus(handle) != CONNECTION_BAD else { throw unsafe refusal(handle, address) }
         // Makes the message contain the server's code.
         _ = unsafe PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         var events = POLLOUT
         while true {
             guard let ready = unsafe wait(for: events, on: PQsocket(handle), until: deadline), ready != 0 else {
-                throw StatementFailure(
-                    StoreError(connecting: "no response in time", database: address.description),
-                    losesConnection: true
-                )
+                throw StoreError(connecting: "no response in time", database: address.description)
             }
             switch unsafe PQconnectPoll(handle) {
             case PGRES_POLLING_OK: return
@@ -200,21 +191,16 @@ extension PostgresConnection {
         }
     }
 
-    private static func refusal(_ handle: OpaquePointer, _ address: DatabaseAddress) -> StatementFailure {
+    private static func refusal(_ handle: OpaquePointer, _ address: DatabaseAddress) -> StoreError {
         // libpq reports this itself, without a code of the server's.
         guard unsafe PQconnectionNeedsPassword(handle) == 0 else {
-            return StatementFailure(
-                StoreError(
-                    .refused,
-                    "\(address.description.capitalizedFirst) asks for a password, and there is none. Put it into a "
-                        + "password file (passfile= in the URL, or PGPASSFILE), or the whole URL into a file that "
-                        + "url-file: names."
-                ),
-                losesConnection: true
-            )
+            return StoreError(
+                .refused,
+                "\(address.description.capitalizedFirst) asks for a password, and there is none. Put it into a "
+                    + "password file (passfile= in the URL, or PGPASSFILE), or the whole URL into a file that "
+                    + "url-file: names."
+            ).losingConnection
         }
-        let detail = unsafe String(cString: PQerrorMessage(handle))
-        let error = StoreError(connecting: detail, database: address.description)
-        return StatementFailure(error, losesConnection: true)
+        return StoreError(connecting: unsafe String(cString: PQerrorMessage(handle)), database: address.description)
     }
 }

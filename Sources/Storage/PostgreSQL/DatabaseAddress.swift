@@ -20,43 +20,6 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
     /// The address as a URL to copy: also without the password.
     package let url: String
 
-    /// Parses `postgres://…`, `postgresql://…` or `host=… dbname=…`
-    /// (https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING).
-    package init(url: Secret) throws(StoreError) {
-        var found: [String: Secret] = [:]
-        var message: UnsafeMutablePointer<CChar>?
-        guard let parsed = unsafe PQconninfoParse(url.reveal(), &message) else {
-            let text = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
-            unsafe PQfreemem(message)
-            throw Self.refusal(Self.untilQuote(text))
-        }
-        var option = unsafe parsed
-        while let keyword = unsafe option.pointee.keyword {
-            if let value = unsafe option.pointee.val {
-                unsafe found[String(cString: keyword)] = Secret(String(cString: value))
-            }
-            unsafe option += 1
-        }
-        unsafe PQconninfoFree(parsed)
-        try Self.check(found)
-        description = Self.description(of: found)
-        self.url = Self.url(of: found)
-        for (keyword, value) in Self.defaults where found[keyword] == nil { found[keyword] = Secret(value) }
-        let host = found["host"] ?? found["hostaddr"]
-        if host?.reveal().contains(",") == true, found["target_session_attrs"] == nil {
-            found["target_session_attrs"] = Secret("read-write")
-        }
-        // Text is exchanged as UTF-8, whatever the machine's locale is.
-        found["client_encoding"] = Secret("UTF8")
-        options = found
-    }
-
-    private init(options: [String: Secret], description: String, url: String) {
-        self.options = options
-        self.description = description
-        self.url = url
-    }
-
     /// The addresses of the single hosts.
     var hosts: [DatabaseAddress] {
         let names = list("host")
@@ -137,6 +100,37 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
 }
 
 extension DatabaseAddress {
+    /// Parses `postgres://…`, `postgresql://…` or `host=… dbname=…`
+    /// (https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING).
+    package init(url: Secret) throws(StoreError) {
+        var found: [String: Secret] = [:]
+        var message: UnsafeMutablePointer<CChar>?
+        guard let parsed = unsafe PQconninfoParse(url.reveal(), &message) else {
+            let text = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
+            unsafe PQfreemem(message)
+            throw Self.refusal(Self.untilQuote(text))
+        }
+        var option = unsafe parsed
+        while let keyword = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val {
+                unsafe found[String(cString: keyword)] = Secret(String(cString: value))
+            }
+            unsafe option += 1
+        }
+        unsafe PQconninfoFree(parsed)
+        try Self.check(found)
+        description = Self.description(of: found)
+        self.url = Self.url(of: found)
+        for (keyword, value) in Self.defaults where found[keyword] == nil { found[keyword] = Secret(value) }
+        let host = found["host"] ?? found["hostaddr"]
+        if host?.reveal().contains(",") == true, found["target_session_attrs"] == nil {
+            found["target_session_attrs"] = Secret("read-write")
+        }
+        // Text is exchanged as UTF-8, whatever the machine's locale is.
+        found["client_encoding"] = Secret("UTF8")
+        options = found
+    }
+
     private static let secretOptions: Set = ["password", "sslpassword"]
     /// The options before the `?`.
     ///

@@ -31,7 +31,7 @@ final class NewestServer: Sendable {
     /// Records the server that responded, and returns the failure of its use unless it is the newest one.
     ///
     /// `database` is the server's name in the report of a fail-over.
-    func record(_ identity: ServerIdentity, at database: String) -> StatementFailure? {
+    func record(_ identity: ServerIdentity, at database: String) -> StoreError? {
         state.withLock { state in
             guard let newest = state.newest else {
                 state.newest = identity
@@ -39,9 +39,7 @@ final class NewestServer: Sendable {
                 return nil
             }
             guard identity.system == newest.system else { return .foreign(identity, newest, in: database) }
-            guard identity.timeline >= newest.timeline else {
-                return .outdated(identity, newest, in: database)
-            }
+            guard identity.timeline >= newest.timeline else { return .outdated(identity, newest, in: database) }
             if identity.timeline > newest.timeline {
                 state.newest = identity
                 state.isUnrecorded = true
@@ -54,7 +52,7 @@ final class NewestServer: Sendable {
     /// Compares the server with the one that the database was last used on, as its `meta` table says.
     ///
     /// A database that was restored, or upgraded with pg_upgrade, is in another cluster than before.
-    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> StatementFailure? {
+    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> StoreError? {
         state.withLock { state in
             guard recorded.system == identity.system else {
                 state.incidents.append(.clusterReplaced(from: recorded, to: identity, at: database))
@@ -80,9 +78,7 @@ final class NewestServer: Sendable {
     }
 
     /// The newest server, if the database does not have it yet and all incidents about it have been reported.
-    var unrecorded: ServerIdentity? {
-        state.withLock { $0.isUnrecorded && $0.incidents.isEmpty ? $0.newest : nil }
-    }
+    var unrecorded: ServerIdentity? { state.withLock { $0.isUnrecorded && $0.incidents.isEmpty ? $0.newest : nil } }
 
     func markRecorded(_ identity: ServerIdentity) {
         state.withLock { if $0.newest == identity { $0.isUnrecorded = false } }
@@ -98,9 +94,7 @@ final class NewestServer: Sendable {
     }
 
     /// Records that the tables exist again, as after a restore.
-    func recordFoundTables() {
-        state.withLock { $0.hasLostTables = false }
-    }
+    func recordFoundTables() { state.withLock { $0.hasLostTables = false } }
 
     /// The incidents since the last call.
     func takeIncidents() -> [StoreIncident] {
@@ -149,30 +143,24 @@ extension StoreIncident {
     }
 }
 
-extension StatementFailure {
+extension StoreError {
     fileprivate static func outdated(_ server: ServerIdentity, _ newest: ServerIdentity, in database: String) -> Self {
         Self(
-            StoreError(
-                .unreachable,
-                "\(database.capitalizedFirst) is on timeline \(server.timeline), and a server on timeline "
-                    + "\(newest.timeline) has replaced it. It is not used, because writes to it would be lost. Shut it "
-                    + "down, or make it a standby (pg_rewind). If the newer server was given up on purpose, restart "
-                    + "the workers."
-            ),
-            losesConnection: true
-        )
+            .unreachable,
+            "\(database.capitalizedFirst) is on timeline \(server.timeline), and a server on timeline "
+                + "\(newest.timeline) has replaced it. It is not used, because writes to it would be lost. Shut it "
+                + "down, or make it a standby (pg_rewind). If the newer server was given up on purpose, restart "
+                + "the workers."
+        ).losingConnection
     }
 
     fileprivate static func foreign(_ server: ServerIdentity, _ newest: ServerIdentity, in database: String) -> Self {
         Self(
-            StoreError(
-                .unreachable,
-                "\(database.capitalizedFirst) is another database cluster (system identifier \(server.system), not "
-                    + "\(newest.system)). It is not used. If it replaces the former one on purpose, as after pg_upgrade "
-                    + "or a restore, restart the workers."
-            ),
-            losesConnection: true
-        )
+            .unreachable,
+            "\(database.capitalizedFirst) is another database cluster (system identifier \(server.system), not "
+                + "\(newest.system)). It is not used. If it replaces the former one on purpose, as after pg_upgrade "
+                + "or a restore, restart the workers."
+        ).losingConnection
     }
 }
 
@@ -228,7 +216,7 @@ extension SQLQuery {
 
 extension PostgresStore {
     /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
-    func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
+    func checkServer(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
         var notes: [String: String] = [:]
         _ = try connection.run(StatementBatch(.readServerNotes), until: deadline)[0].rows { row in
             notes[row.text()] = row.text()

@@ -34,9 +34,7 @@ final class NotificationListener: Sendable {
         self.onNotification = onNotification
     }
 
-    func start() {
-        queue.async { self.connect() }
-    }
+    func start() { queue.async { self.connect() } }
 
     func close() {
         queue.async {
@@ -50,7 +48,7 @@ final class NotificationListener: Sendable {
     private func connect() {
         let pause: Duration? = state.withLock { state in
             guard !state.isClosed else { return nil }
-            do throws(StatementFailure) {
+            do throws(StoreError) {
                 let deadline = CallDeadline(in: Self.timeout)
                 let connection = try connector.open(until: deadline)
                 // A pooler would lend the listening session to others.
@@ -77,10 +75,10 @@ final class NotificationListener: Sendable {
 
     /// Watches a copy of the socket: a watched socket must not be closed before the watch has ended, and libpq closes
     /// its own.
-    private func watch(_ socket: Int32) throws(StatementFailure) -> any DispatchSourceRead {
+    private func watch(_ socket: Int32) throws(StoreError) -> any DispatchSourceRead {
         let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else {
-            throw StatementFailure(
+            throw StoreError(
                 .ioFailure,
                 "There is no file descriptor left for the database's notifications. Raise the limit of open files."
             )

@@ -60,9 +60,7 @@ final class PostgresConnection {
         prepared = []
     }
 
-    func markDirect() {
-        isPooled = false
-    }
+    func markDirect() { isPooled = false }
 
     /// `true` if the connection seems to be open, without a round trip: a server that went away has closed it by now.
     func seemsAlive() -> Bool {
@@ -87,7 +85,7 @@ final class PostgresConnection {
     }
 
     /// Runs the statements of a batch in order; the first that fails ends it.
-    func run(_ batch: StatementBatch, until deadline: CallDeadline) throws(StatementFailure) -> [StatementResult] {
+    func run(_ batch: StatementBatch, until deadline: CallDeadline) throws(StoreError) -> [StatementResult] {
         unsafe isUnreplicated.pointee = false
         var results: [StatementResult] = []
         results.reserveCapacity(batch.entries.count)
@@ -95,7 +93,7 @@ final class PostgresConnection {
         for entry in batch.entries { try send(entry.query, entry.parameters, preparing: &preparing) }
         guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
         try flush(until: deadline)
-        var failure: StatementFailure?
+        var failure: StoreError?
         for query in batch.entries.lazy.map(\.query) {
             if preparing.remove(query.preparedName) != nil {
                 switch try outcome(of: query, until: deadline) {
@@ -116,21 +114,21 @@ final class PostgresConnection {
             throw self.failure(end, during: action).losingConnection
         }
         if let failure {
-            if failure.state == "26000" || failure.state == "42P05" { markPooled() }
+            if failure.sqlState == "26000" || failure.sqlState == "42P05" { markPooled() }
             throw failure
         }
-        if unsafe isUnreplicated.pointee { throw StatementFailure(unreplicatedIn: database) }
+        if unsafe isUnreplicated.pointee { throw StoreError(unreplicatedIn: database) }
         return results
     }
 
     /// Runs a text of several statements without parameters and without rows.
-    func execute(_ name: String, _ script: String, until deadline: CallDeadline) throws(StatementFailure) {
+    func execute(_ name: String, _ script: String, until deadline: CallDeadline) throws(StoreError) {
         guard unsafe PQexitPipelineMode(handle) == 1, unsafe PQsendQuery(handle, script) == 1 else {
             throw lost(during: name)
         }
         try flush(until: deadline)
-        var failure: StatementFailure?
-        do throws(StatementFailure) {
+        var failure: StoreError?
+        do throws(StoreError) {
             while let result = try nextResult(until: deadline) {
                 if !result.isDone, failure == nil { failure = self.failure(result, during: name) }
             }
@@ -145,7 +143,7 @@ final class PostgresConnection {
     // MARK: Sending
 
     private func send(_ query: SQLQuery, _ parameters: Parameters, preparing: inout Set<String>)
-        throws(StatementFailure)
+        throws(StoreError)
     {
         let count = Int32(parameters.ranges.count)
         let name = query.preparedName
@@ -163,16 +161,7 @@ final class PostgresConnection {
                 unsafe values.append(range.count == nil ? nil : start?.assumingMemoryBound(to: CChar.self))
             }
             return if isPooled {
-                unsafe PQsendQueryParams(
-                    handle,
-                    query.text,
-                    count,
-                    parameters.kinds,
-                    values,
-                    lengths,
-                    formats,
-                    1
-                )
+                unsafe PQsendQueryParams(handle, query.text, count, parameters.kinds, values, lengths, formats, 1)
             } else {
                 unsafe PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)
             }
@@ -180,7 +169,7 @@ final class PostgresConnection {
         guard sent == 1 else { throw lost(during: query.name) }
     }
 
-    private func flush(until deadline: CallDeadline) throws(StatementFailure) {
+    private func flush(until deadline: CallDeadline) throws(StoreError) {
         while true {
             switch unsafe PQflush(handle) {
             case 0: return
@@ -195,28 +184,27 @@ final class PostgresConnection {
     // MARK: Reading
 
     /// Returns the result of one statement of a pipeline, which a null result ends.
-    private func outcome(of query: SQLQuery, until deadline: CallDeadline) throws(StatementFailure) -> Result<
-        StatementResult, StatementFailure
-    > {
+    private func outcome(of query: SQLQuery, until deadline: CallDeadline) throws(StoreError)
+        -> Result<StatementResult, StoreError>
+    {
         guard let result = try nextResult(until: deadline) else { throw lost(during: query.name) }
-        let outcome: Result<StatementResult, StatementFailure> =
+        let outcome: Result<StatementResult, StoreError> =
             if result.isDone {
                 .success(result)
             } else if result.isSkipped {
-                .failure(StatementFailure(.fault, "A statement before \(query.name) failed in \(database)."))
+                .failure(StoreError(.fault, "A statement before \(query.name) failed in \(database)."))
             } else {
                 .failure(failure(result, during: query.name))
             }
         guard unsafe PQstatus(handle) == CONNECTION_OK else {
-            guard case .failure(var failure) = outcome else { throw lost(during: query.name) }
-            failure.losesConnection = true
-            throw failure
+            guard case .failure(let failure) = outcome else { throw lost(during: query.name) }
+            throw failure.losingConnection
         }
         if try nextResult(until: deadline) != nil { throw lost(during: query.name) }
         return outcome
     }
 
-    private func nextResult(until deadline: CallDeadline) throws(StatementFailure) -> StatementResult? {
+    private func nextResult(until deadline: CallDeadline) throws(StoreError) -> StatementResult? {
         while unsafe PQisBusy(handle) == 1 {
             _ = try wait(for: POLLIN, until: deadline)
             if unsafe PQconsumeInput(handle) == 0 { throw lost(during: "reading") }
@@ -226,19 +214,16 @@ final class PostgresConnection {
         return unsafe StatementResult(adopting: result)
     }
 
-    private func wait(for events: Int32, until deadline: CallDeadline) throws(StatementFailure) -> Int32 {
+    private func wait(for events: Int32, until deadline: CallDeadline) throws(StoreError) -> Int32 {
         switch Self.wait(for: events, on: socket, until: deadline) {
         case nil: throw lost(during: "waiting")
         case let events? where events != 0: return events
         default:
-            throw StatementFailure(
-                StoreError(
-                    .unreachable,
-                    "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords)"
-                        + "\(hasAnswered ? "." : Self.poolerHint) It is tried again."
-                ),
-                losesConnection: true
-            )
+            throw StoreError(
+                .unreachable,
+                "\(database.capitalizedFirst) gave no response in \(deadline.responseTimeout.inWords)"
+                    + "\(hasAnswered ? "." : Self.poolerHint) It is tried again."
+            ).losingConnection
         }
     }
 
@@ -261,21 +246,15 @@ final class PostgresConnection {
 
     // MARK: Failures
 
-    private func failure(_ result: StatementResult, during action: String) -> StatementFailure {
+    private func failure(_ result: StatementResult, during action: String) -> StoreError {
         let isLost = unsafe PQstatus(handle) != CONNECTION_OK
-        let state = result.state
-        let error = StoreError(
-            state: state ?? (isLost ? "08006" : nil),
-            detail: result.message ?? lastMessage,
-            database: database,
-            during: action
-        )
-        return StatementFailure(error, state: state, losesConnection: isLost)
+        let (state, detail) = (result.state ?? (isLost ? "08006" : nil), result.message ?? lastMessage)
+        let error = StoreError(state: state, detail: detail, database: database, during: action)
+        return isLost ? error.losingConnection : error
     }
 
-    private func lost(during action: String) -> StatementFailure {
-        let error = StoreError(state: "08006", detail: lastMessage, database: database, during: action)
-        return StatementFailure(error, losesConnection: true)
+    private func lost(during action: String) -> StoreError {
+        StoreError(state: "08006", detail: lastMessage, database: database, during: action).losingConnection
     }
 
     private var lastMessage: String { unsafe String(cString: PQerrorMessage(handle)).oneLine }

@@ -32,7 +32,7 @@ final class PostgresConnectionQueue: Sendable {
     /// Statements that may be repeated are, on a new connection if the old one is lost.
     func run<Value: Sendable>(
         timeout: Duration? = nil,
-        _ body: @escaping @Sendable (PostgresConnection, CallDeadline) throws(StatementFailure) -> Value
+        _ body: @escaping @Sendable (PostgresConnection, CallDeadline) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         let deadline = CallDeadline(in: timeout ?? self.timeout)
         let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
@@ -54,7 +54,7 @@ final class PostgresConnectionQueue: Sendable {
     }
 
     private func perform<Value: Sendable>(
-        _ body: @Sendable (PostgresConnection, CallDeadline) throws(StatementFailure) -> Value,
+        _ body: @Sendable (PostgresConnection, CallDeadline) throws(StoreError) -> Value,
         until deadline: CallDeadline
     ) -> Result<Value, StoreError> {
         // The caller has given up by its own clock, or will; the statements would only cost the connection.
@@ -69,31 +69,28 @@ final class PostgresConnectionQueue: Sendable {
         }
         return state.withLock { state in
             while true {
-                do throws(StatementFailure) {
+                do throws(StoreError) {
                     let connection = try self.connection(of: &state, until: deadline)
                     return .success(try body(connection, deadline))
                 } catch {
-                    if error.losesConnection { state.connection = nil }
                     // The server is a standby that was a primary: the next connection may find the new primary.
-                    if error.state == "25006" { state.connection = nil }
+                    if error.losesConnection || error.sqlState == "25006" { state.connection = nil }
                     guard error.mayRunAgain, !deadline.isOver, !isClosed.load(ordering: .acquiring) else {
-                        return .failure(error.error)
+                        return .failure(error)
                     }
                 }
             }
         }
     }
 
-    private func connection(of state: inout State, until deadline: CallDeadline) throws(StatementFailure)
+    private func connection(of state: inout State, until deadline: CallDeadline) throws(StoreError)
         -> PostgresConnection
     {
         if let connection = state.connection, connection.seemsAlive(), isCurrent(connection) { return connection }
         state.connection = nil
         while true {
-            guard !isClosed.load(ordering: .acquiring) else {
-                throw StatementFailure(.closed, "The store is closed.")
-            }
-            do throws(StatementFailure) {
+            guard !isClosed.load(ordering: .acquiring) else { throw StoreError(.closed, "The store is closed.") }
+            do throws(StoreError) {
                 let connection = try connector.open(until: deadline)
                 state.connection = connection
                 state.failures = 0
@@ -101,12 +98,13 @@ final class PostgresConnectionQueue: Sendable {
                 return connection
             } catch {
                 state.failures += 1
-                state.lastError = error.error
+                state.lastError = error
                 let pause = Connector.pause(afterFailures: state.failures, random: random)
                 // A server would refuse the same again. The next attempt also needs time: one that is cut short would
                 // hide the reason behind "no response in time".
-                guard [.unreachable, .readOnly].contains(error.error.code), pause * 2 < deadline.remaining else {
-                    throw StatementFailure(error.error)
+                guard [.unreachable, .readOnly].contains(error.code), pause * 2 < deadline.remaining else {
+                    // Without the marks by which a call is run again.
+                    throw StoreError(error.code, error.message)
                 }
                 SystemTime.blockThread(for: pause)
             }
@@ -143,9 +141,7 @@ struct CallDeadline: Sendable {
     /// Returns the deadline for the next of `tries` hosts, which get equal parts of the remaining time.
     ///
     /// It has no grace: opening a connection sends no statement that the server ends.
-    func part(of tries: Int) -> CallDeadline {
-        CallDeadline(in: remaining / tries, grace: .zero)
-    }
+    func part(of tries: Int) -> CallDeadline { CallDeadline(in: remaining / tries, grace: .zero) }
 
     var remaining: Duration { max(.zero, end - SystemTime().sinceBoot) }
     var isOver: Bool { remaining == .zero }
@@ -158,7 +154,7 @@ struct CallDeadline: Sendable {
 
 extension Connector {
     private static let firstPause: Duration = .milliseconds(50)
-    private static let longestPause: Duration = .seconds(5)
+    private static let maximumPause: Duration = .seconds(5)
     /// The number of doublings that reach the longest pause.
     private static let maximumDoublings = 7
 
@@ -166,7 +162,7 @@ extension Connector {
     ///
     /// It doubles after each failure, with jitter, so that many workers do not come back at once.
     static func pause(afterFailures failures: Int, random: any RandomSource) -> Duration {
-        min(firstPause * (1 << min(failures, maximumDoublings)), longestPause) * (0.5 + random.nextUnit() / 2)
+        min(firstPause * (1 << min(failures, maximumDoublings)), maximumPause) * (0.5 + random.nextUnit() / 2)
     }
 }
 
@@ -188,9 +184,7 @@ package final class DatabaseClock: TimeSource {
 
     package var sinceBoot: BootInstant { local.sinceBoot }
 
-    package func sleep(for span: Duration) async throws(CancellationError) {
-        try await local.sleep(for: span)
-    }
+    package func sleep(for span: Duration) async throws(CancellationError) { try await local.sleep(for: span) }
 
     /// Takes a reading of the database's clock from some time between the request and the response.
     func take(_ reading: Timestamp, sentAt start: BootInstant, receivedAt end: BootInstant) {

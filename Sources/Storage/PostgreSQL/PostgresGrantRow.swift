@@ -4,8 +4,7 @@ import Crypto
 /// The rows of a grant in `grants` and `grant_schedule`, with the columns of ``Grant/table``.
 enum PostgresGrantRow {
     /// The two rows of a grant, as a source of ``columns``.
-    static let source =
-        "refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id"
+    static let source = "refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id"
 
     private static let key = ["id"]
     private static let fixed = ["user_id", "created_at"]
@@ -107,18 +106,7 @@ enum PostgresGrantRow {
 
     /// `true` if an update from `former` to `grant` leaves all columns of `seldomChanged` as they are.
     static func keepsSeldomChanged(_ grant: Grant, from former: Grant) -> Bool {
-        grant.state == former.state
-            && grant.clientID == former.clientID
-            && grant.owner == former.owner
-            && grant.scope == former.scope
-            && grant.refreshToken == former.refreshToken
-            && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
-            && grant.accessToken?.type == former.accessToken?.type
-            && grant.suspectedSince == former.suspectedSince
-            && grant.quickRefreshes == former.quickRefreshes
-            && grant.answerLostAt == former.answerLostAt
-            && grant.rotationClaims == former.rotationClaims
-            && grant.formerTokensUntil == former.formerTokensUntil
+        grant.keepsIndexedColumns(of: former) && grant.keepsWideColumns(of: former)
     }
 }
 
@@ -166,9 +154,7 @@ struct PendingWrites {
         }
     }
 
-    mutating func count(_ state: GrantState, by difference: Int64) {
-        counts[state.rawValue, default: 0] += difference
-    }
+    mutating func count(_ state: GrantState, by difference: Int64) { counts[state.rawValue, default: 0] += difference }
 
     /// Returns the statement that changes the numbers of grants in each state by these, or `nil` if none changes.
     static func count(_ counts: [String: Int64]) -> SQLStatement? {

@@ -23,10 +23,7 @@ struct PostgresSchema {
             quote_ident(current_database()), quote_ident(current_user::text)
         """
     )
-    private static let readVersion = SQLQuery(
-        "schema version",
-        "SELECT version FROM refresh_worker.schema_version"
-    )
+    static let readVersion = SQLQuery("schema version", "SELECT version FROM refresh_worker.schema_version")
     private static let takeLock = SQLQuery(
         "waiting for another process to create the schema",
         "SELECT pg_advisory_xact_lock($1)"
@@ -50,10 +47,10 @@ struct PostgresSchema {
     ///
     /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If
     /// no step is missing, nothing is written, so that a user without the right to create tables may work.
-    func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
+    func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
         guard try version(of: connection, until: deadline) < steps.count else { return }
         _ = try connection.run(StatementBatch(until: deadline), until: deadline)
-        do throws(StatementFailure) {
+        do throws(StoreError) {
             var lock = StatementBatch()
             lock.add(Self.takeLock, .integer(Self.migrationLock))
             _ = try connection.run(lock, until: deadline)
@@ -70,20 +67,20 @@ struct PostgresSchema {
             _ = try connection.run(StatementBatch(.commit), until: deadline)
         } catch {
             if !error.losesConnection { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
-            throw error.state == "42501" ? try missingRight(connection, until: deadline) : error
+            throw error.sqlState == "42501" ? try missingRight(connection, until: deadline) : error
         }
     }
 
     /// Returns the version of the schema, 0 if there is none, and throws for a database that this program must not
     /// touch.
-    private func version(of connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+    private func version(of connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError)
         -> Int
     {
         let catalog = try readCatalog(connection, until: deadline)
         guard catalog.mayUse else { throw Self.cannotUse(catalog) }
         guard catalog.isOwn else {
             guard !catalog.hasContent else {
-                throw StatementFailure(
+                throw StoreError(
                     .cannotOpen,
                     "The schema refresh_worker of \(connection.database) is another program's: refresh-worker does "
                         + "not change it. Name another database."
@@ -92,44 +89,41 @@ struct PostgresSchema {
             guard catalog.exists || catalog.mayCreate else { throw Self.cannotCreate(catalog) }
             return 0
         }
-        let version = try connection.run(StatementBatch(Self.readVersion), until: deadline)[0]
-            .first { $0.count() }
+        let version = try connection.run(StatementBatch(Self.readVersion), until: deadline)[0].first { $0.count() }
         guard let version else {
-            throw StatementFailure(
+            throw StoreError(
                 .cannotOpen,
                 "The table refresh_worker.schema_version of \(connection.database) is empty, so the version of its "
                     + "schema is not known. Restore a backup of the schema refresh_worker."
             )
         }
         guard version <= steps.count else {
-            throw StatementFailure(
-                StoreError(newerSchema: version, of: connection.database, supported: steps.count)
-            )
+            throw StoreError(newerSchema: version, of: connection.database, supported: steps.count)
         }
         return version
     }
 
-    private func readCatalog(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+    private func readCatalog(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError)
         -> Catalog
     {
         let catalog: Catalog? = try connection.run(StatementBatch(Self.catalogQuery), until: deadline)[0].first { row in
             (row.flag(), row.flag(), row.flag(), row.flag(), row.flag(), row.text(), row.text())
         }
         guard let catalog else {
-            throw StatementFailure(.fault, "The server returned no row. This is a fault of refresh-worker.")
+            throw StoreError(.fault, "The server returned no row. This is a fault of refresh-worker.")
         }
         return catalog
     }
 
-    private func missingRight(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
-        -> StatementFailure
+    private func missingRight(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError)
+        -> StoreError
     {
         let catalog = try readCatalog(connection, until: deadline)
         return catalog.exists ? Self.cannotUse(catalog) : Self.cannotCreate(catalog)
     }
 
-    private static func cannotUse(_ catalog: Catalog) -> StatementFailure {
-        StatementFailure(
+    private static func cannotUse(_ catalog: Catalog) -> StoreError {
+        StoreError(
             .cannotOpen,
             "The user \(catalog.user) may not use the schema refresh_worker of the database \(catalog.database). As "
                 + "its owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, if another "
@@ -137,8 +131,8 @@ struct PostgresSchema {
         )
     }
 
-    private static func cannotCreate(_ catalog: Catalog) -> StatementFailure {
-        StatementFailure(
+    private static func cannotCreate(_ catalog: Catalog) -> StoreError {
+        StoreError(
             .cannotOpen,
             "The user \(catalog.user) may not create the schema refresh_worker in the database \(catalog.database). "
                 + "As the database's owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"

@@ -29,11 +29,7 @@ extension SQLQuery {
         )
     }
 
-    static let claimDue = claim(
-        "claim",
-        from: "refresh_worker.grant_schedule AS s",
-        where: "s.due_at <= $6::bigint"
-    )
+    static let claimDue = claim("claim", from: "refresh_worker.grant_schedule AS s", where: "s.due_at <= $6::bigint")
     static let claimAny = claim(
         "claim whenever due",
         from: PostgresGrantRow.source,
@@ -91,7 +87,7 @@ extension PostgresStore {
     ) async throws -> [Grant] {
         guard !ids.isEmpty else { return [] }
         let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
-        let grants = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+        let grants = try await leasing.run { [self] connection, deadline throws(StoreError) in
             var batch = changes(until: deadline, on: connection)
             let claimPosition = batch.add(
                 dueBy == nil ? .claimAny : .claimDue,
@@ -130,7 +126,7 @@ extension PostgresStore {
     package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
         guard !leases.isEmpty else { return [] }
         let pairs = leases.sorted { $0.key < $1.key }
-        return try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+        return try await leasing.run { [self] connection, deadline throws(StoreError) in
             var batch = changes(until: deadline, on: connection)
             let position = batch.add(
                 .renew,
@@ -149,7 +145,7 @@ extension PostgresStore {
     package func release(_ leases: [GrantID: Int64]) async throws {
         guard !leases.isEmpty else { return }
         let pairs = leases.sorted { $0.key < $1.key }
-        try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+        try await leasing.run { [self] connection, deadline throws(StoreError) in
             var batch = StatementBatch(until: deadline)
             batch.add(.release, .ids(pairs.map(\.key)), .integers(pairs.map(\.value)))
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)

@@ -73,7 +73,7 @@ extension PostgresStore {
     package func storePlain(_ refreshes: [PlainRefresh], at now: Timestamp) async throws -> Set<GrantID> {
         guard !refreshes.isEmpty else { return [] }
         let sorted = refreshes.sorted { $0.claimed.id < $1.claimed.id }
-        return try await results.run { [self] connection, deadline throws(StatementFailure) in
+        return try await results.run { [self] connection, deadline throws(StoreError) in
             var batch = changes(until: deadline, on: connection)
             batch.add(
                 .lockClaims,
@@ -95,9 +95,7 @@ extension PostgresStore {
             let results = try commit(batch, isRepeatable: true, on: connection, until: deadline)
             var stored: Set<GrantID> = []
             for position in positions {
-                stored.formUnion(
-                    try results[position].rows { GrantID(rawValue: $0.integer()) }
-                )
+                stored.formUnion(try results[position].rows { GrantID(rawValue: $0.integer()) })
             }
             return stored
         }

@@ -76,7 +76,7 @@ extension PostgresStore {
     ) async throws(StoreError) -> [Element] {
         let queue = reader == .single ? self.reader : scanner
         let timeout = reader == .wholeTable ? Self.wholeTableTimeout : nil
-        return try await queue.run(timeout: timeout) { connection, deadline throws(StatementFailure) in
+        return try await queue.run(timeout: timeout) { connection, deadline throws(StoreError) in
             var batch = StatementBatch(queryUntil: deadline)
             let first = batch.entries.count
             for statement in statements { batch.add(statement) }
@@ -94,7 +94,7 @@ extension PostgresStore {
         _ read: @escaping @Sendable (inout PostgresRow) throws(StoreError) -> Element
     ) async throws(StoreError) -> (changed: [Int], last: [Element]) {
         let queue = options.isDisjoint(with: [.exclusive, .long]) ? leasing : writer
-        return try await queue.run { [self] connection, deadline throws(StatementFailure) in
+        return try await queue.run { [self] connection, deadline throws(StoreError) in
             var batch = StatementBatch(until: deadline)
             if !options.contains(.evenIfMoved) { addUseCheck(to: &batch, on: connection) }
             if options.contains(.exclusive) { batch.addWriterLock() }
@@ -149,7 +149,7 @@ extension PostgresStore {
     }
 
     private func checkAcceptsWrites() async throws {
-        try await checking.run(timeout: Self.checkTimeout) { [self] connection, deadline throws(StatementFailure) in
+        try await checking.run(timeout: Self.checkTimeout) { [self] connection, deadline throws(StoreError) in
             var batch = StatementBatch(until: deadline)
             let position = batch.add(.acceptsWrites)
             batch.addWriterLock()
@@ -157,22 +157,19 @@ extension PostgresStore {
             batch.add(.lockTables)
             batch.add(.rollback)
             let acceptsWrites: Bool?
-            do throws(StatementFailure) {
-                acceptsWrites = try run(batch, on: connection, until: deadline)[position]
-                    .first { $0.flag() }
+            do throws(StoreError) {
+                acceptsWrites = try run(batch, on: connection, until: deadline)[position].first { $0.flag() }
             } catch {
                 throw rollBack(after: error, on: connection, until: deadline)
             }
             guard acceptsWrites == true else {
                 // The server's own code for a refused write.
-                let state = "25006"
-                let error = StoreError(
-                    state: state,
+                throw StoreError(
+                    state: "25006",
                     detail: "it is read-only",
                     database: connection.database,
                     during: SQLQuery.acceptsWrites.name
                 )
-                throw StatementFailure(error, state: state)
             }
         }
     }

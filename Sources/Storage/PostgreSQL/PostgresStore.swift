@@ -60,7 +60,7 @@ package final class PostgresStore: SQLStore {
         )
         await store.connector.survey()
         do throws(StoreError) {
-            try await store.writer.run { connection, deadline throws(StatementFailure) in
+            try await store.writer.run { connection, deadline throws(StoreError) in
                 try PostgresSchema().migrate(connection, until: deadline)
                 try store.checkServer(connection, until: deadline)
                 _ = try store.run(StatementBatch(.clock), on: connection, until: deadline)
@@ -132,7 +132,7 @@ package final class PostgresStore: SQLStore {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
         let outcome: Swift.Result<Result, any Error> = try await queue.run {
-            [self] connection, deadline throws(StatementFailure) in
+            [self] connection, deadline throws(StoreError) in
             let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
             let outcome = Swift.Result { try body(transaction) }
             guard case .success = outcome else {
@@ -157,11 +157,11 @@ package final class PostgresStore: SQLStore {
 
     /// Runs a batch; if its last statement reads the clock, the reading is used.
     func run(_ batch: StatementBatch, on connection: PostgresConnection, until deadline: CallDeadline)
-        throws(StatementFailure) -> [StatementResult]
+        throws(StoreError) -> [StatementResult]
     {
         let start = local.sinceBoot
         let results: [StatementResult]
-        do throws(StatementFailure) {
+        do throws(StoreError) {
             results = try connection.run(batch, until: deadline)
         } catch {
             throw handle(error, on: connection)
@@ -176,17 +176,15 @@ package final class PostgresStore: SQLStore {
     }
 
     /// Ends a failed transaction and returns its failure, which matters more to the caller than one of the ROLLBACK.
-    func rollBack(after failure: StatementFailure, on connection: PostgresConnection, until deadline: CallDeadline)
-        -> StatementFailure
+    func rollBack(after failure: StoreError, on connection: PostgresConnection, until deadline: CallDeadline)
+        -> StoreError
     {
         guard !failure.losesConnection else { return failure }
-        do throws(StatementFailure) {
+        do throws(StoreError) {
             _ = try connection.run(StatementBatch(.rollback), until: deadline)
             return failure
         } catch {
-            var failure = failure
-            failure.losesConnection = error.losesConnection
-            return failure
+            return error.losesConnection ? failure.losingConnection : failure
         }
     }
 
@@ -199,13 +197,13 @@ package final class PostgresStore: SQLStore {
         isRepeatable: Bool = false,
         on connection: PostgresConnection,
         until deadline: CallDeadline
-    ) throws(StatementFailure) -> [StatementResult] {
+    ) throws(StoreError) -> [StatementResult] {
         var batch = batch
         batch.add(.commit)
         do {
             return try run(batch, on: connection, until: deadline)
         } catch {
-            let isOpen = error.losesConnection && error.state != StoreError.outdatedState
+            let isOpen = error.losesConnection && error.sqlState != StoreError.outdatedState
             throw isOpen && !isRepeatable
                 ? error.asUncertain(in: connection.database) : rollBack(after: error, on: connection, until: deadline)
         }
@@ -217,9 +215,7 @@ extension SQLQuery {
 
     /// Returns the SQL for the database's time in milliseconds since 1970, or for the parameter with this number if a
     /// test gives a time.
-    static func now(unless number: Int) -> String {
-        "(SELECT coalesce($\(number)::bigint, \(readClock)))"
-    }
+    static func now(unless number: Int) -> String { "(SELECT coalesce($\(number)::bigint, \(readClock)))" }
 
     /// Names the isolation level, because a role or a database can have another one as its default.
     ///
@@ -254,11 +250,7 @@ extension SQLQuery {
 
 extension StatementBatch {
     /// Adds the wait for the lock of the transactions that change grants.
-    mutating func addWriterLock() {
-        add(.takeLock, .integer(PostgresSchema.writingLock))
-    }
+    mutating func addWriterLock() { add(.takeLock, .integer(PostgresSchema.writingLock)) }
 
-    var clockPosition: Int? {
-        entries.lastIndex { $0.query.preparedName == SQLQuery.clock.preparedName }
-    }
+    var clockPosition: Int? { entries.lastIndex { $0.query.preparedName == SQLQuery.clock.preparedName } }
 }

@@ -19,7 +19,7 @@ final class PostgresTransaction: SQLTransaction {
     private var lastLimit: Duration = .zero
     private var isOpen = true
     /// The first failure: PostgreSQL accepts no more statements after it.
-    private var failure: StatementFailure?
+    private var failure: StoreError?
     /// The grants in the database, as far as this transaction has read them, or `nil` for those that do not exist.
     private var stored: [GrantID: Grant?] = [:]
     private var healths: [String: [UInt8]?] = [:]
@@ -41,7 +41,7 @@ final class PostgresTransaction: SQLTransaction {
         _ read: (inout PostgresRow) throws(StoreError) -> Element
     ) throws(StoreError) -> [Element] {
         let results = try send([statement])
-        return try perform { () throws(StatementFailure) in try results[0].rows(read) }
+        return try perform { () throws(StoreError) in try results[0].rows(read) }
     }
 
     func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant] {
@@ -58,7 +58,7 @@ final class PostgresTransaction: SQLTransaction {
         for (id, grant) in writes.grants { stored[id] = grant }
         writes.move(to: &batch, notifying: false)
         for statement in statements { batch.add(statement) }
-        let results = try perform { () throws(StatementFailure) in
+        let results = try perform { () throws(StoreError) in
             try store.run(batch, on: connection, until: deadline)
         }
         return results.suffix(statements.count)
@@ -89,23 +89,23 @@ final class PostgresTransaction: SQLTransaction {
         return batch
     }
 
-    private func perform<Value>(_ body: () throws(StatementFailure) -> Value) throws(StoreError) -> Value {
+    private func perform<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
-        if let failure { throw failure.error }
+        if let failure { throw failure }
         do {
             return try body()
         } catch {
             failure = error
-            throw error.error
+            throw error
         }
     }
 
     /// Sends the collected writes and makes them durable.
-    func commit() throws(StatementFailure) {
+    func commit() throws(StoreError) {
         isOpen = false
         guard failure == nil else { return try rollBack() }
         guard hasBegun || !writes.isEmpty else { return }
-        do throws(StatementFailure) {
+        do throws(StoreError) {
             // Another connection may have recorded a newer server since this transaction began.
             try store.connector.check(connection)
         } catch {
@@ -118,11 +118,9 @@ final class PostgresTransaction: SQLTransaction {
     }
 
     /// Rolls back; throws the original failure if it came from the database.
-    func rollBack() throws(StatementFailure) {
+    func rollBack() throws(StoreError) {
         isOpen = false
-        if let failure {
-            throw hasBegun ? store.rollBack(after: failure, on: connection, until: deadline) : failure
-        }
+        if let failure { throw hasBegun ? store.rollBack(after: failure, on: connection, until: deadline) : failure }
         if hasBegun { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
     }
 
@@ -136,7 +134,7 @@ final class PostgresTransaction: SQLTransaction {
         let healthPosition = batch.add(Self.health, .texts(unknown))
         let successesPosition = batch.add(UncountedSuccesses.take, .texts(unknown))
         let grantsPosition = batch.add(Self.grantsByID, .ids(missing))
-        try perform { () throws(StatementFailure) in
+        try perform { () throws(StoreError) in
             let results = try store.run(batch, on: connection, until: deadline)
             for client in unknown { healths[client] = .some(nil) }
             _ = try results[healthPosition].rows { healths[$0.text()] = $0.blob() }
@@ -148,9 +146,7 @@ final class PostgresTransaction: SQLTransaction {
         }
     }
 
-    func grant(_ id: GrantID) throws -> Grant? {
-        try current(id)
-    }
+    func grant(_ id: GrantID) throws -> Grant? { try current(id) }
 
     func grant(ofUser userID: String) throws -> Grant? {
         if let grant = writes.grants.values.first(where: { $0.userID == userID }) { return grant }
@@ -173,9 +169,7 @@ final class PostgresTransaction: SQLTransaction {
         guard let former = try current(grant.id) else {
             throw StoreError(.conflict, "There is no grant \(grant.id) to update.")
         }
-        guard !former.forbids(grant) else {
-            throw StoreError(.conflict, "The user of grant \(grant.id) was deleted.")
-        }
+        try former.allow(grant)
         guard former != grant else { return }
         let isLasting = (stored[grant.id] ?? nil).map { PostgresGrantRow.keepsSeldomChanged(grant, from: $0) } ?? false
         writes.update(grant, from: former, keepsSeldomChanged: isLasting)

@@ -78,10 +78,6 @@ extension ServerFacts {
             )
         """
     )
-    private static let schemaVersion = SQLQuery(
-        "schema version",
-        "SELECT version FROM refresh_worker.schema_version"
-    )
 
     /// The time in which a pooler must give a connection.
     private static let poolTimeout: Duration = .seconds(3)
@@ -116,7 +112,7 @@ extension ServerFacts {
         let outcome: Result<ServerFacts, StoreError>
         do {
             outcome = .success(
-                try await queue.run { connection, deadline throws(StatementFailure) in
+                try await queue.run { connection, deadline throws(StoreError) in
                     try read(connection, time: time, until: deadline)
                 }
             )
@@ -131,7 +127,7 @@ extension ServerFacts {
         _ connection: PostgresConnection,
         time: any TimeSource,
         until deadline: CallDeadline
-    ) throws(StatementFailure) -> ServerFacts {
+    ) throws(StoreError) -> ServerFacts {
         let before = time.sinceBoot
         let results = try connection.run(StatementBatch(query), until: deadline)
         let roundTrip = time.sinceBoot - before
@@ -158,10 +154,10 @@ extension ServerFacts {
             return (facts, row.flag())
         }
         guard case (var facts, let mayReadSchema)? = found else {
-            throw StatementFailure(.fault, "The server returned no row. This is a fault of refresh-worker.")
+            throw StoreError(.fault, "The server returned no row. This is a fault of refresh-worker.")
         }
         if mayReadSchema {
-            facts.schema = try connection.run(StatementBatch(schemaVersion), until: deadline)[0]
+            facts.schema = try connection.run(StatementBatch(PostgresSchema.readVersion), until: deadline)[0]
                 .first { $0.count() }
         }
         return facts

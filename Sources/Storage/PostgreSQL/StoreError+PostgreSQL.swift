@@ -44,11 +44,7 @@ extension StoreError {
                 "\(subject) refuses this user \(cause). Check user and password in the URL or the password file, and "
                     + "the server's pg_hba.conf."
             )
-        case "3D000":
-            self.init(
-                .refused,
-                "\(subject) does not exist \(cause). Create it, or name another in the URL."
-            )
+        case "3D000": self.init(.refused, "\(subject) does not exist \(cause). Create it, or name another in the URL.")
         case "42501":
             self.init(
                 .refused,
@@ -77,9 +73,9 @@ extension StoreError {
             self.init(.unreachable, "The connection to \(database) failed \(cause). It is tried again.")
         case let state where state.hasPrefix("53") || state.hasPrefix("58"):
             self.init(.ioFailure, "\(subject) lacks memory or cannot use its disk \(cause). Check the server's log.")
-        default:
-            self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
+        default: self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }
+        sqlState = state
     }
 
     /// The beginnings of libpq's messages about settings, which come from before any connection and which a retry does
@@ -132,6 +128,51 @@ extension StoreError {
                     + "the server runs."
             )
         }
+        losesConnection = true
+    }
+
+    /// Creates the error for a transaction whose wait for the synchronous standby was cancelled.
+    ///
+    /// The transaction is repeated by its caller. It locks the same rows, so its commit waits for the standby too, and
+    /// the standby gets the first commit before it.
+    init(unreplicatedIn database: String) {
+        self.init(
+            .unreachable,
+            "A commit in \(database) did not wait for the synchronous standby, because the wait was cancelled "
+                + "(pg_cancel_backend). It counts as not done, and is tried again. Find out who cancels it, and why the "
+                + "standby is behind."
+        )
+        isUncertain = true
+    }
+
+    /// `true` if the same statements may succeed in a new transaction: none of them was written.
+    var mayRunAgain: Bool {
+        guard !isUncertain else { return false }
+        switch sqlState {
+        // A serialisation failure, a deadlock, and an idle transaction that the server ended.
+        case "40001", "40P01", "25P03": return true
+        // A prepared statement is missing or exists already: a pooler used another session.
+        case "26000", "42P05": return true
+        default: return losesConnection
+        }
+    }
+
+    var losingConnection: StoreError {
+        var error = self
+        error.losesConnection = true
+        return error
+    }
+
+    /// Returns the error for a transaction whose commit may or may not have taken place.
+    func asUncertain(in database: String) -> StoreError {
+        var error = StoreError(
+            .unreachable,
+            "The connection to \(database) was lost during a commit, so it is not known whether that took place. It "
+                + "is safe to try again. (\(message))"
+        ).losingConnection
+        error.sqlState = sqlState
+        error.isUncertain = true
+        return error
     }
 }
 

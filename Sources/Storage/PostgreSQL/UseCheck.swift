@@ -68,9 +68,7 @@ extension StatementBatch {
         addLimits(until: deadline)
     }
 
-    mutating func addLimits(until deadline: CallDeadline) {
-        add(.limits, .text(deadline.serverLimit))
-    }
+    mutating func addLimits(until deadline: CallDeadline) { add(.limits, .text(deadline.serverLimit)) }
 
     /// Creates a limited batch for a query that changes nothing.
     init(queryUntil deadline: CallDeadline) {
@@ -78,9 +76,7 @@ extension StatementBatch {
         add(.queryLimit, .text(deadline.serverLimit))
     }
 
-    var useCheckPosition: Int? {
-        entries.firstIndex { $0.query.preparedName == SQLQuery.checkUse.preparedName }
-    }
+    var useCheckPosition: Int? { entries.firstIndex { $0.query.preparedName == SQLQuery.checkUse.preparedName } }
 }
 
 extension CallDeadline {
@@ -113,7 +109,7 @@ extension PostgresStore {
     /// Records the timeline that the use check returned: a standby's session survives its promotion, and a pooler may
     /// switch to another server.
     func recordTimeline(from results: [StatementResult], of batch: StatementBatch, on connection: PostgresConnection)
-        throws(StatementFailure)
+        throws(StoreError)
     {
         guard let position = batch.useCheckPosition else { return }
         newestServer.recordFoundTables()
@@ -125,12 +121,9 @@ extension PostgresStore {
     }
 
     /// Handles a failed use check, and returns the failure for the caller.
-    func handle(_ failure: StatementFailure, on connection: PostgresConnection) -> StatementFailure {
-        switch failure.state {
-        case StoreError.outdatedState:
-            var failure = failure
-            failure.losesConnection = true
-            return failure
+    func handle(_ failure: StoreError, on connection: PostgresConnection) -> StoreError {
+        switch failure.sqlState {
+        case StoreError.outdatedState: return failure.losingConnection
         case StoreError.otherTablesState, "3F000", "42P01", "42883":
             newestServer.recordLostTables(of: connection.database)
             return failure

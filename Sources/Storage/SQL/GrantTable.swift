@@ -190,7 +190,32 @@ struct GrantRowReader {
     }
 }
 
+/// The comparisons by which an update omits columns that stay: a new column needs a line in one of them.
 extension Grant {
+    /// `true` if no column changes that is in an index other than that of due times, or that seldom changes.
+    func keepsIndexedColumns(of former: Grant) -> Bool {
+        state == former.state && clientID == former.clientID && owner.googleUserID == former.owner.googleUserID
+            && owner.email == former.owner.email && refreshToken?.expiresAt == former.refreshToken?.expiresAt
+            && refreshToken?.marks == former.refreshToken?.marks
+            && refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
+            && accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
+            && suspectedSince == former.suspectedSince && quickRefreshes == former.quickRefreshes
+            && answerLostAt == former.answerLostAt && formerTokensUntil == former.formerTokensUntil
+    }
+
+    /// `true` if no other column changes that most refreshes leave as it is, and that is wide.
+    func keepsWideColumns(of former: Grant) -> Bool {
+        owner == former.owner && scope == former.scope && refreshToken?.sealed == former.refreshToken?.sealed
+            && accessToken?.type == former.accessToken?.type && rotationClaims == former.rotationClaims
+    }
+
+    /// `true` if, of the remaining columns, only those change that each refresh changes.
+    func keepsOtherColumns(of former: Grant) -> Bool {
+        reason == former.reason && generation == former.generation && since == former.since
+            && attempts == former.attempts && failingSince == former.failingSince && isProven == former.isProven
+            && revocationAskedAt == former.revocationAskedAt
+    }
+
     /// The day of the last refresh, or of the first connection if there was none.
     ///
     /// Stores find idle grants by it: an index on the day changes once a day, and not with each refresh.

@@ -216,10 +216,7 @@ extension SQLStore {
 
     /// Exclusive, because transactions check for a pending notice before they add one.
     private func finish(_ sequence: Int64, by query: SQLQuery, at now: Timestamp) async throws {
-        try await change(
-            [query, .followNotice].map { SQLStatement($0, .integer(sequence), .time(now)) },
-            .exclusive
-        )
+        try await change([query, .followNotice].map { SQLStatement($0, .integer(sequence), .time(now)) }, .exclusive)
     }
 
     package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {

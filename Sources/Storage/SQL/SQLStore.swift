@@ -158,9 +158,17 @@ struct SQLQuery: Sendable {
 
     /// The text for SQLite, which has one schema, compares text by bytes anyway, and numbers parameters with `?1`.
     var textForSQLite: String {
-        ["refresh_worker.", " COLLATE \"C\"", "/*", "*/"].reduce(text) { $0.replacing($1, with: "") }
-            .replacing("$", with: "?")
+        var (rest, result) = (Array(text.utf8)[...], [UInt8]())
+        result.reserveCapacity(rest.count)
+        while let byte = rest.first {
+            let omitted = Self.omittedInSQLite.first { $0[0] == byte && rest.starts(with: $0) }
+            if omitted == nil { result.append(byte == UInt8(ascii: "$") ? UInt8(ascii: "?") : byte) }
+            rest = rest.dropFirst(omitted?.count ?? 1)
+        }
+        return String(decoding: result, as: UTF8.self)
     }
+
+    private static let omittedInSQLite = ["refresh_worker.", " COLLATE \"C\"", "/*", "*/"].map { Array($0.utf8) }
 }
 
 /// A statement with the values of its parameters.

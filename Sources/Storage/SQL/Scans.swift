@@ -193,7 +193,7 @@ extension SQLStore {
         refreshTokensEndingBefore end: Timestamp,
         idleSince: Timestamp
     ) async throws -> GrantStatistics {
-        var statistics = GrantStatistics(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+        var statistics = GrantStatistics()
         var clients: [String] = []
         let counts = try await rows(
             [

@@ -94,8 +94,6 @@ package struct RemovedCounts: Hashable, Sendable {
     /// Deleted users, with their grants and histories.
     package var users = 0
 
-    package init() {}
-
     /// `true` if another call may find more.
     package var mayHaveMore: Bool {
         [sessions, successors, securityEvents, notices, users].contains { $0 >= Self.limit }
@@ -115,7 +113,7 @@ extension SQLStore {
             [
                 remove(.removeExpiredSessions, now),
                 remove(.removeExpiredSuccessors, now),
-                remove(.removeFutureSuccessors, now + Session.longestGrace),
+                remove(.removeFutureSuccessors, now + Session.maximumGrace),
             ] + Self.removeTombstones.map { remove($0, now) },
             [.exclusive, .wipes]
         )
@@ -126,13 +124,13 @@ extension SQLStore {
             ],
             .exclusive
         )
-        var count = RemovedCounts()
-        count.sessions = secret[0]
-        count.successors = secret[1] + secret[2]
-        count.users = secret.last ?? 0
-        count.securityEvents = old[0]
-        count.notices = old[1]
-        return count
+        return RemovedCounts(
+            sessions: secret[0],
+            successors: secret[1] + secret[2],
+            securityEvents: old[0],
+            notices: old[1],
+            users: secret.last ?? 0
+        )
     }
 }
 
@@ -157,9 +155,7 @@ extension SQLTransaction {
 
     func endSession(_ id: SessionID) throws { _ = try end(SQLStatement(.endSession, .bytes(id.bytes))) }
 
-    func endSessions(ofUser userID: String) throws -> Int {
-        try end(SQLStatement(.endSessionsOfUser, .text(userID)))
-    }
+    func endSessions(ofUser userID: String) throws -> Int { try end(SQLStatement(.endSessionsOfUser, .text(userID))) }
 
     private func end(_ statement: SQLStatement) throws -> Int {
         let hadSuccessor = try rows(statement) { $0.flag() }

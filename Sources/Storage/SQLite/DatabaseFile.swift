@@ -119,9 +119,7 @@ enum DatabaseFile {
         return names
     }
 
-    static func exists(_ path: String) -> Bool {
-        kind(of: path) != nil
-    }
+    static func exists(_ path: String) -> Bool { kind(of: path) != nil }
 
     /// `true` if a process has a lock on a file that this process does not have open.
     ///

@@ -11,7 +11,7 @@ struct DatabaseFileMonitor: Sendable {
     /// The largest size of a file whose content is compared.
     ///
     /// Each checkpoint reads the whole file while writers wait: 13 ms for this size, measured with the file in memory.
-    static let largestComparedSize: Int64 = 32 << 20
+    static let maximumComparedSize: Int64 = 32 << 20
     /// The time in which a second write may leave the modification time as it is, in nanoseconds: more than a tick of
     /// the kernel's clock.
     static let timeResolution: Int64 = 100_000_000
@@ -159,14 +159,13 @@ extension SQLiteConnection {
         guard let digest = fileMonitor.digest else {
             throw replaced(
                 "was overwritten by something else, or `touch` or a backup tool has set its modification time "
-                    + "(contents are compared up to \(DatabaseFileMonitor.largestComparedSize >> 20) MiB only; after "
+                    + "(contents are compared up to \(DatabaseFileMonitor.maximumComparedSize >> 20) MiB only; after "
                     + "`touch` it is enough to start again),"
             )
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
         // A write in progress may leave this time as it is, so the next transaction checks again.
-        guard let now = DatabaseFile.fileClock, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution
-        else {
+        guard let now = DatabaseFile.fileClock, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution else {
             return
         }
         self.fileMonitor?.modifiedAt = facts.modifiedAt
@@ -177,7 +176,7 @@ extension SQLiteConnection {
     /// It is `nil` if the file is too large to be read at each checkpoint, cannot be read, or was changed by another
     /// program during the read. Without a digest a changed modification time counts as changed content.
     func comparableDigest(of facts: DatabaseFile.Facts) -> Int64? {
-        guard facts.size <= largestComparedSize else { return nil }
+        guard facts.size <= maximumComparedSize else { return nil }
         do throws(StoreError) {
             let digest = try contentDigest(size: facts.size)
             return try DatabaseFile.facts(of: path) == facts ? digest : nil

@@ -74,9 +74,7 @@ final class DatabaseNameLock: Sendable {
         }
     }
 
-    private static func open(_ path: String) -> Int32 {
-        unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
-    }
+    private static func open(_ path: String) -> Int32 { unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC) }
 
     private static func refusal(of path: String, _ what: String, _ remedy: String) -> StoreError {
         StoreError(

@@ -89,12 +89,8 @@ struct LeaseFile: Sendable {
             let file = try SQLiteConnection(path: temporary, timeout: .zero)
             try file.execute(SQLQuery("prepare leases", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"))
             try file.execute(.makeLeases(in: "main"))
-            try file.run(.writeFirstNote) { statement in
-                statement.bind(note.number)
-                statement.bind(note.size)
-                statement.bind(note.modifiedAt)
-                statement.bind(note.digest)
-            }
+            let values = [note.number, note.size, note.modifiedAt, note.digest].map { SQLValue.integer($0) }
+            try file.run(SQLStatement(.writeFirstNote, values))
             if let claimsFrom { try file.run(.writePause) { $0.bind(claimsFrom.milliseconds) } }
         }
         for ending in ["", "-wal", "-shm", "-journal"] { DatabaseFile.remove(path + ending) }

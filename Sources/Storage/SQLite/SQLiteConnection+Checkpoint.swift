@@ -19,7 +19,6 @@ extension SQLiteConnection {
     )
     private static let cutLog = SQLQuery("cut the log", "PRAGMA journal_size_limit = 0")
     private static let keepLog = SQLQuery("keep the log's size", "PRAGMA journal_size_limit = \(logSizeLimit)")
-    private static let readVersion = SQLQuery("schema version", "PRAGMA user_version")
     /// The size that the log's file keeps for its next run; the rest is cut off.
     static let logSizeLimit = 67_108_864
     /// The number of attempts to restart a log while readers come and go.
@@ -28,9 +27,7 @@ extension SQLiteConnection {
     /// `true` if a log is so long that a checkpoint is due.
     var hasLongLog: Bool { checkpointer != nil && (isLogLong || isLeaseLogLong) }
     private var isLogLong: Bool { (logState()?.frames ?? 0) >= nextCheckpointLength }
-    private var isLeaseLogLong: Bool {
-        (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength
-    }
+    private var isLeaseLogLong: Bool { (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength }
 
     /// Copies the logs into their database files while no process can commit; returns `true` if the database's log is
     /// copied completely, and `false` if a reader is in the way.
@@ -45,12 +42,8 @@ extension SQLiteConnection {
             let isComplete = try checkpointer.copyDatabaseLog(after: synced)
             if isComplete, let state = logState() { synced = state }
             if let facts = try DatabaseFile.facts(of: path) {
-                let digest = comparableDigest(of: facts)
-                try run(Self.noteEnd) {
-                    $0.bind(facts.size)
-                    $0.bind(facts.modifiedAt)
-                    $0.bind(digest)
-                }
+                let values = [facts.size, facts.modifiedAt, comparableDigest(of: facts)].map { SQLValue.integer($0) }
+                try run(SQLStatement(Self.noteEnd, values))
             }
             return isComplete
         }
@@ -73,7 +66,7 @@ extension SQLiteConnection {
     /// one begins at the first frame.
     func copyDatabaseLog(after synced: LogState?) throws(StoreError) -> Bool {
         // The shared index exists only after a first statement.
-        _ = try integer(Self.readVersion)
+        _ = try integer(SQLiteSchema.readVersion)
         if let state = logState(), state.copied > 0, !state.isCopied {
             let isSynced = synced?.salts == state.salts && synced?.copied == state.copied
             if !isSynced { copyLogAgain() }
@@ -103,7 +96,7 @@ extension SQLiteConnection {
         if cuts { try execute(Self.cutLog) }
         let outcome: Result<Void, StoreError>
         do {
-            let version = try integer(Self.readVersion)
+            let version = try integer(SQLiteSchema.readVersion)
             outcome = .success(
                 try write(evenIfMoved: true) { () throws(StoreError) in
                     try execute(SQLQuery("touch the file's header", "PRAGMA user_version = \(version)"))

@@ -29,10 +29,7 @@ extension SQLiteConnection {
         PRAGMA \(LeaseFile.schema).journal_size_limit = \(logSizeLimit);
         """
     )
-    private static let useLeaseLog = SQLQuery(
-        "journal mode of leases",
-        "PRAGMA \(LeaseFile.schema).journal_mode = WAL"
-    )
+    private static let useLeaseLog = SQLQuery("journal mode of leases", "PRAGMA \(LeaseFile.schema).journal_mode = WAL")
     /// Seven megabytes for each connection.
     ///
     /// Grants that are due together are close together, so a larger cache holds pages that are not needed again soon;
@@ -102,10 +99,8 @@ extension SQLiteConnection {
     /// Does what must be done before the first commit, and needs disk space itself.
     private func prepareCommits(at time: LeaseTime) throws(StoreError) {
         try write { () throws(StoreError) in
-            try run(.removeEndedLeases) { statement in
-                statement.bind(time.epoch)
-                statement.bind((time.instant + .seconds(-86_400)).milliseconds)
-            }
+            let yesterday = (time.instant + .seconds(-86_400)).milliseconds
+            try run(SQLStatement(.removeEndedLeases, .text(time.epoch), .integer(yesterday)))
         }
         try secureLog()
     }

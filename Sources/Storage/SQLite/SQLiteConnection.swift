@@ -37,7 +37,7 @@ final class SQLiteConnection {
     /// The last known state of the files that this connection writes to; only the writer has one.
     var fileMonitor: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
-    var largestComparedSize = DatabaseFileMonitor.largestComparedSize
+    var maximumComparedSize = DatabaseFileMonitor.maximumComparedSize
     private let handle: OpaquePointer
     let timeout: Duration
     private var statements: [UInt64: Statement] = [:]
@@ -49,9 +49,7 @@ final class SQLiteConnection {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
         var result = Self.vfsRegistration
-        if result == SQLITE_OK {
-            result = unsafe sqlite3_open_v2(Self.name(path), &opened, flags, CSQLITE_VFS_NAME)
-        }
+        if result == SQLITE_OK { result = unsafe sqlite3_open_v2(Self.name(path), &opened, flags, CSQLITE_VFS_NAME) }
         guard result == SQLITE_OK, let handle = unsafe opened else {
             let detail = unsafe String(cString: opened == nil ? sqlite3_errstr(result) : sqlite3_errmsg(opened))
             let cause = unsafe opened == nil ? 0 : sqlite3_system_errno(opened)
@@ -82,9 +80,7 @@ final class SQLiteConnection {
     ///
     /// Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for a database in memory: "./"
     /// makes it a path.
-    private static func name(_ path: String) -> String {
-        path.hasPrefix("/") ? path : "./" + path
-    }
+    private static func name(_ path: String) -> String { path.hasPrefix("/") ? path : "./" + path }
 
     /// `true` if SQLite opened the file read-only, because it cannot be written.
     var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") == 1 }
@@ -128,8 +124,16 @@ final class SQLiteConnection {
         try prepared(query).run(bind: bind)
     }
 
-    func run(_ statement: SQLStatement) throws(StoreError) {
-        try run(statement.query) { $0.bind(statement.values) }
+    func run(_ statement: SQLStatement) throws(StoreError) { try run(statement.query) { $0.bind(statement.values) } }
+
+    /// Runs statements in order; returns the number of rows that each has changed.
+    func change(_ statements: some Sequence<SQLStatement>) throws(StoreError) -> [Int] {
+        var changed: [Int] = []
+        for statement in statements {
+            try run(statement)
+            changed.append(changedRows)
+        }
+        return changed
     }
 
     func rows<Element>(
@@ -158,9 +162,7 @@ final class SQLiteConnection {
     }
 
     /// Returns the whole number that a statement selects.
-    func integer(_ query: SQLQuery) throws(StoreError) -> Int64 {
-        try first(query) { $0.integer() } ?? 0
-    }
+    func integer(_ query: SQLQuery) throws(StoreError) -> Int64 { try first(query) { $0.integer() } ?? 0 }
 
     /// Returns the state of a schema's log, or `nil` before the first statement, and for a file without a log.
     func logState(of schema: String = "main") -> LogState? {
@@ -188,9 +190,7 @@ final class SQLiteConnection {
     }
 
     /// Makes the next checkpoint copy the log from its beginning.
-    func copyLogAgain() {
-        unsafe csqlite_copy_log_again(handle, "main")
-    }
+    func copyLogAgain() { unsafe csqlite_copy_log_again(handle, "main") }
 
     /// Copies as much of a log into its database file as readers allow; returns `false` if another program holds the
     /// lock of checkpoints (https://sqlite.org/c3ref/wal_checkpoint_v2.html).

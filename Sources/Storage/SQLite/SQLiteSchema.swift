@@ -7,7 +7,7 @@ struct SQLiteSchema {
     static let applicationID: Int64 = 0x5266_576b
 
     private static let readApplicationID = SQLQuery("application id", "PRAGMA application_id")
-    private static let readVersion = SQLQuery("schema version", "PRAGMA user_version")
+    static let readVersion = SQLQuery("schema version", "PRAGMA user_version")
     private static let countObjects = SQLQuery("schema objects", "SELECT count(*) FROM sqlite_schema")
     private static let writeApplicationID = SQLQuery("mark the database", "PRAGMA application_id = \(applicationID)")
 
@@ -44,11 +44,7 @@ struct SQLiteSchema {
             }
         }
         guard version <= steps.count else {
-            throw StoreError(
-                newerSchema: version,
-                of: "the database \(connection.path)",
-                supported: steps.count
-            )
+            throw StoreError(newerSchema: version, of: "the database \(connection.path)", supported: steps.count)
         }
         return version
     }
@@ -84,9 +80,7 @@ struct SQLiteSchema {
     func liveWorkers(of connection: SQLiteConnection, at time: LeaseTime) throws(StoreError) -> [String] {
         guard try connection.integer(Self.countWorkerTables) > 0 else { return [] }
         let oldest = time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds
-        return try connection.rows(Self.liveWorkerIDs, bind: { $0.bind([.text(time.epoch), .integer(oldest)]) }) {
-            $0.text()
-        }
+        return try connection.rows(SQLStatement(Self.liveWorkerIDs, .text(time.epoch), .integer(oldest))) { $0.text() }
     }
 
     private func refuseWorkers(of connection: SQLiteConnection, at time: LeaseTime, before step: Int) throws(StoreError)

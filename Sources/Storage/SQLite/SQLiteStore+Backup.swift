@@ -5,10 +5,7 @@ extension SQLiteStore {
     /// 2 MB with SQLite's usual pages: a step takes much less than a tenth of a second.
     private static let pagesPerStep: Int32 = 512
     private static let beginSnapshot = SQLQuery("begin snapshot", "SELECT count(*) FROM meta")
-    private static let beforeCopy = SQLQuery(
-        "prepare backup",
-        "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"
-    )
+    private static let beforeCopy = SQLQuery("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
     private static let removeWorkers = SQLQuery("remove workers from backup", "DELETE FROM workers")
     private static let leaveLogMode = SQLQuery("make the backup one file", "PRAGMA journal_mode = DELETE")
     private static let integrityCheck = SQLQuery("integrity check", "PRAGMA integrity_check")
@@ -104,9 +101,7 @@ extension SQLiteStore {
     /// A file is called damaged only if two checks find the same problem: a broken cable or memory gives wrong data
     /// once, and the advice to restore a backup would then lose every token that was rotated since. It blocks, and
     /// takes minutes for a large file.
-    package static func confirmed(_ error: StoreError) -> StoreError {
-        confirmed(error, bootID: BootID.read())
-    }
+    package static func confirmed(_ error: StoreError) -> StoreError { confirmed(error, bootID: BootID.read()) }
 
     static func confirmed(_ error: StoreError, bootID: String?) -> StoreError {
         guard let path = error.suspectedFile, DatabaseFile.exists(path) else { return error }
@@ -114,9 +109,7 @@ extension SQLiteStore {
         do throws(StoreError) {
             let problems = try lastingProblems(of: path)
             guard problems.isEmpty else { return StoreError(damaged: path, problems: problems) }
-            if let leases, isDamaged(leases) {
-                return StoreError(damagedLeasesOf: path)
-            }
+            if let leases, isDamaged(leases) { return StoreError(damagedLeasesOf: path) }
         } catch {
             return error
         }

@@ -128,7 +128,8 @@ extension SQLiteStore {
     package func release(_ leases: [GrantID: Int64]) async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                for (id, claim) in leases { try connection.removeLease(of: id, claim: claim) }
+                let remove = try connection.prepared(Self.removeLease)
+                for (id, claim) in leases { try remove.removeLease(of: id, claim: claim) }
             }
         }
     }
@@ -136,20 +137,23 @@ extension SQLiteStore {
 
 /// The changes of leases in a transaction, which follow its commit.
 struct LeaseChanges {
+    /// The new lease of a grant, and the claim that ends.
+    struct Change {
+        let ended: Int64?
+        var lease: Lease?
+    }
+
     /// The claims that ended with a result, which is the usual change.
     private(set) var results: [(grant: GrantID, claim: Int64)] = []
-    /// All other changes, each with the claim that ends.
-    private(set) var others: [GrantID: (ended: Int64?, lease: Lease?)] = [:]
+    private(set) var others: [GrantID: Change] = [:]
 
     var isEmpty: Bool { results.isEmpty && others.isEmpty }
 
     /// Ends the claim of a grant whose lease this transaction has not changed before.
-    mutating func endClaim(_ claim: Int64, of id: GrantID) {
-        results.append((id, claim))
-    }
+    mutating func endClaim(_ claim: Int64, of id: GrantID) { results.append((id, claim)) }
 
     mutating func set(_ lease: Lease?, of id: GrantID, ending claim: Int64?) {
-        others[id, default: (claim, nil)].lease = lease
+        others[id, default: Change(ended: claim)].lease = lease
     }
 
     /// Returns the grant with the lease that this transaction gives it.
@@ -183,10 +187,6 @@ extension SQLiteConnection {
         }
     }
 
-    fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
-        try prepared(SQLiteStore.removeLease).removeLease(of: id, claim: claim)
-    }
-
     /// Applies a transaction's changes of leases, after its commit.
     ///
     /// Results come first: a process that is killed in between leaves a lease that runs out, but never ends a lease
@@ -199,7 +199,11 @@ extension SQLiteConnection {
                 for (id, claim) in changes.results { try remove.removeLease(of: id, claim: claim) }
                 for (id, change) in changes.others {
                     if let lease = change.lease {
-                        try write(lease: lease, of: id)
+                        let values: [SQLValue] = [
+                            .text(lease.owner), .text(lease.epoch), .integer(lease.until.milliseconds),
+                        ]
+                        let grant: [SQLValue] = [.integer(id.rawValue), .integer(lease.claim)]
+                        try run(SQLStatement(SQLiteStore.writeLease, values + grant))
                     } else if let claim = change.ended {
                         try remove.removeLease(of: id, claim: claim)
                     }
@@ -210,24 +214,14 @@ extension SQLiteConnection {
             return
         }
     }
-
-    private func write(lease: Lease, of id: GrantID) throws(StoreError) {
-        try run(SQLiteStore.writeLease) { statement in
-            statement.bind(lease.owner)
-            statement.bind(lease.epoch)
-            statement.bind(lease.until.milliseconds)
-            statement.bind(id.rawValue)
-            statement.bind(lease.claim)
-        }
-    }
 }
 
 extension Statement {
     /// Runs `SQLiteStore.removeLease`.
     fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
-        try run { statement in
-            statement.bind(id.rawValue)
-            statement.bind(claim)
+        try run {
+            $0.bind(id.rawValue)
+            $0.bind(claim)
         }
     }
 }

@@ -66,11 +66,7 @@ extension SQLiteStore {
         try await writer.run { connection throws(StoreError) in
             let result = try connection.write(evenIfMoved: options.contains(.evenIfMoved)) {
                 () throws(StoreError) -> (changed: [Int], last: [Element]) in
-                var changed: [Int] = []
-                for statement in statements.dropLast() {
-                    try connection.run(statement)
-                    changed.append(connection.changedRows)
-                }
+                let changed = try connection.change(statements.dropLast())
                 guard let last = statements.last else { return (changed, []) }
                 let rows = try connection.rows(last, read: read)
                 return (changed + [connection.changedRows], rows)

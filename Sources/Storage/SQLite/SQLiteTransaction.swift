@@ -36,9 +36,7 @@ final class SQLiteTransaction: SQLTransaction {
 
     var leaseTime: LeaseTime { store.leaseTimeNow }
 
-    func grant(_ id: GrantID) throws -> Grant? {
-        try stored(id)
-    }
+    func grant(_ id: GrantID) throws -> Grant? { try stored(id) }
 
     func grant(ofUser userID: String) throws -> Grant? {
         guard let grant = try grants(SQLStatement(Self.grantQueries.ofUser, .text(userID))).first else { return nil }
@@ -64,9 +62,7 @@ final class SQLiteTransaction: SQLTransaction {
         guard var former = try stored(grant.id) else {
             throw StoreError(.conflict, "There is no grant \(grant.id) to update.")
         }
-        guard !former.forbids(grant) else {
-            throw StoreError(.conflict, "The user of grant \(grant.id) was deleted.")
-        }
+        try former.allow(grant)
         // Leases are not part of the row. Grants are compared once and not copied: each refresh gets here.
         let formerLease = former.lease
         former.setLease(grant.lease)
@@ -74,12 +70,10 @@ final class SQLiteTransaction: SQLTransaction {
         guard !keepsRow || formerLease != grant.lease else { return }
         try perform { () throws(StoreError) in
             guard !keepsRow else { return }
-            let extent = SQLiteGrantRow.extent(of: grant, from: former)
-            try connection.run(extent.update) { SQLiteGrantRow.bindUpdate(grant, extent: extent, to: $0) }
+            let part = SQLiteGrantRow.part(of: grant, from: former)
+            try connection.run(part.update) { SQLiteGrantRow.bindUpdate(grant, part: part, to: $0) }
         }
-        if formerLease != grant.lease {
-            leaseChanges.set(grant.lease, of: grant.id, ending: formerLease?.claim)
-        }
+        if formerLease != grant.lease { leaseChanges.set(grant.lease, of: grant.id, ending: formerLease?.claim) }
         grants[grant.id] = grant
         noteWipe(of: former, by: grant)
     }
@@ -89,13 +83,11 @@ final class SQLiteTransaction: SQLTransaction {
         guard let lease = claimed.lease, let revision = lease.rowVersion, grant.lease == nil,
             grants.isEmpty || grants.index(forKey: claimed.id) == nil
         else { return try replaceIfSame(claimed, by: grant) }
-        guard !claimed.forbids(grant) else {
-            throw StoreError(.conflict, "The user of grant \(claimed.id) was deleted.")
-        }
-        let extent = SQLiteGrantRow.extent(of: grant, from: claimed)
+        try claimed.allow(grant)
+        let part = SQLiteGrantRow.part(of: grant, from: claimed)
         let isSame = try perform { () throws(StoreError) in
-            try update(ofClaimed: extent).run { statement in
-                SQLiteGrantRow.bindUpdate(grant, extent: extent, to: statement)
+            try update(ofClaimed: part).run { statement in
+                SQLiteGrantRow.bindUpdate(grant, part: part, to: statement)
                 statement.bind(revision)
                 statement.bind(lease.claim)
             }
@@ -103,16 +95,16 @@ final class SQLiteTransaction: SQLTransaction {
         }
         guard isSame else { return false }
         leaseChanges.endClaim(lease.claim, of: claimed.id)
-        // The other extents leave the keys of both tokens as they are.
-        if extent == .all { noteWipe(of: claimed, by: grant) }
+        // The other parts leave the keys of both tokens as they are.
+        if part == .all { noteWipe(of: claimed, by: grant) }
         return true
     }
 
     /// Returns the update of a claimed grant; the usual one is kept, because each refresh needs it.
-    private func update(ofClaimed extent: SQLiteGrantRow.Extent) throws(StoreError) -> Statement {
-        guard extent == .refresh else { return try connection.prepared(extent.updateOfClaimed) }
+    private func update(ofClaimed part: SQLiteGrantRow.Part) throws(StoreError) -> Statement {
+        guard part == .refresh else { return try connection.prepared(part.updateOfClaimed) }
         if let refreshUpdate { return refreshUpdate }
-        let statement = try connection.prepared(extent.updateOfClaimed)
+        let statement = try connection.prepared(part.updateOfClaimed)
         refreshUpdate = statement
         return statement
     }
@@ -162,14 +154,7 @@ final class SQLiteTransaction: SQLTransaction {
     }
 
     func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int] {
-        try perform { () throws(StoreError) in
-            var changed: [Int] = []
-            for statement in statements {
-                try connection.run(statement)
-                changed.append(connection.changedRows)
-            }
-            return changed
-        }
+        try perform { () throws(StoreError) in try connection.change(statements) }
     }
 
     func wipe() { wipes = true }
@@ -210,11 +195,11 @@ enum SQLiteGrantRow {
     /// A statement that names an index's column costs an update of that index even if its value stays; `state`, which
     /// triggers use, costs a second pass over the row as well. In instructions, an update of all columns costs four
     /// times as much as one of those that every refresh changes.
-    enum Extent: Int, CaseIterable {
+    enum Part: Int, CaseIterable {
         /// A refresh that changes neither the state nor anything else that it seldom changes.
         case refresh
         /// Any change of columns that are in no index but `grants_due`.
-        case plain
+        case unindexed
         /// The first use on a day.
         case daily
         case all
@@ -224,12 +209,12 @@ enum SQLiteGrantRow {
         /// The update of a row that is still as it was claimed, and still leased by that claim.
         var updateOfClaimed: SQLQuery { SQLiteGrantRow.updatesOfClaimed[rawValue] }
 
-        fileprivate var columns: Table<Grant> { SQLiteGrantRow.extents[rawValue] }
+        fileprivate var columns: Table<Grant> { SQLiteGrantRow.parts[rawValue] }
     }
 
     private static let fixed = ["id", "user_id", "created_at"]
     /// Columns of the other indexes, and columns that seldom change: written only if one of them changes, which
-    /// ``keepsIndexed(_:from:)`` decides.
+    /// ``Grant/keepsIndexedColumns(of:)`` decides.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
         "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes", "answer_lost_at",
@@ -237,15 +222,16 @@ enum SQLiteGrantRow {
     ]
     /// The column of `grants_by_use`, which changes once a day.
     private static let daily = ["used_on"]
-    /// The columns that every refresh changes, in the order in which ``bindUpdate(_:extent:to:)`` binds them.
+    /// The columns that every refresh changes, in the order in which ``bindUpdate(_:part:to:)`` binds them.
     private static let refresh = [
         "due_at", "last_success_at", "last_attempt_at", "access_obtained_at", "access_expires_at", "access_token",
         "issued_tokens",
     ]
     /// These and all others that are columns of no index but `grants_due`.
-    private static let plain = Grant.table.without(fixed + indexed + daily).columns.map(\.name)
-    /// The columns of each extent.
-    private static let extents = [refresh, plain, daily + plain, indexed + daily + plain].map { Grant.table.only($0) }
+    private static let unindexed = Grant.table.without(fixed + indexed + daily).columns.map(\.name)
+    /// The columns of each part.
+    private static let parts = [refresh, unindexed, daily + unindexed, indexed + daily + unindexed]
+        .map { Grant.table.only($0) }
 
     static let queries = GrantQueries(columns: columns, source: source(), increment: ", \(increment)")
     /// The columns that ``GrantRowReader`` expects from ``source(on:)``.
@@ -258,14 +244,14 @@ enum SQLiteGrantRow {
     }
 
     static let insert = Grant.table.add("insert grant")
-    private static let updates = Extent.allCases.map { extent in
-        SQLQuery("update grant, \(extent)", "\(update(extent)) WHERE id = ?")
+    private static let updates = Part.allCases.map { part in
+        SQLQuery("update grant, \(part)", "\(update(part)) WHERE id = ?")
     }
-    private static let updatesOfClaimed = Extent.allCases.map { extent in
+    private static let updatesOfClaimed = Part.allCases.map { part in
         SQLQuery(
-            "update claimed grant, \(extent)",
+            "update claimed grant, \(part)",
             """
-            \(update(extent)) WHERE id = ? AND revision = ?
+            \(update(part)) WHERE id = ? AND revision = ?
                 AND (SELECT claim FROM \(LeaseFile.schema).leases WHERE grant_id = id) = ?
             """
         )
@@ -274,13 +260,13 @@ enum SQLiteGrantRow {
     /// The assignment in every statement that changes rows of `grants`.
     static let increment = "revision = revision + 1"
 
-    private static func update(_ extent: Extent) -> String {
-        "UPDATE grants SET \(extent.columns.columns.map { "\($0.name) = ?" }.joined(separator: ", ")), \(increment)"
+    private static func update(_ part: Part) -> String {
+        "UPDATE grants SET \(part.columns.columns.map { "\($0.name) = ?" }.joined(separator: ", ")), \(increment)"
     }
 
     /// Binds the columns of an update, and the id.
-    static func bindUpdate(_ grant: Grant, extent: Extent, to statement: Statement) {
-        switch extent {
+    static func bindUpdate(_ grant: Grant, part: Part, to statement: Statement) {
+        switch part {
         // Each refresh gets here: without the list, it takes a tenth of the instructions.
         case .refresh:
             statement.bind(grant.dueAt)
@@ -290,46 +276,15 @@ enum SQLiteGrantRow {
             statement.bind(grant.accessToken?.expiresAt)
             statement.bind(grant.accessToken?.sealed.bytes)
             statement.bind(grant.issuedTokens.bytes)
-        case .plain, .daily, .all: statement.bind(extent.columns.values(of: grant))
+        case .unindexed, .daily, .all: statement.bind(part.columns.values(of: grant))
         }
         statement.bind(grant.id.rawValue)
     }
 
     /// Returns the part of the row that an update from `former` to `grant` has to write.
-    static func extent(of grant: Grant, from former: Grant) -> Extent {
-        guard keepsIndexed(grant, from: former) else { return .all }
+    static func part(of grant: Grant, from former: Grant) -> Part {
+        guard grant.keepsIndexedColumns(of: former) else { return .all }
         guard grant.dayOfUse == former.dayOfUse else { return .daily }
-        return keepsPlain(grant, from: former) ? .refresh : .plain
-    }
-
-    /// `true` if no column of ``plain`` changes but those of ``refresh``.
-    private static func keepsPlain(_ grant: Grant, from former: Grant) -> Bool {
-        grant.reason == former.reason
-            && grant.generation == former.generation
-            && grant.refreshToken?.sealed == former.refreshToken?.sealed
-            && grant.accessToken?.type == former.accessToken?.type
-            && grant.scope == former.scope
-            && grant.owner == former.owner
-            && grant.since == former.since
-            && grant.attempts == former.attempts
-            && grant.failingSince == former.failingSince
-            && grant.isProven == former.isProven
-            && grant.revocationAskedAt == former.revocationAskedAt
-            && grant.rotationClaims == former.rotationClaims
-    }
-
-    private static func keepsIndexed(_ grant: Grant, from former: Grant) -> Bool {
-        grant.state == former.state
-            && grant.clientID == former.clientID
-            && grant.owner.googleUserID == former.owner.googleUserID
-            && grant.owner.email == former.owner.email
-            && grant.refreshToken?.expiresAt == former.refreshToken?.expiresAt
-            && grant.refreshToken?.marks == former.refreshToken?.marks
-            && grant.refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
-            && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
-            && grant.suspectedSince == former.suspectedSince
-            && grant.quickRefreshes == former.quickRefreshes
-            && grant.answerLostAt == former.answerLostAt
-            && grant.formerTokensUntil == former.formerTokensUntil
+        return grant.keepsWideColumns(of: former) && grant.keepsOtherColumns(of: former) ? .refresh : .unindexed
     }
 }

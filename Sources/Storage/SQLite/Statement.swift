@@ -35,9 +35,7 @@ final class Statement {
         note(unsafe sqlite3_bind_int64(handle, parameters, value))
     }
 
-    func bind(_ value: Bool?) {
-        bind(value.map { $0 ? 1 : 0 as Int64 })
-    }
+    func bind(_ value: Bool?) { bind(value.map { $0 ? 1 : 0 as Int64 }) }
 
     func bind(_ value: String?) {
         parameters += 1
@@ -61,9 +59,7 @@ final class Statement {
         )
     }
 
-    func bind(_ value: Timestamp?) {
-        bind(value?.milliseconds)
-    }
+    func bind(_ value: Timestamp?) { bind(value?.milliseconds) }
 
     func bind(_ values: [SQLValue]) {
         for value in values {
@@ -89,18 +85,13 @@ final class Statement {
         bind: (Statement) -> Void,
         read: (inout SQLiteRow) throws(StoreError) -> Element
     ) throws(StoreError) -> [Element] {
-        defer { reset() }
-        bind(self)
         var elements: [Element] = []
-        while var row = try step() { elements.append(try read(&row)) }
+        try forEachRow(bind: bind) { row throws(StoreError) in elements.append(try read(&row)) }
         return elements
     }
 
     /// Runs and passes each row on.
-    func forEachRow(
-        bind: (Statement) -> Void,
-        read: (inout SQLiteRow) throws(StoreError) -> Void
-    ) throws(StoreError) {
+    func forEachRow(bind: (Statement) -> Void, read: (inout SQLiteRow) throws(StoreError) -> Void) throws(StoreError) {
         defer { reset() }
         bind(self)
         while var row = try step() { try read(&row) }
@@ -124,7 +115,7 @@ final class Statement {
         guard bindFailure == SQLITE_OK else { throw failure(bindFailure) }
         let result = unsafe sqlite3_step(handle)
         switch result {
-        case SQLITE_ROW: return SQLiteRow(of: self)
+        case SQLITE_ROW: return SQLiteRow(statement: self)
         case SQLITE_DONE: return nil
         default: throw failure(result)
         }
@@ -173,13 +164,9 @@ final class Statement {
     }
 
     /// Called after a value was read: the tables are STRICT, so no value was converted by that, and NULL stays NULL.
-    private func isNull(at column: Int32) -> Bool {
-        unsafe sqlite3_column_type(handle, column) == SQLITE_NULL
-    }
+    private func isNull(at column: Int32) -> Bool { unsafe sqlite3_column_type(handle, column) == SQLITE_NULL }
 
-    private func bindNull() {
-        note(unsafe sqlite3_bind_null(handle, parameters))
-    }
+    private func bindNull() { note(unsafe sqlite3_bind_null(handle, parameters)) }
 
     private func note(_ result: Int32) {
         if bindFailure == SQLITE_OK { bindFailure = result }
@@ -195,35 +182,17 @@ final class Statement {
 
 /// The current row of a statement, valid until the next step.
 struct SQLiteRow: SQLRow {
-    private let statement: Statement
-    private var column: Int32 = 0
+    let statement: Statement
+    private(set) var column: Int32 = 0
 
-    init(of statement: Statement) {
-        self.statement = statement
-    }
+    mutating func optionalInteger() -> Int64? { statement.integer(at: next()) }
+    mutating func optionalText() -> String? { statement.text(at: next()) }
+    mutating func text(like former: String) -> String? { statement.text(at: next(), like: former) }
+    mutating func optionalBlob() -> [UInt8]? { statement.blob(at: next()) }
+    mutating func optionalFlag() -> Bool? { optionalInteger().map { $0 != 0 } }
 
-    mutating func optionalInteger() -> Int64? {
+    private mutating func next() -> Int32 {
         defer { column += 1 }
-        return statement.integer(at: column)
-    }
-
-    mutating func optionalText() -> String? {
-        defer { column += 1 }
-        return statement.text(at: column)
-    }
-
-    /// Reads a text that is often the same as in the row before.
-    mutating func text(like former: String) -> String? {
-        defer { column += 1 }
-        return statement.text(at: column, like: former)
-    }
-
-    mutating func optionalBlob() -> [UInt8]? {
-        defer { column += 1 }
-        return statement.blob(at: column)
-    }
-
-    mutating func optionalFlag() -> Bool? {
-        optionalInteger().map { $0 != 0 }
+        return column
     }
 }

@@ -17,10 +17,7 @@ extension StoreError {
                 "Another process holds \(database) \(cause). Try again; `fuser \(path)` shows who has it open."
             )
         case SQLITE_FULL:
-            self.init(
-                .diskFull,
-                "The disk of \(database) is full \(cause). Free space on it; stored data is intact."
-            )
+            self.init(.diskFull, "The disk of \(database) is full \(cause). Free space on it; stored data is intact.")
         case SQLITE_IOERR:
             self.init(.ioFailure, "Reading or writing \(database) failed \(cause). Check the disk and the system log.")
         case SQLITE_CANTOPEN where Self.maySoonPass(systemError), SQLITE_NOMEM:
@@ -37,8 +34,7 @@ extension StoreError {
                     + "\(cause). Try again; if it fails again, check the disk, the system log and the limits of the "
                     + "process."
             )
-        case SQLITE_READONLY where Self.mayWrite(path):
-            self.init(openedReadOnly: path, cause: cause)
+        case SQLITE_READONLY where Self.mayWrite(path): self.init(openedReadOnly: path, cause: cause)
         case SQLITE_READONLY, SQLITE_PERM:
             self.init(
                 .readOnly,
@@ -60,8 +56,7 @@ extension StoreError {
             suspectedFile = path
         case SQLITE_CONSTRAINT where csqlite_is_conflict(resultCode) != 0:
             self.init(.conflict, "The data to be written contradicts the data in \(database) \(cause).")
-        default:
-            self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
+        default: self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }
     }
 

@@ -87,7 +87,7 @@ package struct Configuration: Equatable, Sendable {
         }
         emailLinking = resolver.value(of: .linkByEmail, SettingValue.word)
         jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
-        sessionGrace = resolver.seconds(.sessionGrace, in: 1...Int(Session.longestGrace.components.seconds))
+        sessionGrace = resolver.seconds(.sessionGrace, in: 1...Int(Session.maximumGrace.components.seconds))
         acceptFormerRefreshTokensUntil = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)
         servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
         internalCertificateFile = resolver.optional(.internalCertificate, SettingValue.path)

@@ -77,7 +77,7 @@ extension CommandContext {
         _ = await worker.writer.flush()
         // The last line of standard output, even if the metrics log is elsewhere.
         Output.standard.line(event.resultLine(at: time.now, worker: workerName).bytes)
-        guard unstored == UnstoredResults() else { return .inputOutput }
+        guard unstored == .none else { return .inputOutput }
         return summary.leavesGrantsDue ? .leftForLater : .success
     }
 

@@ -100,7 +100,7 @@ extension RunningWorker {
         await PeriodicTask.run(every: Self.tallyInterval, by: context.time) {
             do {
                 if let problem = try await store.grantCountProblem() {
-                    log.incident(StoreIncident(kind: .rowsLost, text: problem))
+                    log.incident(.rowsLost(problem))
                 } else {
                     log.end([.databaseRowsLost])
                 }

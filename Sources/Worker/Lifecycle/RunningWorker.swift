@@ -97,7 +97,7 @@ struct RunningWorker: Sendable {
             context.diagnostics.error("stopped: the database must not be used any more", ["error": error.message])
             return .configuration
         }
-        guard unstored == UnstoredResults() else { return .inputOutput }
+        guard unstored == .none else { return .inputOutput }
         context.diagnostics.notice("stopped")
         return .success
     }

@@ -142,7 +142,7 @@ struct GrantRepairTests {
     func tally() {
         #expect(Command.sentence([:]) == "0 grants are due now")
         #expect(Command.sentence([.due: 1]) == "1 grant is due now")
-        let counts: [GrantRetry.Outcome: Int] = [.due: 1, .inFlight: 1, .accountDisabled: 1]
+        let counts: [GrantRetry: Int] = [.due: 1, .inFlight: 1, .accountDisabled: 1]
         #expect(
             Command.sentence(counts)
                 .hasPrefix("1 grant is due now; left as they are: 1 being refreshed at this moment, 1 with")

@@ -187,7 +187,7 @@ struct SignInTests {
         for number in 0... {
             fixture.time.advance(by: .seconds(pauses[number % pauses.count]))
             guard fixture.time.sinceBoot - obtained < .seconds(3500) else { break }
-            let next = try await fixture.engine.renewedToken(of: "42", insteadOf: last).accessToken
+            let next = try await fixture.engine.freshToken(of: "42", insteadOf: last).accessToken
             #expect(next != last)
             last = next
         }

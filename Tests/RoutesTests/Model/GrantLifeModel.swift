@@ -141,7 +141,7 @@ final class GrantLifeModel {
         let answer = try answer(to: refresh, rotated: rotated)
         let result = RefreshResult(attempt: refresh.attempt, answer: answer)
         note("answer \(result.code) to \(refresh.sent ?? "nothing"), rotated \(rotated ?? "not")")
-        let (rules, now, unit) = (rules, fixture.time.now, random.nextUnit())
+        let (rules, now, jitter) = (rules, fixture.time.now, random.nextUnit())
         let storedState = try await fixture.store.transact { transaction -> GrantState? in
             guard let grant = try transaction.grant(refresh.attempt.grant) else { return nil }
             let context = DecisionContext(
@@ -150,7 +150,7 @@ final class GrantLifeModel {
                 health: ClientHealth(epoch: transaction.leaseTime.epoch),
                 now: now,
                 instant: transaction.leaseTime.instant,
-                unit: unit
+                jitter: jitter
             )
             let decision = rules.decide(context)
             try transaction.store(decision, at: now)

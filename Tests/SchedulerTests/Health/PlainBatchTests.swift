@@ -29,7 +29,7 @@ struct PlainBatchTests {
     private func decide(
         _ batch: [(InFlightRefresh, RefreshResult.Answer)],
         readAgo span: Duration? = .seconds(1)
-    ) -> [PlainBatches.Entry]? {
+    ) -> [FinishedRefresh]? {
         var batches = PlainBatches()
         if let span { batches.healthWasRead(of: ["client"], at: instant + (.zero - span)) }
         return batches.decide(
@@ -46,16 +46,17 @@ struct PlainBatchTests {
     func successes() throws {
         let batch = try (1...3).map { (try refresh($0), try Sample.granted(at: now)) }
         let entries = try #require(decide(batch))
-        #expect(entries.map(\.toStore.claimed.id.rawValue) == [1, 2, 3])
+        #expect(entries.map(\.toStore?.claimed.id.rawValue) == [1, 2, 3])
         for entry in entries {
-            let grant = entry.toStore.refreshed
+            let stored = try #require(entry.toStore)
+            let grant = stored.refreshed
             #expect(grant.lease == nil)
             #expect(grant.lastSuccessAt == now)
             #expect(grant.state == .active)
-            #expect(grant == entry.finished.decision?.grant)
-            #expect(entry.finished.decision?.outcome == .refreshed)
-            #expect(entry.finished.isPlain)
-            #expect(entry.toStore.clientSecret == 5)
+            #expect(grant == entry.decision?.grant)
+            #expect(entry.decision?.outcome == .refreshed)
+            #expect(entry.isPlain)
+            #expect(stored.clientSecret == 5)
         }
     }
 
@@ -94,7 +95,7 @@ struct PlainBatchTests {
         fixture.state.updateHealth(ClientHealth(epoch: "boot"), of: "client")
         #expect(try fixture.send(2...2).map(\.needsHealth) == [false])
         var health = ClientHealth(epoch: "boot")
-        _ = health.breaker.endpointFailed(grant: 1, at: fixture.conditions.instant, unit: 0)
+        _ = health.breaker.endpointFailed(grant: 1, at: fixture.conditions.instant, jitter: 0)
         fixture.state.updateHealth(health, of: "client")
         #expect(try fixture.send(3...3).map(\.needsHealth) == [true])
         fixture.state.updateHealth(fixture.openBreaker(), of: "client")

@@ -69,7 +69,7 @@ struct UncountedSuccessTests {
     func breaker() {
         var health = ClientHealth(epoch: "boot")
         _ = health.refusals.add(GrantID(rawValue: 1), at: instant)
-        for grant in 0..<19 as Range<Int64> { _ = health.breaker.endpointFailed(grant: grant, at: instant, unit: 0) }
+        for grant in 0..<19 as Range<Int64> { _ = health.breaker.endpointFailed(grant: grant, at: instant, jitter: 0) }
         health.failingSince = instant
         let effect = health.add([successes(1, at: start)], at: start, instant + .seconds(10))
         #expect(effect.endsOutage && effect.breakerChange == nil)
@@ -78,7 +78,7 @@ struct UncountedSuccessTests {
         #expect(health.failingSince == nil)
         #expect(health.outageEndedAt == start)
 
-        _ = health.breaker.clientFault("invalid_client", at: instant, unit: 0.5)
+        _ = health.breaker.clientFault("invalid_client", at: instant, jitter: 0.5)
         #expect(health.add([successes(9, at: start)], at: start, instant).breakerChange == nil)
         #expect(health.breaker.isOpen, "these were sent before it opened")
         let probedAt = instant + .seconds(8)

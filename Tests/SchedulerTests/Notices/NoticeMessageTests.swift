@@ -120,7 +120,7 @@ struct NoticeOutcomeTests {
             status: status,
             retryAfter: retryAfter,
             at: NoticeSample.start,
-            unit: 0.5
+            jitter: 0.5
         )
     }
 }

@@ -14,18 +14,18 @@ struct BackOffTests {
         ]
     )
     func cap(failures: Int, seconds: Int) {
-        // A unit of zero gives the longest wait.
-        #expect(backOff.delay(failures: failures, remainingLife: nil, unit: 0) == .seconds(seconds))
-        #expect(backOff.delay(failures: failures, remainingLife: nil, unit: 0.5) == .seconds(seconds) / 2)
+        // A jitter of zero gives the longest wait.
+        #expect(backOff.delay(failures: failures, remainingLife: nil, jitter: 0) == .seconds(seconds))
+        #expect(backOff.delay(failures: failures, remainingLife: nil, jitter: 0.5) == .seconds(seconds) / 2)
     }
 
     @Test("Other caps are respected, even if the first is beyond the longest")
     func otherCaps() {
         let quick = BackOff(first: .seconds(2), maximum: .seconds(5))
-        let waits = (1...4).map { quick.delay(failures: $0, remainingLife: nil, unit: 0) }
+        let waits = (1...4).map { quick.delay(failures: $0, remainingLife: nil, jitter: 0) }
         #expect(waits == [.seconds(2), .seconds(4), .seconds(5), .seconds(5)])
         let odd = BackOff(first: .seconds(50), maximum: .seconds(5))
-        #expect(odd.delay(failures: 1, remainingLife: nil, unit: 0) == .seconds(5))
+        #expect(odd.delay(failures: 1, remainingLife: nil, jitter: 0) == .seconds(5))
     }
 
     @Test(
@@ -42,7 +42,7 @@ struct BackOffTests {
         ]
     )
     func remainingLife(life: Duration, longest: Duration) {
-        #expect(backOff.delay(failures: 20, remainingLife: life, unit: 0) == longest)
+        #expect(backOff.delay(failures: 20, remainingLife: life, jitter: 0) == longest)
     }
 
     @Test("The wait is spread over the whole cap, never below a second", arguments: 1...10)
@@ -50,7 +50,7 @@ struct BackOffTests {
         let random = SeededRandom(seed: UInt64(seed))
         let cap = Duration.seconds(80)
         let waits = (0..<2_000).map { _ in
-            backOff.delay(failures: 4, remainingLife: nil, unit: random.nextUnit())
+            backOff.delay(failures: 4, remainingLife: nil, jitter: random.nextUnit())
         }
         #expect(waits.allSatisfy { $0 >= .seconds(1) && $0 <= cap }, "seed \(seed)")
         let firstHalf = waits.count { $0 <= cap / 2 }
@@ -59,27 +59,27 @@ struct BackOffTests {
 
     @Test("The jitter is spread evenly over a short life too")
     func jitterWithinLife() {
-        #expect(backOff.delay(failures: 20, remainingLife: .seconds(60), unit: 0.5) == .seconds(10))
+        #expect(backOff.delay(failures: 20, remainingLife: .seconds(60), jitter: 0.5) == .seconds(10))
     }
 
     @Test("A wait is at least a second for any random number")
     func shortest() {
-        #expect(backOff.delay(failures: 1, remainingLife: nil, unit: 0.999_999) == .seconds(1))
+        #expect(backOff.delay(failures: 1, remainingLife: nil, jitter: 0.999_999) == .seconds(1))
     }
 
     @Test("An unknown answer is retried as usual for a day, then hourly")
     func unknown() {
-        func delay(after failingFor: Duration, unit: Double, life: Duration? = nil) -> Duration {
-            backOff.delayForUnknown(failures: 9, failingFor: failingFor, remainingLife: life, unit: unit)
+        func delay(after failingFor: Duration, jitter: Double, life: Duration? = nil) -> Duration {
+            backOff.delayForUnknown(failures: 9, failingFor: failingFor, remainingLife: life, jitter: jitter)
         }
         let day = Duration.seconds(86_400)
-        #expect(delay(after: .zero, unit: 0) == .seconds(600))
-        #expect(delay(after: day - .milliseconds(1), unit: 0.5) == .seconds(300))
-        #expect(delay(after: day, unit: 0) == .seconds(3600))
-        #expect(delay(after: day * 30, unit: 0.5) == .seconds(3300))
+        #expect(delay(after: .zero, jitter: 0) == .seconds(600))
+        #expect(delay(after: day - .milliseconds(1), jitter: 0.5) == .seconds(300))
+        #expect(delay(after: day, jitter: 0) == .seconds(3600))
+        #expect(delay(after: day * 30, jitter: 0.5) == .seconds(3300))
         // A token may still be live: the app may have brought another one since.
-        #expect(delay(after: day, unit: 0, life: .seconds(900)) == .seconds(300))
-        #expect(delay(after: day, unit: 0, life: .milliseconds(5)) == .seconds(1))
+        #expect(delay(after: day, jitter: 0, life: .seconds(900)) == .seconds(300))
+        #expect(delay(after: day, jitter: 0, life: .milliseconds(5)) == .seconds(1))
     }
 
     @Test(

@@ -9,10 +9,10 @@ struct BreakerTests {
 
     private static func after(_ seconds: Double) -> BootInstant { start + .seconds(seconds) }
 
-    /// Returns a breaker that the endpoint's failures have opened; a unit of a half means no jitter.
+    /// Returns a breaker that the endpoint's failures have opened; a jitter of a half is none.
     private static func opened() -> Breaker {
         var breaker = Breaker()
-        for index in 0..<20 { _ = breaker.endpointFailed(grant: Int64(index), at: start, unit: 0.5) }
+        for index in 0..<20 { _ = breaker.endpointFailed(grant: Int64(index), at: start, jitter: 0.5) }
         return breaker
     }
 
@@ -30,13 +30,13 @@ struct BreakerTests {
     func opensOnFailures() {
         var breaker = Breaker()
         for index in 0..<19 {
-            #expect(breaker.endpointFailed(grant: Int64(index), at: Self.start, unit: 0.5) == nil)
+            #expect(breaker.endpointFailed(grant: Int64(index), at: Self.start, jitter: 0.5) == nil)
         }
         #expect(breaker.isOpen == false)
-        #expect(breaker.endpointFailed(grant: 19, at: Self.start, unit: 0.5) == .opened(.endpointFailing))
+        #expect(breaker.endpointFailed(grant: 19, at: Self.start, jitter: 0.5) == .opened(.endpointFailing))
         #expect(breaker.reason == .endpointFailing)
         #expect(breaker.permits(at: Self.start) == .wait(until: Self.after(1)))
-        #expect(breaker.endpointFailed(grant: 20, at: Self.after(0.1), unit: 0.5) == nil)
+        #expect(breaker.endpointFailed(grant: 20, at: Self.after(0.1), jitter: 0.5) == nil)
     }
 
     @Test("A success between failures restarts the count")
@@ -44,7 +44,10 @@ struct BreakerTests {
         var breaker = Breaker()
         for round in 0..<5 {
             for index in 0..<19 {
-                #expect(breaker.endpointFailed(grant: Int64(index), at: Self.start, unit: 0.5) == nil, "round \(round)")
+                #expect(
+                    breaker.endpointFailed(grant: Int64(index), at: Self.start, jitter: 0.5) == nil,
+                    "round \(round)"
+                )
             }
             #expect(breaker.succeeded() == nil)
             #expect(breaker == Breaker())
@@ -55,27 +58,27 @@ struct BreakerTests {
     func fewGrants() {
         var breaker = Breaker()
         for failure in 0..<1_000 {
-            #expect(breaker.endpointFailed(grant: Int64(failure % 9), at: Self.start, unit: 0.5) == nil)
+            #expect(breaker.endpointFailed(grant: Int64(failure % 9), at: Self.start, jitter: 0.5) == nil)
         }
-        #expect(breaker.endpointFailed(grant: 9, at: Self.start, unit: 0.5) == .opened(.endpointFailing))
+        #expect(breaker.endpointFailed(grant: 9, at: Self.start, jitter: 0.5) == .opened(.endpointFailing))
     }
 
     @Test("A client-level error opens it at once")
     func opensOnClientFault() {
         var breaker = Breaker()
-        let change = breaker.clientFault("invalid_client", at: Self.start, unit: 0.5)
+        let change = breaker.clientFault("invalid_client", at: Self.start, jitter: 0.5)
         #expect(change == .opened(.clientFault("invalid_client")))
         #expect(breaker.isOpen)
         // The late answers of the other requests raise no further alarm.
-        #expect(breaker.clientFault("invalid_client", at: Self.after(0.1), unit: 0.5) == nil)
+        #expect(breaker.clientFault("invalid_client", at: Self.after(0.1), jitter: 0.5) == nil)
     }
 
     @Test("Late answers, good or bad, change nothing while it is open and no probe is in flight")
     func lateAnswers() {
         var breaker = Self.opened()
         let before = breaker
-        #expect(breaker.endpointFailed(grant: 3, at: Self.after(5), unit: 0.5) == nil)
-        #expect(breaker.clientFault("invalid_client", at: Self.after(5), unit: 0.5) == nil)
+        #expect(breaker.endpointFailed(grant: 3, at: Self.after(5), jitter: 0.5) == nil)
+        #expect(breaker.clientFault("invalid_client", at: Self.after(5), jitter: 0.5) == nil)
         #expect(breaker.succeeded() == nil)
         #expect(breaker == before)
         #expect(breaker.permits(at: Self.after(5)) == .probeDue)
@@ -137,21 +140,21 @@ struct BreakerTests {
     }
 
     @Test("Probes that fail come at 1, 2, 4 and then 8 s, a fifth more or less", arguments: [0, 0.5, 0.999])
-    func probeBackOff(unit: Double) {
+    func probeBackOff(jitter: Double) {
         var breaker = Breaker()
         var now = Self.start
-        _ = breaker.clientFault("invalid_client", at: now, unit: unit)
+        _ = breaker.clientFault("invalid_client", at: now, jitter: jitter)
         for expected in [1, 2, 4, 8, 8, 8] {
             guard case .wait(let until) = breaker.permits(at: now) else {
                 Issue.record("no wait before a probe after \(expected) s")
                 return
             }
             let wait = (until - now).inSeconds
-            let jittered = min(Double(expected) * (0.8 + 0.4 * unit), 8)
+            let jittered = min(Double(expected) * (0.8 + 0.4 * jitter), 8)
             #expect(abs(wait - jittered) < 0.002)
             now = until
             #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
-            #expect(breaker.clientFault("invalid_client", at: now, unit: unit) == nil)
+            #expect(breaker.clientFault("invalid_client", at: now, jitter: jitter) == nil)
         }
     }
 
@@ -162,7 +165,7 @@ struct BreakerTests {
         for _ in 0..<1_000 {
             now = now + .seconds(30)
             #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
-            #expect(breaker.endpointFailed(grant: 1, at: now, unit: 0.5) == nil)
+            #expect(breaker.endpointFailed(grant: 1, at: now, jitter: 0.5) == nil)
         }
         #expect(breaker.permits(at: now) == .wait(until: now + .seconds(8)))
     }
@@ -171,11 +174,11 @@ struct BreakerTests {
     func otherReason() {
         var breaker = Self.opened()
         #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
-        let change = breaker.clientFault("deleted_client", at: Self.after(2), unit: 0.5)
+        let change = breaker.clientFault("deleted_client", at: Self.after(2), jitter: 0.5)
         #expect(change == .opened(.clientFault("deleted_client")))
         #expect(breaker.permits(at: Self.after(2)) == .wait(until: Self.after(4)))
         #expect(breaker.beginProbe(at: Self.after(4), deadline: Self.deadline) == true)
-        #expect(breaker.endpointFailed(grant: 1, at: Self.after(5), unit: 0.5) == nil)
+        #expect(breaker.endpointFailed(grant: 1, at: Self.after(5), jitter: 0.5) == nil)
         #expect(breaker.reason == .clientFault("deleted_client"))
     }
 
@@ -184,11 +187,11 @@ struct BreakerTests {
         var breaker = Self.opened()
         for second in [1.0, 31, 61] {
             #expect(breaker.beginProbe(at: Self.after(second), deadline: Self.deadline) == true)
-            _ = breaker.endpointFailed(grant: 1, at: Self.after(second), unit: 0.5)
+            _ = breaker.endpointFailed(grant: 1, at: Self.after(second), jitter: 0.5)
         }
         #expect(breaker.beginProbe(at: Self.after(91), deadline: Self.deadline) == true)
         #expect(breaker.succeeded() == .closed)
-        #expect(breaker.clientFault("invalid_client", at: Self.after(92), unit: 0.5) != nil)
+        #expect(breaker.clientFault("invalid_client", at: Self.after(92), jitter: 0.5) != nil)
         #expect(breaker.permits(at: Self.after(92)) == .wait(until: Self.after(93)))
     }
 }

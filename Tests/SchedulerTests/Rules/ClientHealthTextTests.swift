@@ -144,7 +144,10 @@ struct ClientHealthTextTests {
             }
             var fixture = RulesFixture()
             fixture.health = ClientHealth(stored: bytes, epoch: "boot \"1\"")
-            #expect(fixture.health.recentAnswers.answers.count <= RecentAnswers.kept, "seed \(seed), round \(round)")
+            #expect(
+                fixture.health.recentAnswers.answers.count <= RecentAnswers.maximumAnswers,
+                "seed \(seed), round \(round)"
+            )
             try Self.exercise(&fixture)
         }
     }

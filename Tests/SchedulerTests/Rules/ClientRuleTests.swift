@@ -109,8 +109,8 @@ struct ClientRuleTests {
     func outageDoesNotCount() throws {
         let fault = RefreshVerdict.endpointFault(code: "http_503")
         var fixture = RulesFixture()
-        // A unit of zero gives the longest wait.
-        fixture.unit = 0
+        // A jitter of zero gives the longest wait.
+        fixture.jitter = 0
         var grant = try Sample.grant(state: .retrying, attempts: 2, failingSince: start)
         for number in 2...8 {
             var other = try Sample.grant(Int64(number))

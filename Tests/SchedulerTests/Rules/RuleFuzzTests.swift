@@ -77,7 +77,7 @@ private struct RuleModel {
     private mutating func answer(_ place: Int, _ verdicts: [RefreshVerdict]) throws -> String? {
         var grant = grants[place]
         guard !grant.state.endsRefreshes, grant.refreshToken != nil else { return nil }
-        fixture.unit = random.nextUnit()
+        fixture.jitter = random.nextUnit()
         let before = grant
         tokens += 1
         let rotated = draw(3) == 0 ? try Sample.refreshToken("rotated \(tokens)") : nil

@@ -165,7 +165,7 @@ struct VerdictRuleTests {
     func backOff() throws {
         var grant = try Sample.grant()
         var fixture = RulesFixture()
-        fixture.unit = 0
+        fixture.jitter = 0
         var waits: [Duration] = []
         for _ in 0..<9 {
             _ = fixture.refuse(.endpointFault(code: "http_500"), on: &grant)
@@ -177,7 +177,7 @@ struct VerdictRuleTests {
 
         let token = try Sample.accessToken(obtainedAt: start - .seconds(3600), lifetime: .seconds(3690))
         fixture = RulesFixture()
-        fixture.unit = 0
+        fixture.jitter = 0
         var living = try Sample.grant(accessToken: token, attempts: 8, failingSince: start - .seconds(3600))
         _ = fixture.refuse(.endpointFault(code: "http_500"), on: &living)
         #expect(try #require(living.dueAt) - fixture.now == .seconds(30))
@@ -187,7 +187,7 @@ struct VerdictRuleTests {
     func unknownSlowsDown() throws {
         var grant = try Sample.grant(state: .retrying, attempts: 50, failingSince: start - .seconds(86_399))
         var fixture = RulesFixture()
-        fixture.unit = 0
+        fixture.jitter = 0
         _ = fixture.refuse(.unknown(code: "new"), on: &grant)
         #expect(try #require(grant.dueAt) - fixture.now == .seconds(600))
         fixture.advance(by: .seconds(1))

@@ -76,7 +76,7 @@ struct ClaimFailureTests {
     func lonelyFailure() {
         let start = BootInstant(milliseconds: 0)
         var backOff = ClaimBackOff(at: start)
-        backOff.fail(at: start, unit: 0)
+        backOff.fail(at: start, jitter: 0)
         #expect(backOff.failingFor(at: start + .seconds(10)) == .seconds(10))
         #expect(backOff.failingFor(at: start + .seconds(60)) == nil)
     }
@@ -105,7 +105,7 @@ struct ClaimFailureTests {
         let client = EngineFixture.clientID
         try await fixture.store.database.transact { transaction in
             var health = ClientHealth(epoch: transaction.leaseTime.epoch)
-            _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, unit: 0.5)
+            _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, jitter: 0.5)
             try transaction.setClientHealth(health.stored, of: client)
         }
         fixture.time.advance(by: .seconds(3600))

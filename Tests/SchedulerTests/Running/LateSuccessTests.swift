@@ -63,7 +63,7 @@ struct LateSuccessTests {
             health: health,
             now: now ?? self.now,
             instant: BootInstant(milliseconds: 1_000_000),
-            unit: 0.5
+            jitter: 0.5
         )
         let decision = RefreshRules(maxRate: 200).decide(context)
         if let decided = decision.grant { grant = decided }

@@ -181,7 +181,7 @@ struct ResultRecoveryTests {
         try await fixture.add(0..<1)
         try await fixture.store.database.transact { transaction in
             var health = ClientHealth(epoch: transaction.leaseTime.epoch)
-            _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, unit: 0.5)
+            _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, jitter: 0.5)
             try transaction.setClientHealth(health.stored, of: EngineFixture.clientID)
         }
         let before = try await fixture.store.clientHealth()

@@ -103,7 +103,7 @@ struct StateFixture {
                 latency: .milliseconds(100)
             )
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
-            var decision = RefreshDecision(.refreshed, grant: grant, health: health)
+            var decision = RefreshDecision(outcome: .refreshed, grant: grant, health: health)
             decision.effect.endsOutage = endsOutage
             decision.effect.breakerChange = endsOutage ? .closed : nil
             return FinishedRefresh(refresh, result, decision: decision, isPlain: index < plain)
@@ -123,7 +123,7 @@ struct StateFixture {
     /// Returns the health of a client whose breaker has just opened.
     func openBreaker() -> ClientHealth {
         var health = ClientHealth(epoch: "boot")
-        _ = health.breaker.clientFault("invalid_client", at: conditions.instant, unit: 0.5)
+        _ = health.breaker.clientFault("invalid_client", at: conditions.instant, jitter: 0.5)
         return health
     }
 }

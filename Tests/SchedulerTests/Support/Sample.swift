@@ -90,7 +90,7 @@ struct RulesFixture {
     var health = ClientHealth(epoch: "boot")
     var now = start
     var instant = BootInstant(milliseconds: 1_000_000)
-    var unit = 0.5
+    var jitter = 0.5
 
     mutating func advance(by span: Duration) {
         now = now + span
@@ -118,7 +118,7 @@ struct RulesFixture {
         )
         let result = RefreshResult(attempt: attempt, answer: answer, clientSecret: clientSecret)
         let decision = rules.decide(
-            DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, unit: unit)
+            DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, jitter: jitter)
         )
         if let decided = decision.grant { grant = decided }
         health = decision.health

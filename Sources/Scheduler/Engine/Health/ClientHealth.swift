@@ -14,7 +14,7 @@ package struct ClientHealth: Hashable, Sendable {
     /// The largest number of grants that can be recalled.
     ///
     /// A client that ends more in ten minutes usually does so.
-    static let unconfirmedEndsKept = 200
+    static let maximumUnconfirmedEnds = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
     static let recallSpan: Duration = .seconds(600)
 
@@ -58,7 +58,7 @@ package struct ClientHealth: Hashable, Sendable {
         rate.recordEnd(at: now)
         guard !isConfirmed else { return }
         unconfirmedEnds.removeAll { now - $0.at >= Self.recallSpan || $0.at > now }
-        let kept = unconfirmedEnds.suffix(Self.unconfirmedEndsKept - 1)
+        let kept = unconfirmedEnds.suffix(Self.maximumUnconfirmedEnds - 1)
         unconfirmedEnds = kept + [UnconfirmedEnd(grant: grant, at: now)]
     }
 
@@ -99,8 +99,7 @@ extension ClientHealth {
     private func endsOutage(at now: Timestamp, _ instant: BootInstant) -> Bool {
         guard !breaker.endpointIsFailing else { return false }
         let failedFor = failingSince.map { instant - $0 } ?? .zero
-        let endedLately =
-            outageEndedAt.map { $0 <= now && now - $0 < Breaker.shortestRetryInterval } ?? false
+        let endedLately = outageEndedAt.map { $0 <= now && now - $0 < Breaker.shortestRetryInterval } ?? false
         return failedFor >= Breaker.shortestOutage && !endedLately
     }
 }
@@ -147,7 +146,7 @@ extension ClientHealth {
             }
             return UnconfirmedEnd(grant: id, at: at)
         }
-        unconfirmedEnds = ends.suffix(Self.unconfirmedEndsKept)
+        unconfirmedEnds = ends.suffix(Self.maximumUnconfirmedEnds)
         provenSuccessAt = body["proven_success_at"]?.timestamp
         provenClientSecret = ClientSecretFingerprint(stored: body["proven_client_secret"])
         outageEndedAt = body["outage_ended_at"]?.timestamp
@@ -213,7 +212,7 @@ extension JSONLine {
 /// users never revoked anything. Only proven grants count, so an import of dead tokens does not look like a wave.
 struct RecentAnswers: Hashable, Sendable {
     /// The number of answers that are kept.
-    static let kept = 200
+    static let maximumAnswers = 200
     /// The smallest number of `invalid_grant` answers in a wave.
     static let fewestInWave = 20
     /// A wave has more than one `invalid_grant` in this many answers.
@@ -223,14 +222,14 @@ struct RecentAnswers: Hashable, Sendable {
     private(set) var answers: [Bool] = []
 
     mutating func append(isInvalidGrant: Bool) {
-        if answers.count >= Self.kept { answers.removeFirst(answers.count - Self.kept + 1) }
+        if answers.count >= Self.maximumAnswers { answers.removeFirst(answers.count - Self.maximumAnswers + 1) }
         answers.append(isInvalidGrant)
     }
 
     /// Adds answers that were not `invalid_grant`.
     mutating func append(successes count: Int) {
-        let added = [Bool](repeating: false, count: min(max(0, count), Self.kept))
-        answers = Array((answers + added).suffix(Self.kept))
+        let added = [Bool](repeating: false, count: min(max(0, count), Self.maximumAnswers))
+        answers = Array((answers + added).suffix(Self.maximumAnswers))
     }
 
     var isWave: Bool {
@@ -243,7 +242,7 @@ struct RecentAnswers: Hashable, Sendable {
 extension RecentAnswers {
     fileprivate init(_ stored: JSONValue?) {
         let signs = (stored?.string ?? "").utf8.filter { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
-        answers = signs.suffix(Self.kept).map { $0 == UInt8(ascii: "-") }
+        answers = signs.suffix(Self.maximumAnswers).map { $0 == UInt8(ascii: "-") }
     }
 
     fileprivate var text: String {

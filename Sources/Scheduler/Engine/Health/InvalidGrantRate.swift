@@ -83,9 +83,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     }
 
     /// Counts a grant that was ended.
-    mutating func recordEnd(at now: Timestamp) {
-        count(at: now) { $0.ended += 1 }
-    }
+    mutating func recordEnd(at now: Timestamp) { count(at: now) { $0.ended += 1 } }
 
     /// Removes the ends of the last minutes from the count, because those grants were recalled.
     mutating func forgetEnds() {

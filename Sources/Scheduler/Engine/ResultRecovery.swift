@@ -1,6 +1,108 @@
-import Base
+package import Base
 package import Crypto
 package import Storage
+import Telemetry
+
+/// The outcome of a recovery: a former process could not store these results, and left them in a spill file.
+///
+/// The same rules decide about them as about a response that comes late. Storing a result twice has no further effect.
+package struct ResultRecovery: Hashable, Sendable {
+    /// Results that are now stored, or were stored before.
+    package var stored = 0
+    /// Results that no longer count: their grants have been reconnected or ended since.
+    package var outdated = 0
+    /// Results of grants that are not in the store.
+    package var unknown = 0
+
+    private static let batchSize = 100
+
+    package init() {}
+
+    /// Stores results, many in one transaction.
+    package static func recover(
+        _ results: [RefreshResult],
+        into store: any Store,
+        maxRate: Double,
+        time: any TimeSource,
+        random: any RandomSource
+    ) async throws -> ResultRecovery {
+        let rules = RefreshRules(maxRate: maxRate)
+        var recovery = ResultRecovery()
+        var rest = results[...]
+        while !rest.isEmpty {
+            let batch = rest.prefix(batchSize).map { (result: $0, jitter: random.nextUnit()) }
+            rest = rest.dropFirst(batchSize)
+            let (former, now) = (recovery, time.now)
+            recovery = try await store.transact { transaction in
+                try transaction.willRead(grants: batch.map(\.result.attempt.grant), healthOf: [])
+                var recovery = former
+                for (result, jitter) in batch {
+                    try recovery.store(result, by: rules, at: now, jitter, in: transaction)
+                }
+                return recovery
+            }
+        }
+        return recovery
+    }
+
+    private mutating func store(
+        _ result: RefreshResult,
+        by rules: RefreshRules,
+        at now: Timestamp,
+        _ jitter: Double,
+        in transaction: any StoreTransaction
+    ) throws {
+        guard let grant = try transaction.grant(for: result) else {
+            unknown += 1
+            return
+        }
+        let time = transaction.leaseTime
+        // An old response shows nothing about the client as it is now.
+        let health = ClientHealth(epoch: time.epoch)
+        let decision = rules.decide(
+            DecisionContext(
+                result: result,
+                grant: grant,
+                health: health,
+                now: now,
+                instant: time.instant,
+                jitter: jitter
+            )
+        )
+        try transaction.store(decision, at: now)
+        if decision.outcome == .void { outdated += 1 } else { stored += 1 }
+    }
+}
+
+/// Keeps answers that the store does not take, so that the next process finds them.
+package protocol ResultSpill: Sendable {
+    /// Writes results durably outside the store, sealed, and throws if that fails.
+    func save(_ results: [RefreshResult]) async throws
+    /// Frees the disk space that is reserved for commits, and returns `false` if there is none left to free.
+    func freeReserve() async -> Bool
+}
+
+/// The reason why results could not be written to, or read from, the spill file.
+package struct SpillFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The failure, its place, and the advice to the operator.
+    var message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+
+    package var description: String { message }
+}
+
+/// Answers with tokens that a stopping worker could not store.
+package struct UnstoredResults: Sendable, Hashable {
+    package static let none = UnstoredResults()
+
+    /// The number of results in the spill file.
+    package var spilled = 0
+    /// The number of results that were kept nowhere: if the server rotates refresh tokens, these grants are lost.
+    package var lost = 0
+}
 
 /// The form of a result that the store did not take: one sealed value.
 ///
@@ -49,8 +151,7 @@ extension RefreshResult {
         case .flawed(let code, let rotated?):
             line.field("flaw", code)
             line.object("rotated") { Self.write(rotated, into: &$0) }
-        case .flawed, .failed, .nothingToSend, .unreadable, .revocation:
-            return nil
+        case .flawed, .failed, .nothingToSend, .unreadable, .revocation: return nil
         }
         return line.bytes
     }
@@ -126,9 +227,7 @@ extension RefreshResult {
         )
     }
 
-    private static func bytes(_ value: JSONValue?) -> [UInt8]? {
-        value?.string.flatMap { Base64URL.decode($0) }
-    }
+    private static func bytes(_ value: JSONValue?) -> [UInt8]? { value?.string.flatMap { Base64URL.decode($0) } }
 
     private static func timestamp(_ value: JSONValue?) -> Timestamp? {
         value?.integer.map { Timestamp(milliseconds: $0) }
