@@ -158,7 +158,7 @@ extension CommandContext {
 
     private static func serviceAccount(in path: String) throws -> ServiceAccount {
         let file = try readPrivate(path, for: "--service-account-file", unreadable: .inputUnreadable)
-        do throws(ServiceAccountError) {
+        do throws(FormatError) {
             return try ServiceAccount(keyFile: file)
         } catch {
             throw CommandFailure(.badData, "\(path) is not the key of a service account: \(error)")
@@ -166,7 +166,7 @@ extension CommandContext {
     }
 
     fileprivate static func endpoint(_ text: String) throws -> Endpoint {
-        do throws(EndpointError) {
+        do throws(FormatError) {
             return try Endpoint(text)
         } catch {
             throw CommandFailure(.usage, error.description)

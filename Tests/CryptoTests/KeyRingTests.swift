@@ -1,3 +1,4 @@
+import Base
 import Testing
 
 @testable import Crypto
@@ -144,11 +145,11 @@ struct KeyRingTests {
     @Test("needs one key that may seal, and unique ids")
     func badRings() throws {
         let key = try SealingKey.random()
-        #expect(throws: KeyRingFileError(path: "", reason: .noSealingKey)) { try KeyRing(keys: []) }
-        #expect(throws: KeyRingFileError(path: "", reason: .noSealingKey)) {
+        #expect(throws: fault("", .noSealingKey)) { try KeyRing(keys: []) }
+        #expect(throws: fault("", .noSealingKey)) {
             try KeyRing(keys: [.random(isPending: true)])
         }
-        #expect(throws: KeyRingFileError(path: "", reason: .duplicateKey(key.id))) { try KeyRing(keys: [key, key]) }
+        #expect(throws: fault("", .duplicateKey(key.id))) { try KeyRing(keys: [key, key]) }
     }
 
     @Test("leaves no library error behind that a later failure would report")

@@ -1,3 +1,4 @@
+import Base
 import Dispatch
 import Foundation
 import Synchronization
@@ -93,7 +94,7 @@ struct KeyRotationTests {
         let text = "#" + String(repeating: "x", count: 65536 - line.utf8.count - 2) + "\n" + line
         let path = try folder.write(text)
         #expect(try KeyRingFile.load(path: path).keyIDs.count == 1)
-        #expect(throws: fault(path, .tooLarge(limit: 65536))) { try KeyRingFile.addPending(path: path) }
+        #expect(throws: fault(path, .tooLarge)) { try KeyRingFile.addPending(path: path) }
         #expect(try folder.text() == text)
     }
 
@@ -125,9 +126,9 @@ struct KeyRotationTests {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
         let made = Mutex<[KeyID]>([])
-        let refused = Mutex<[KeyRingFileError]>([])
+        let refused = Mutex<[FileError]>([])
         DispatchQueue.concurrentPerform(iterations: 16) { _ in
-            do throws(KeyRingFileError) {
+            do throws(FileError) {
                 let id = try KeyRingFile.generate(path: path)
                 made.withLock { $0.append(id) }
             } catch {

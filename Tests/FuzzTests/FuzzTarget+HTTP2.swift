@@ -15,7 +15,7 @@ extension FuzzTarget {
     }()
     private static let pattern = RequestPattern(
         method: .post,
-        endpoint: made { () throws(EndpointError) in try Endpoint("https://a/token") },
+        endpoint: made { () throws(FormatError) in try Endpoint("https://a/token") },
         headers: []
     )
 

@@ -1,3 +1,4 @@
+internal import Base
 private import Synchronization
 
 /// The keys that seal stored tokens.
@@ -18,13 +19,16 @@ package struct KeyRing: Sendable {
     /// Takes the keys of a ring.
     ///
     /// Errors name the path of its file.
-    init(keys: [SealingKey], path: String = "") throws(KeyRingFileError) {
+    init(keys: [SealingKey], path: String = "") throws(FileError) {
         var seen: Set<KeyID> = []
         for key in keys where !seen.insert(key.id).inserted {
-            throw KeyRingFileError(path: path, reason: .duplicateKey(key.id))
+            throw FileError(keyFile: path, duplicate: key.id)
         }
         guard let sealingKey = keys.first(where: { $0.role == .active }) else {
-            throw KeyRingFileError(path: path, reason: .noSealingKey)
+            throw FileError(
+                keyFile: path,
+                "has no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
+            )
         }
         self.keys = keys
         self.sealingKey = sealingKey

@@ -52,8 +52,8 @@ extension SealingKey {
     init(
         words: [Range<Int>],
         of line: RawSpan,
-        malformed: (String) -> KeyRingFileError
-    ) throws(KeyRingFileError) {
+        malformed: (String) -> FileError
+    ) throws(FileError) {
         guard (2...4).contains(words.count) else {
             throw malformed("the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]")
         }

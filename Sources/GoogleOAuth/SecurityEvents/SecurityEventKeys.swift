@@ -87,7 +87,7 @@ package actor SecurityEventKeys {
             let address = configuration["jwks_uri"]?.string
         else { throw .unavailable(code: "flawed_answer") }
         let endpoint: Endpoint
-        do throws(EndpointError) {
+        do throws(FormatError) {
             endpoint = try Endpoint(address)
         } catch {
             throw .unavailable(code: "flawed_answer")

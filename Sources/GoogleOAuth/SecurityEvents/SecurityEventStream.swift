@@ -76,7 +76,7 @@ package struct SecurityEventStream: Sendable {
             throw SecurityEventStreamFailure(.unsigned, text: error.description)
         }
         let url: Endpoint
-        do throws(EndpointError) {
+        do throws(FormatError) {
             url = try endpoint.below("v1beta/\(path)")
         } catch {
             throw SecurityEventStreamFailure(.unreachable, text: error.description)
@@ -179,18 +179,20 @@ package struct ServiceAccount: Sendable {
     private let key: RSAPrivateKey
 
     /// Reads the JSON key file that the Cloud console offers once.
-    package init(keyFile: Secret) throws(ServiceAccountError) {
-        guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else { throw .notJSON }
-        guard file["type"]?.string == "service_account" else { throw .otherType }
-        guard let email = file["client_email"]?.string, !email.isEmpty else { throw .missing("client_email") }
-        guard let keyID = file["private_key_id"]?.string, !keyID.isEmpty else { throw .missing("private_key_id") }
-        guard let pem = file["private_key"]?.string else { throw .missing("private_key") }
-        self.email = email
-        self.keyID = keyID
+    package init(keyFile: Secret) throws(FormatError) {
+        guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else { throw FormatError("it is not a JSON object") }
+        guard file["type"]?.string == "service_account" else { throw FormatError("its type is not service_account") }
+        func member(_ name: String) throws(FormatError) -> String {
+            guard let value = file[name]?.string, !value.isEmpty else { throw FormatError("it has no \(name)") }
+            return value
+        }
+        email = try member("client_email")
+        keyID = try member("private_key_id")
+        guard let pem = file["private_key"]?.string else { throw FormatError("it has no private_key") }
         do throws(SignatureError) {
             key = try RSAPrivateKey(pem: Secret(pem))
         } catch {
-            throw .key(error)
+            throw FormatError("its private_key: \(error)")
         }
     }
 
@@ -206,24 +208,5 @@ package struct ServiceAccount: Sendable {
         claims.field("iat", issuedAt)
         claims.field("exp", issuedAt + 3600)
         return try key.signedToken(claims, keyID: keyID)
-    }
-}
-
-/// The reason why a file is not a service account's key.
-///
-/// It never quotes the file.
-package enum ServiceAccountError: Error, Hashable, Sendable, CustomStringConvertible {
-    case notJSON
-    case otherType
-    case missing(String)
-    case key(SignatureError)
-
-    package var description: String {
-        switch self {
-        case .notJSON: "it is not a JSON object"
-        case .otherType: "its type is not service_account"
-        case .missing(let field): "it has no \(field)"
-        case .key(let error): "its private_key: \(error)"
-        }
     }
 }

@@ -54,7 +54,7 @@ package enum SettingValue {
     }
 
     package static func endpoint(_ text: String) throws(InputError) -> Endpoint {
-        do throws(EndpointError) {
+        do throws(FormatError) {
             return try Endpoint(text)
         } catch {
             throw InputError(message: "\(DisplayedText(text)): \(error)")

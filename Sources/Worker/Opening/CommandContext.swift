@@ -164,8 +164,7 @@ extension CommandFailure {
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as StoreError: self.init(Self.code(of: error), error.message)
-        case let error as KeyRingFileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
-        case let error as SecretFileError: self.init(.inputUnreadable, "\(error)")
+        case let error as FileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
         // Only the start of the client throws this error here. The failure of a request is handled by its caller.

@@ -99,16 +99,18 @@ struct SecurityEventStreamTests {
     @Test(
         "is not requested with a file that is not a service account's key",
         arguments: [
-            ("", ServiceAccountError.notJSON), ("{}", .otherType), (#"{"type":"authorized_user"}"#, .otherType),
-            (#"{"type":"service_account"}"#, .missing("client_email")),
-            (#"{"type":"service_account","client_email":"a","private_key_id":"b"}"#, .missing("private_key")),
+            ("", "it is not a JSON object"), ("{}", "its type is not service_account"),
+            (#"{"type":"authorized_user"}"#, "its type is not service_account"),
+            (#"{"type":"service_account"}"#, "it has no client_email"),
+            (#"{"type":"service_account","client_email":"a"}"#, "it has no private_key_id"),
+            (#"{"type":"service_account","client_email":"a","private_key_id":"b"}"#, "it has no private_key"),
             (
                 #"{"type":"service_account","client_email":"a","private_key_id":"b","private_key":"x"}"#,
-                .key(.unreadable)
+                "its private_key: it is not an unencrypted private key in PEM"
             ),
         ]
     )
-    func keyFiles(text: String, error: ServiceAccountError) {
-        #expect(throws: error) { try ServiceAccount(keyFile: Secret(text)) }
+    func keyFiles(text: String, problem: String) {
+        #expect(throws: FormatError(problem)) { try ServiceAccount(keyFile: Secret(text)) }
     }
 }

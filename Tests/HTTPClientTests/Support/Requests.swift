@@ -44,7 +44,7 @@ extension HTTPRequest {
         headers: [(String, String)] = [],
         body: HTTPBody? = nil
     ) {
-        do throws(EndpointError) {
+        do throws(FormatError) {
             let endpoint = try Endpoint(url)
             self.init(method: method, endpoint: endpoint, headers: headers, body: body)
         } catch {

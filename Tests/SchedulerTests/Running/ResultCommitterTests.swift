@@ -185,7 +185,7 @@ struct ResultCommitterTests {
 
     @Test("A spill that fails too is reported, and the answers count as lost")
     func failingSpill() async throws {
-        let spill = MemorySpill(error: SpillFileError("the disk is full"))
+        let spill = MemorySpill(error: FileError("the disk is full"))
         let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await fixture.waitForFailure()

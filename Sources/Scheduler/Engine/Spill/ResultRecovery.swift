@@ -66,22 +66,10 @@ package struct ResultRecovery: Hashable, Sendable {
 
 /// Keeps answers that the store does not take, so that the next process finds them.
 package protocol ResultSpill: Sendable {
-    /// Writes results durably outside the store, sealed, and throws if that fails.
+    /// Writes results durably outside the store, sealed, and throws a `FileError` if that fails.
     func save(_ results: [RefreshResult]) async throws
     /// Frees the disk space that is reserved for commits, and returns `false` if there is none left to free.
     func freeReserve() async -> Bool
-}
-
-/// The reason why results could not be written to, or read from, the spill file.
-package struct SpillFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The failure, its place, and the advice to the operator.
-    var message: String
-
-    package init(_ message: String) {
-        self.message = message
-    }
-
-    package var description: String { message }
 }
 
 /// Answers with tokens that a stopping worker could not store.

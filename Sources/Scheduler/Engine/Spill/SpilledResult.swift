@@ -21,7 +21,7 @@ extension RefreshResult {
         guard let object = JSONValue.object(in: text.utf8), object["version"]?.integer == Int64(version),
             let result = try result(from: object)
         else {
-            throw SpillFileError("A result in it was written by another version of refresh-worker.")
+            throw FileError("A result in it was written by another version of refresh-worker.")
         }
         return result
     }
