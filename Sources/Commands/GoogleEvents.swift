@@ -144,7 +144,7 @@ extension CommandContext {
         defer { http.shutDown() }
         do {
             try await body(SecurityEventStream(http: http, endpoint: endpoint, account: account, time: time))
-        } catch let failure as SecurityEventStreamFailure {
+        } catch let failure as SecurityEventStreamError {
             let code: ExitCode =
                 switch failure.reason {
                 case .unreachable, .unavailable: .googleUnreachable

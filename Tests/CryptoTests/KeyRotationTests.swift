@@ -41,7 +41,7 @@ struct KeyRotationTests {
         let last = try KeyRingFile.load(path: path)
         #expect(last.keyIDs == [new])
         #expect(try last.open(sealedNew, for: Self.context) == Self.token)
-        #expect(throws: SealError.unknownKey(old)) { try last.open(sealedOld, for: Self.context) }
+        #expect(throws: CryptoError.unknownKey(old)) { try last.open(sealedOld, for: Self.context) }
         #expect(try folder.names == ["keys"])
     }
 
@@ -108,7 +108,7 @@ struct KeyRotationTests {
             let outcome = Result<KeyID, any Error> {
                 let id = try KeyRingFile.addPending(path: path)
                 // A concurrent reader sees a complete file at any moment.
-                guard try KeyRingFile.load(path: path).keyIDs.contains(id) else { throw SealError.unknownKey(id) }
+                guard try KeyRingFile.load(path: path).keyIDs.contains(id) else { throw CryptoError.unknownKey(id) }
                 return id
             }
             outcomes.withLock { $0.append(outcome) }

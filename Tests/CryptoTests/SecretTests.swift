@@ -28,8 +28,8 @@ struct SecretTests {
 
     @Test("rethrows the error of its reader")
     func passesErrorsOn() {
-        #expect(throws: SealError.malformed) {
-            try Secret("abc").withBytes { (_) throws(SealError) -> Int in throw .malformed }
+        #expect(throws: CryptoError.notSealed) {
+            try Secret("abc").withBytes { (_) throws(CryptoError) -> Int in throw .notSealed }
         }
     }
 

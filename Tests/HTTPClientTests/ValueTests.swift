@@ -93,14 +93,14 @@ struct ValueTests {
     @Test(
         "libcurl's codes map to kinds of failure",
         arguments: [
-            (6, false, HTTPFailure.Kind.resolve), (5, false, .resolve), (7, false, .connect), (97, false, .connect),
+            (6, false, HTTPError.Kind.resolve), (5, false, .resolve), (7, false, .connect), (97, false, .connect),
             (35, false, .tls), (77, false, .tls), (60, false, .certificate), (28, false, .timeout),
             (28, true, .timeout), (55, true, .sendFailed), (16, true, .receiveFailed), (18, true, .receiveFailed),
             (52, true, .receiveFailed), (56, true, .receiveFailed), (92, true, .receiveFailed),
             (3, false, .invalidURL), (27, true, .other), (1, false, .other),
         ]
     )
-    func kinds(code: UInt32, requestIssued: Bool, kind: HTTPFailure.Kind) {
-        #expect(HTTPFailure.Kind(curlCode: code, requestIssued: requestIssued) == kind)
+    func kinds(code: UInt32, requestIssued: Bool, kind: HTTPError.Kind) {
+        #expect(HTTPError.Kind(curlCode: code, requestIssued: requestIssued) == kind)
     }
 }

@@ -25,7 +25,7 @@ extension AnsweringEndpoint {
         }
     }
 
-    package func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
+    package func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
         throw .unavailable(code: "not_prepared")
     }
 }

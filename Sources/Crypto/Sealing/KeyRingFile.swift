@@ -84,7 +84,7 @@ package enum KeyRingFile {
     }
 
     private static func newKey(path: String, isPending: Bool) throws(FileError) -> SealingKey {
-        do throws(SealError) {
+        do throws(CryptoError) {
             return try SealingKey.random(isPending: isPending)
         } catch {
             throw FileError(keyFile: path, "cannot get a new key: \(error)", .library)

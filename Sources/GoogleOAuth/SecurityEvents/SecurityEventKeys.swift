@@ -37,8 +37,8 @@ package actor SecurityEventKeys {
     /// Returns the issuer, and its key with this id if it has one.
     ///
     /// Only the issuer's own key set shows that a key does not exist. If it cannot be fetched, this throws
-    /// ``SecurityEventRefusal/unavailable(retryAfter:)``, so that Google sends the event again.
-    func key(id: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
+    /// ``SecurityEventError/unavailable(retryAfter:)``, so that Google sends the event again.
+    func key(id: String) async throws(SecurityEventError) -> (issuer: String, key: RSAPublicKey?) {
         if needsFetch(for: id) { await fetchOnce() }
         guard let cached, age(of: cached) < Self.maximumUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
@@ -57,7 +57,7 @@ package actor SecurityEventKeys {
         time.sinceBoot - keys.fetchedAt
     }
 
-    private var unavailable: SecurityEventRefusal {
+    private var unavailable: SecurityEventError {
         let elapsed = failedAt.map { time.sinceBoot - $0 } ?? .zero
         return .unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
     }
@@ -68,7 +68,7 @@ package actor SecurityEventKeys {
     private func fetchOnce() async {
         if fetch == nil {
             fetch = Task {
-                do throws(AccountLookupFailure) {
+                do throws(LookupError) {
                     let (set, freshFor) = try await fetchKeys()
                     cached = (set, time.sinceBoot, freshFor)
                     failedAt = nil
@@ -81,7 +81,7 @@ package actor SecurityEventKeys {
         await fetch?.value
     }
 
-    private func fetchKeys() async throws(AccountLookupFailure) -> (KeySet, Duration) {
+    private func fetchKeys() async throws(LookupError) -> (KeySet, Duration) {
         let (configuration, _) = try await get(configurationEndpoint)
         guard let issuer = configuration["issuer"]?.string, !issuer.isEmpty,
             let address = configuration["jwks_uri"]?.string
@@ -97,10 +97,10 @@ package actor SecurityEventKeys {
         return (set, freshFor)
     }
 
-    private func get(_ endpoint: Endpoint) async throws(AccountLookupFailure) -> (JSONValue, Duration) {
+    private func get(_ endpoint: Endpoint) async throws(LookupError) -> (JSONValue, Duration) {
         let request = HTTPRequest(method: .get, endpoint: endpoint, headers: [("Accept", "application/json")])
         let response: HTTPResponse
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             response = try await http.send(request)
         } catch {
             throw .unavailable(code: error.shortCode)
@@ -140,7 +140,7 @@ struct KeySet: Sendable {
             let modulus = key["n"]?.string.flatMap({ Base64URL.decode($0) }),
             let exponent = key["e"]?.string.flatMap({ Base64URL.decode($0) })
         else { return nil }
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return (id, try RSAPublicKey(modulus: modulus, exponent: exponent))
         } catch {
             return nil

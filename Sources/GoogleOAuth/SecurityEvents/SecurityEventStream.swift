@@ -32,7 +32,7 @@ package struct SecurityEventStream: Sendable {
     }
 
     /// Makes Google post all events that the worker reads to the URL.
-    package func register(url: Endpoint) async throws(SecurityEventStreamFailure) {
+    package func register(url: Endpoint) async throws(SecurityEventStreamError) {
         var configuration = JSONLine()
         configuration.object("delivery") { delivery in
             delivery.field("delivery_method", Self.pushMethod)
@@ -47,7 +47,7 @@ package struct SecurityEventStream: Sendable {
         _ = try await send(.post, "stream/status:update", status)
     }
 
-    package func state() async throws(SecurityEventStreamFailure) -> StreamState {
+    package func state() async throws(SecurityEventStreamError) -> StreamState {
         let configuration = try await send(.get, "stream")
         let status = try await send(.get, "stream/status")
         return StreamState(
@@ -58,7 +58,7 @@ package struct SecurityEventStream: Sendable {
     }
 
     /// Makes Google post a verification event with this text.
-    package func verify(state: String) async throws(SecurityEventStreamFailure) {
+    package func verify(state: String) async throws(SecurityEventStreamError) {
         var body = JSONLine()
         body.field("state", state)
         _ = try await send(.post, "stream:verify", body)
@@ -68,18 +68,18 @@ package struct SecurityEventStream: Sendable {
         _ method: RequestPattern.Method,
         _ path: String,
         _ body: JSONLine? = nil
-    ) async throws(SecurityEventStreamFailure) -> JSONValue {
+    ) async throws(SecurityEventStreamError) -> JSONValue {
         let bearer: Secret
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             bearer = try account.bearer(for: Self.audience, at: time.now)
         } catch {
-            throw SecurityEventStreamFailure(.unsigned, text: error.description)
+            throw SecurityEventStreamError(.unsigned, text: error.description)
         }
         let url: Endpoint
         do throws(FormatError) {
             url = try endpoint.below("v1beta/\(path)")
         } catch {
-            throw SecurityEventStreamFailure(.unreachable, text: error.description)
+            throw SecurityEventStreamError(.unreachable, text: error.description)
         }
         let request = HTTPRequest(
             method: method,
@@ -91,21 +91,21 @@ package struct SecurityEventStream: Sendable {
             body: body.map { HTTPBody($0.bytes) }
         )
         let response: HTTPResponse
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             response = try await http.send(request)
         } catch {
-            throw SecurityEventStreamFailure(.unreachable, text: error.description)
+            throw SecurityEventStreamError(.unreachable, text: error.description)
         }
         let answer = JSONValue.object(in: response.body.reveal())
         guard (200..<300).contains(response.status) else {
-            throw SecurityEventStreamFailure(status: response.status, answer: answer)
+            throw SecurityEventStreamError(status: response.status, answer: answer)
         }
         return answer ?? .object([:])
     }
 }
 
 /// The reason why Google did not perform a request about the stream, for an operator.
-package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
+package struct SecurityEventStreamError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
         /// The service account's key cannot sign.
         case unsigned
@@ -189,7 +189,7 @@ package struct ServiceAccount: Sendable {
         email = try member("client_email")
         keyID = try member("private_key_id")
         guard let pem = file["private_key"]?.string else { throw FormatError("it has no private_key") }
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             key = try RSAPrivateKey(pem: Secret(pem))
         } catch {
             throw FormatError("its private_key: \(error)")
@@ -199,7 +199,7 @@ package struct ServiceAccount: Sendable {
     /// Makes a token that a Google API accepts instead of an access token.
     ///
     /// It is valid for an hour.
-    func bearer(for audience: String, at now: Timestamp) throws(SignatureError) -> Secret {
+    func bearer(for audience: String, at now: Timestamp) throws(CryptoError) -> Secret {
         let issuedAt = now.milliseconds / 1000
         var claims = JSONLine()
         claims.field("iss", email)

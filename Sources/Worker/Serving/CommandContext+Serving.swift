@@ -20,7 +20,7 @@ extension CommandContext {
             source = "the variable \(Setting.jwtSecretName)"
             secrets = Secret(inputs.environment[Setting.jwtSecretName] ?? "").lines
         }
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return try TokenSigner(secrets: secrets)
         } catch {
             throw CommandFailure(.configuration, "\(source): \(error)")

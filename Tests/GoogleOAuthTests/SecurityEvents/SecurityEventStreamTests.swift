@@ -76,7 +76,7 @@ struct SecurityEventStreamTests {
     @Test(
         "explains its errors",
         arguments: [
-            ("400 Bad Request", SecurityEventStreamFailure.Reason.malformed, "authorized domain"),
+            ("400 Bad Request", SecurityEventStreamError.Reason.malformed, "authorized domain"),
             ("401 Unauthorized", .unauthenticated, "clock"),
             ("403 Forbidden", .forbidden, "Firebase"),
             ("404 Not Found", .noStream, "google-events register"),
@@ -84,11 +84,11 @@ struct SecurityEventStreamTests {
             ("302 Found", .unavailable(status: 302), "try again later"),
         ]
     )
-    func failures(status: String, reason: SecurityEventStreamFailure.Reason, words: String) async throws {
+    func failures(status: String, reason: SecurityEventStreamError.Reason, words: String) async throws {
         let body = #"{"error":{"message":"Because\u001b[2J."}}"#
         try await withStream(answering: status, body) { stream, _, _ in
             let failure = try #require(
-                await #expect(throws: SecurityEventStreamFailure.self) { try await stream.verify(state: "x") }
+                await #expect(throws: SecurityEventStreamError.self) { try await stream.verify(state: "x") }
             )
             #expect(failure.reason == reason)
             #expect(failure.description.contains(words))

@@ -61,5 +61,5 @@ private final class SilentEndpoint: TokenEndpoint {
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo { throw .refused }
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo { throw .refused }
 }

@@ -10,7 +10,7 @@ extension RefreshResult {
     private static let version = 1
 
     /// Seals a result that brings tokens, and returns `nil` for any other.
-    package func sealed(with vault: TokenVault) throws(SealError) -> SealedSecret? {
+    package func sealed(with vault: TokenVault) throws(CryptoError) -> SealedSecret? {
         guard let spilledText else { return nil }
         return try vault.seal(spilledResult: Secret(utf8: spilledText))
     }
@@ -73,7 +73,7 @@ extension RefreshResult {
 
     // MARK: Reading
 
-    private static func result(from object: JSONValue) throws(SealError) -> RefreshResult? {
+    private static func result(from object: JSONValue) throws(CryptoError) -> RefreshResult? {
         guard let grant = object["grant"]?.integer, let client = object["client"]?.string,
             let claim = object["claim"]?.integer, let generation = object["generation"]?.integer
         else { return nil }
@@ -83,16 +83,16 @@ extension RefreshResult {
             claim: claim,
             generation: generation,
             lastAttemptAt: timestamp(object["last_attempt_at"]),
-            refreshToken: try object["sent"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
+            refreshToken: try object["sent"].flatMap { (value) throws(CryptoError) in try refreshToken(from: value) }
         )
         let clientSecret = ClientSecretFingerprint(stored: object["client_secret"])
-        let rotated = try object["rotated"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
+        let rotated = try object["rotated"].flatMap { (value) throws(CryptoError) in try refreshToken(from: value) }
         if let flaw = object["flaw"]?.string {
             return rotated.map {
                 RefreshResult(attempt: attempt, answer: .flawed(code: flaw, rotated: $0), clientSecret: clientSecret)
             }
         }
-        guard let access = try object["access"].flatMap({ (value) throws(SealError) in try accessToken(from: value) }),
+        guard let access = try object["access"].flatMap({ (value) throws(CryptoError) in try accessToken(from: value) }),
             (object["rotated"] == nil) == (rotated == nil)
         else { return nil }
         let tokens = RefreshedTokens(
@@ -105,7 +105,7 @@ extension RefreshResult {
         return RefreshResult(attempt: attempt, answer: .granted(tokens), clientSecret: clientSecret)
     }
 
-    private static func accessToken(from object: JSONValue) throws(SealError) -> Grant.AccessToken? {
+    private static func accessToken(from object: JSONValue) throws(CryptoError) -> Grant.AccessToken? {
         guard let sealed = bytes(object["sealed"]), let obtainedAt = timestamp(object["obtained_at"]),
             let expiresAt = timestamp(object["expires_at"]), let type = object["type"]?.string
         else { return nil }
@@ -117,7 +117,7 @@ extension RefreshResult {
         )
     }
 
-    private static func refreshToken(from object: JSONValue) throws(SealError) -> Grant.RefreshToken? {
+    private static func refreshToken(from object: JSONValue) throws(CryptoError) -> Grant.RefreshToken? {
         guard let sealed = bytes(object["sealed"]) else { return nil }
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),
