@@ -53,7 +53,7 @@ extension String {
 /// Text from outside as an error may show it: quoted, escaped, cut short, and omitted if it may be a secret.
 package struct DisplayedText: CustomStringConvertible {
     /// Enough to recognise a name, and short enough that a huge paste does not fill the terminal.
-    private static let limit = 80
+    private static let maximumLength = 80
 
     package let description: String
 
@@ -63,7 +63,7 @@ package struct DisplayedText: CustomStringConvertible {
             return
         }
         var shown = ""
-        for scalar in text.unicodeScalars.prefix(Self.limit) {
+        for scalar in text.unicodeScalars.prefix(Self.maximumLength) {
             // Control and format characters (bidirectional marks, terminal escapes) could rewrite the message.
             if scalar.isInvisible {
                 shown += "\\u{\(String(scalar.value, radix: 16))}"
@@ -71,7 +71,7 @@ package struct DisplayedText: CustomStringConvertible {
                 shown.unicodeScalars.append(scalar)
             }
         }
-        let isCut = text.unicodeScalars.count > Self.limit
+        let isCut = text.unicodeScalars.count > Self.maximumLength
         description = "'\(shown)\(isCut ? "…" : "")'"
     }
 }

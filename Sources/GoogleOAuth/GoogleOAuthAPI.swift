@@ -3,7 +3,7 @@ package import Crypto
 package import HTTPClient
 
 /// Google's endpoints over HTTP.
-package struct GoogleOAuthAPI: TokenEndpoint {
+package struct GoogleOAuthAPI: GoogleTokenEndpoint {
     private let http: HTTPClient
     private let refreshPattern: RequestPattern
     private let revocationPattern: RequestPattern
@@ -107,7 +107,7 @@ package struct GoogleEndpoints: Hashable, Sendable {
 /// The endpoints that the engine calls: Google's, or fake ones in tests.
 ///
 /// The engine parses the responses to refreshes later, in batches.
-package protocol TokenEndpoint: Sendable {
+package protocol GoogleTokenEndpoint: Sendable {
     /// Sends refresh requests, and returns for each one the closure that cancels it.
     func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void]
 
@@ -152,7 +152,7 @@ package struct RefreshSubmission: Sendable {
     ///
     /// If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
-    /// Called once with the response, possibly before ``TokenEndpoint/refresh(_:)`` returns.
+    /// Called once with the response, possibly before ``GoogleTokenEndpoint/refresh(_:)`` returns.
     package let receive: @Sendable (RawRefreshResponse) -> Void
 
     package init(

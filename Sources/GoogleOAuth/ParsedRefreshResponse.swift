@@ -260,7 +260,7 @@ enum ErrorText {
     /// Words in a human language are shorter than this.
     ///
     /// Tokens are longer.
-    static let longestWord = 40
+    static let maximumWord = 40
 
     /// Returns the `error` and `error_description` of the answer, shortened.
     ///
@@ -272,7 +272,7 @@ enum ErrorText {
         if let description = body?["error_description"]?.string { text += ": " + description }
         guard !contains(text, sent) else { return "(an answer that repeats a secret of the request)" }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        let readable = words.map { $0.utf8.count > longestWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
+        let readable = words.map { $0.utf8.count > maximumWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
             separator: " "
         )
         return readable.capped(at: maximumBytes)

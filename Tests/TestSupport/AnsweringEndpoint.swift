@@ -2,7 +2,7 @@ package import Crypto
 package import GoogleOAuth
 
 /// A fake token endpoint that answers each request from a function that may wait.
-package protocol AnsweringEndpoint: TokenEndpoint {
+package protocol AnsweringEndpoint: GoogleTokenEndpoint {
     func refresh(
         _ token: Secret,
         client: OAuthClientCredentials,

@@ -9,7 +9,7 @@ package import HTTPClient
 /// per minute.
 package actor SecurityEventKeys {
     /// The shortest time between two fetches for unknown keys.
-    static let shortestFetchInterval = Duration.seconds(60)
+    static let minimumFetchInterval = Duration.seconds(60)
     /// The delay after a failed fetch.
     static let delayAfterFailure = Duration.seconds(10)
     /// The longest use of cached keys while Google cannot be reached.
@@ -50,7 +50,7 @@ package actor SecurityEventKeys {
     private func needsFetch(for id: String) -> Bool {
         if let failedAt, time.sinceBoot - failedAt < Self.delayAfterFailure { return false }
         guard let cached, age(of: cached) < cached.freshFor else { return true }
-        return cached.set.keys[id] == nil && age(of: cached) >= Self.shortestFetchInterval
+        return cached.set.keys[id] == nil && age(of: cached) >= Self.minimumFetchInterval
     }
 
     private func age(of keys: (set: KeySet, fetchedAt: BootInstant, freshFor: Duration)) -> Duration {

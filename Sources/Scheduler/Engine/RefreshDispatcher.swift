@@ -6,7 +6,7 @@ import Synchronization
 
 /// Sends the requests of claimed grants, and hands the responses to the committer as they arrive.
 struct RefreshDispatcher: Sendable {
-    let endpoint: any TokenEndpoint
+    let endpoint: any GoogleTokenEndpoint
     let vault: TokenVault
     let time: any TimeSource
     let leaseNeededToSend: Duration
@@ -132,7 +132,7 @@ struct RefreshDispatcher: Sendable {
 ///
 /// An app brings an access token, whose account Google names, and a refresh token, whose account cannot be looked up.
 /// If an app kept a refresh token from before its user switched accounts, one user would get the mail of another.
-extension TokenEndpoint {
+extension GoogleTokenEndpoint {
     /// Returns the answer as it counts for the grant.
     ///
     /// If the answer does not have an ID token, the account is looked up once at Google, unless `mayLookUp` is `false`.

@@ -279,7 +279,7 @@ private final class AlarmLines: LineSink {
     }
 }
 
-private struct SilentEndpoint: TokenEndpoint {
+private struct SilentEndpoint: GoogleTokenEndpoint {
     func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }

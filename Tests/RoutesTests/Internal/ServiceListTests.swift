@@ -135,7 +135,7 @@ struct ServiceListTests {
     }
 
     @Test("may name at most a thousand services", arguments: [(1_000, true), (1_001, false)])
-    func maxServices(count: Int, isAccepted: Bool) {
+    func maximumServices(count: Int, isAccepted: Bool) {
         let entries = (0..<count).map { number in
             let digits = String(number, radix: 16)
             let hash = String(repeating: "0", count: 64 - digits.count) + digits

@@ -43,7 +43,7 @@ struct StopTests {
 }
 
 /// An endpoint that never answers by itself; a cancelled request ends as not sent.
-private final class SilentEndpoint: TokenEndpoint {
+private final class SilentEndpoint: GoogleTokenEndpoint {
     private let requests = Mutex<[RefreshSubmission]>([])
 
     var requestCount: Int { requests.withLock { $0.count } }

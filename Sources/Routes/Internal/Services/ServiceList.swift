@@ -20,9 +20,9 @@ package struct ServiceList: Hashable, Sendable {
 
 extension ServiceList {
     /// The limit of services in one file.
-    private static let maxServices = 1_000
-    private static let maxValues = 10_000
-    private static let maxValueLength = 1024
+    private static let maximumServices = 1_000
+    private static let maximumValues = 10_000
+    private static let maximumValueLength = 1024
 
     /// Parses a services file strictly, so that a spelling mistake never gives a service more access than intended.
     ///
@@ -41,8 +41,8 @@ extension ServiceList {
         guard let entries = members["services"]?.array else {
             throw Self.mistake(at: "services", "must be an array of services")
         }
-        guard (1...Self.maxServices).contains(entries.count) else {
-            throw Self.mistake(at: "services", "must have 1 to \(Self.maxServices) services")
+        guard (1...Self.maximumServices).contains(entries.count) else {
+            throw Self.mistake(at: "services", "must have 1 to \(Self.maximumServices) services")
         }
         var services: [[UInt8]: Service] = [:]
         var names: [String: Int] = [:]
@@ -123,14 +123,14 @@ extension ServiceList {
         at place: String,
         _ read: (String) -> String?
     ) throws(FormatError) -> Service.Allowance {
-        guard let values = value?.array, (1...maxValues).contains(values.count) else {
-            let problem = "must be [\"*\"] for all, or an array of 1 to \(maxValues) texts"
+        guard let values = value?.array, (1...maximumValues).contains(values.count) else {
+            let problem = "must be [\"*\"] for all, or an array of 1 to \(maximumValues) texts"
             throw mistake(at: place, problem)
         }
         if values == [.string("*")] { return .everything }
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
-            guard let text = value.string, text.utf8.count <= maxValueLength, text != "*", let name = read(text) else {
+            guard let text = value.string, text.utf8.count <= maximumValueLength, text != "*", let name = read(text) else {
                 let problem = value.string == "*" ? "must be the only entry to mean all" : "is not a name"
                 throw mistake(at: "\(place)[\(index)]", problem)
             }
