@@ -19,8 +19,12 @@ package struct Endpoint: Hashable, Sendable {
     /// Reads a URL. An error never repeats it, because it can hold a secret.
     package init(_ string: String) throws(FormatError) {
         guard string.utf8.count <= 8192 else { throw FormatError("the URL is longer than 8192 bytes") }
-        guard string.utf8.allSatisfy(Self.isURLByte) else { throw FormatError("the URL has a blank or another character that must be percent-encoded") }
-        guard let separator = string.firstRange(of: "://") else { throw FormatError("the URL does not begin with https://") }
+        guard string.utf8.allSatisfy(Self.isURLByte) else {
+            throw FormatError("the URL has a blank or another character that must be percent-encoded")
+        }
+        guard let separator = string.firstRange(of: "://") else {
+            throw FormatError("the URL does not begin with https://")
+        }
         let scheme = string[..<separator.lowerBound].lowercased()
         guard ["http", "https"].contains(scheme) else { throw Self.notHTTPS }
         guard !string.contains("#") else { throw FormatError("the URL has a fragment (#)") }

@@ -97,7 +97,11 @@ extension KeyRingDocument {
             while end < span.byteCount, span.byte(at: end) != UInt8(ascii: "\n") { end += 1 }
             let number = lines.count + 1
             let line = try line(span.extracting(start..<end)) { expectation in
-                FileError(keyFile: path, line: number, "\(expectation): fix the line, or restore the file from a backup")
+                FileError(
+                    keyFile: path,
+                    line: number,
+                    "\(expectation): fix the line, or restore the file from a backup"
+                )
             }
             if let id = line.key?.id, lines.contains(where: { $0.key?.id == id }) {
                 throw FileError(keyFile: path, line: number, duplicate: id)

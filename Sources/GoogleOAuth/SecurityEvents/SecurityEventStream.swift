@@ -180,7 +180,9 @@ package struct ServiceAccount: Sendable {
 
     /// Reads the JSON key file that the Cloud console offers once.
     package init(keyFile: Secret) throws(FormatError) {
-        guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else { throw FormatError("it is not a JSON object") }
+        guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else {
+            throw FormatError("it is not a JSON object")
+        }
         guard file["type"]?.string == "service_account" else { throw FormatError("its type is not service_account") }
         func member(_ name: String) throws(FormatError) -> String {
             guard let value = file[name]?.string, !value.isEmpty else { throw FormatError("it has no \(name)") }

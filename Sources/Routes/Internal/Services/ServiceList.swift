@@ -1,4 +1,4 @@
-import Base
+package import Base
 private import Crypto
 private import Storage
 
@@ -130,7 +130,8 @@ extension ServiceList {
         if values == [.string("*")] { return .everything }
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
-            guard let text = value.string, text.utf8.count <= maximumValueLength, text != "*", let name = read(text) else {
+            guard let text = value.string, text.utf8.count <= maximumValueLength, text != "*", let name = read(text)
+            else {
                 let problem = value.string == "*" ? "must be the only entry to mean all" : "is not a name"
                 throw mistake(at: "\(place)[\(index)]", problem)
             }

@@ -92,7 +92,8 @@ extension RefreshResult {
                 RefreshResult(attempt: attempt, answer: .flawed(code: flaw, rotated: $0), clientSecret: clientSecret)
             }
         }
-        guard let access = try object["access"].flatMap({ (value) throws(CryptoError) in try accessToken(from: value) }),
+        guard
+            let access = try object["access"].flatMap({ (value) throws(CryptoError) in try accessToken(from: value) }),
             (object["rotated"] == nil) == (rotated == nil)
         else { return nil }
         let tokens = RefreshedTokens(
