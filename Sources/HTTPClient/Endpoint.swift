@@ -1,5 +1,4 @@
 package import Base
-private import Crypto
 
 /// A URL that the worker may call: https, or http to this machine.
 ///

@@ -3,7 +3,6 @@ internal import GoogleOAuth
 internal import HTTPServer
 internal import Scheduler
 internal import Storage
-internal import Telemetry
 
 /// An error response of a route, in the two forms of its listener.
 ///

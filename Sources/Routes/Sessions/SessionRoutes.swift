@@ -3,7 +3,6 @@ internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
 internal import Storage
-internal import Telemetry
 
 /// The routes under `/api/` in the format of ComprehensionEngine: signing in with Google, and the app's own tokens.
 struct SessionRoutes: Sendable {

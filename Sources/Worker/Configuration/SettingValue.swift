@@ -1,5 +1,4 @@
 import Base
-import Crypto
 package import HTTPClient
 import Telemetry
 
