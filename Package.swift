@@ -13,7 +13,7 @@ let common: [SwiftSetting] = [
 ]
 
 /// Settings of the targets that touch a C library or the system's C calls: each unsafe expression is spelled `unsafe`.
-let atTheEdge: [SwiftSetting] = common + [.strictMemorySafety()]
+let memorySafe: [SwiftSetting] = common + [.strictMemorySafety()]
 
 let package = Package(
     name: "refresh-worker",
@@ -46,33 +46,33 @@ let package = Package(
         .target(
             name: "Base",
             dependencies: [],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .target(
             name: "Crypto",
             dependencies: ["Base", "CCrypto"],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .target(
             name: "HTTPClient",
             dependencies: ["Base", "CCurl", "CNGHTTP2", "Crypto"],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .target(name: "GoogleOAuth", dependencies: ["Base", "Crypto", "HTTPClient"], swiftSettings: common),
         .target(
             name: "Storage",
             dependencies: ["Base", "CPostgres", "Crypto", "CSQLite"],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .target(
             name: "Telemetry",
             dependencies: ["Base"],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .target(
             name: "HTTPServer",
             dependencies: ["Base", "CGnuTLS", "CMicroHTTPD", "Crypto"],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .target(
             name: "Scheduler",
@@ -101,7 +101,7 @@ let package = Package(
                 "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes",
                 "Scheduler", "Status", "Storage", "Telemetry",
             ],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .target(
             name: "Commands",
@@ -109,7 +109,7 @@ let package = Package(
                 "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Status", "Storage",
                 "Telemetry", "Worker",
             ],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
         .executableTarget(
             name: "RefreshWorker",
@@ -119,7 +119,7 @@ let package = Package(
         .executableTarget(
             name: "GoogleSandbox",
             dependencies: ["Base", "Crypto", "HTTPServer"],
-            swiftSettings: atTheEdge
+            swiftSettings: memorySafe
         ),
 
         .executableTarget(

@@ -53,7 +53,7 @@ extension String {
 /// Text from outside as an error can show it: quoted, escaped, cut short, and omitted if it might be a secret.
 package struct DisplayedText: CustomStringConvertible {
     /// Enough to recognise a name, and short enough that a huge paste does not fill the terminal.
-    private static let limit = 80
+    private static let maximumLength = 80
 
     package let description: String
 
@@ -63,7 +63,7 @@ package struct DisplayedText: CustomStringConvertible {
             return
         }
         var shown = ""
-        for scalar in text.unicodeScalars.prefix(Self.limit) {
+        for scalar in text.unicodeScalars.prefix(Self.maximumLength) {
             // Control and format characters (bidirectional marks, terminal escapes) could rewrite the message.
             if scalar.isInvisible {
                 shown += "\\u{\(String(scalar.value, radix: 16))}"
@@ -71,7 +71,7 @@ package struct DisplayedText: CustomStringConvertible {
                 shown.unicodeScalars.append(scalar)
             }
         }
-        let isCut = text.unicodeScalars.count > Self.limit
+        let isCut = text.unicodeScalars.count > Self.maximumLength
         description = "'\(shown)\(isCut ? "…" : "")'"
     }
 }
@@ -113,5 +113,37 @@ extension Unicode.Scalar {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
         default: false
         }
+    }
+}
+
+extension StringProtocol {
+    /// `true` for 1 to 64 lower-case ASCII letters, digits and underscores: such a code is safe to log and to store.
+    package var isLowerCaseCode: Bool {
+        (1...64).contains(utf8.count)
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// `true` for 1 to 64 ASCII letters, digits, dots, underscores and hyphens: such an id is safe to log and to store.
+    package var isPlainID: Bool {
+        (1...64).contains(utf8.count)
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// `true` for one or more ASCII digits, without a sign or a blank.
+    package var isDecimalNumber: Bool {
+        !isEmpty && utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 }

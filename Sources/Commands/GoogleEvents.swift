@@ -144,7 +144,7 @@ extension CommandContext {
         defer { http.shutDown() }
         do {
             try await body(SecurityEventStream(http: http, endpoint: endpoint, account: account, time: time))
-        } catch let failure as SecurityEventStreamFailure {
+        } catch let failure as SecurityEventStreamError {
             let code: ExitCode =
                 switch failure.reason {
                 case .unreachable, .unavailable: .googleUnreachable
@@ -158,7 +158,7 @@ extension CommandContext {
 
     private static func serviceAccount(in path: String) throws -> ServiceAccount {
         let file = try readPrivate(path, for: "--service-account-file", unreadable: .inputUnreadable)
-        do throws(ServiceAccountError) {
+        do throws(FormatError) {
             return try ServiceAccount(keyFile: file)
         } catch {
             throw CommandFailure(.badData, "\(path) is not the key of a service account: \(error)")
@@ -166,7 +166,7 @@ extension CommandContext {
     }
 
     fileprivate static func endpoint(_ text: String) throws -> Endpoint {
-        do throws(EndpointError) {
+        do throws(FormatError) {
             return try Endpoint(text)
         } catch {
             throw CommandFailure(.usage, error.description)

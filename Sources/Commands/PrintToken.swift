@@ -74,7 +74,7 @@ extension Command {
         let token: VendedToken
         do {
             token = try result.get()
-        } catch let failure as VendingFailure {
+        } catch let failure as VendingError {
             throw CommandFailure(failure, ofUser: user)
         }
         if let warning = token.warning {

@@ -160,7 +160,7 @@ package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     /// `true` if the same call might succeed later without a change by the operator.
-    package var mayPass: Bool { [EIO, EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
+    package var mayPass: Bool { FileError.mayPass(code) }
 
     /// The system's text for the error.
     ///

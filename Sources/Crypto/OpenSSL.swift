@@ -6,7 +6,7 @@ package enum OpenSSL {
     ///
     /// It empties the thread's error queue, because the next TLS call on the same thread would report leftover errors
     /// as its own (https://docs.openssl.org/3.0/man3/SSL_get_error/).
-    static func check(_ call: String, _ result: Int32) throws(SealError) {
+    static func check(_ call: String, _ result: Int32) throws(CryptoError) {
         guard result != 1 else { return }
         let code = ERR_get_error()
         ERR_clear_error()
@@ -32,7 +32,7 @@ package enum OpenSSL {
     }
 
     /// Fills a part of the buffer from the library's random generator, which the system seeds.
-    static func fillRandomly(_ buffer: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
+    static func fillRandomly(_ buffer: inout MutableRawSpan, in range: Range<Int>) throws(CryptoError) {
         prepare()
         let result = unsafe buffer.withUnsafeMutableBytes { bytes in
             let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[range])

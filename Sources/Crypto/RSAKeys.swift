@@ -5,9 +5,9 @@ package struct RSAPrivateKey: Sendable {
     let handle: KeyHandle
 
     /// Reads an unencrypted PKCS #8 or PKCS #1 key of a safe size.
-    package init(pem: Secret) throws(SignatureError) {
-        let handle = try pem.withBytes { (span) throws(SignatureError) in
-            try unsafe span.withUnsafeBytes { (bytes) throws(SignatureError) in
+    package init(pem: Secret) throws(CryptoError) {
+        let handle = try pem.withBytes { (span) throws(CryptoError) in
+            try unsafe span.withUnsafeBytes { (bytes) throws(CryptoError) in
                 let file = try unsafe MemoryFile(reading: bytes)
                 return try file.readPrivateKey()
             }
@@ -16,11 +16,11 @@ package struct RSAPrivateKey: Sendable {
     }
 
     /// Generates a key.
-    package static func generate(bits: Int32 = 2048) throws(SignatureError) -> RSAPrivateKey {
+    package static func generate(bits: Int32 = 2048) throws(CryptoError) -> RSAPrivateKey {
         try RSAPrivateKey(KeyGenerator().generate(bits: bits))
     }
 
-    private init(_ handle: KeyHandle) throws(SignatureError) {
+    private init(_ handle: KeyHandle) throws(CryptoError) {
         let (kind, bits) = unsafe handle.withPointer { key in
             unsafe (EVP_PKEY_get_base_id(key), Int(EVP_PKEY_get_bits(key)))
         }
@@ -30,72 +30,23 @@ package struct RSAPrivateKey: Sendable {
     }
 
     /// Returns the RS256 signature of the bytes.
-    func sign(_ bytes: [UInt8]) throws(SignatureError) -> [UInt8] {
+    func sign(_ bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
         try SignatureContext().sign(bytes, with: handle)
     }
 
     /// Returns the key as PKCS #8 in PEM.
-    package func pem() throws(SignatureError) -> Secret {
+    package func pem() throws(CryptoError) -> Secret {
         let file = try MemoryFile()
         try file.write(handle)
         return file.content()
     }
 
     /// Returns the two numbers of the public key, big-endian.
-    package func publicNumbers() throws(SignatureError) -> (modulus: [UInt8], exponent: [UInt8]) {
+    package func publicNumbers() throws(CryptoError) -> (modulus: [UInt8], exponent: [UInt8]) {
         (
             modulus: try BigNumber(OSSL_PKEY_PARAM_RSA_N, of: handle).bytes,
             exponent: try BigNumber(OSSL_PKEY_PARAM_RSA_E, of: handle).bytes
         )
-    }
-}
-
-/// The reason why a key cannot sign or check signatures, or why a token is rejected.
-///
-/// It never quotes a key, a secret or a token.
-package enum SignatureError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The data is not an unencrypted private key in PEM.
-    case unreadable
-    case otherKind
-    case size(bits: Int)
-    case exponent
-    case evenModulus
-    case libraryFailure(call: String)
-    /// The secrets that sign the app's tokens are too few or too many.
-    case secretCount(Int)
-    /// The position counts from one.
-    case shortSecret(position: Int, byteCount: Int)
-    /// The token is too long, or is not three parts of base64url with a JSON object in the first two.
-    case malformed
-    /// The token requires another algorithm, another type, or an unknown extension.
-    case unsupportedAlgorithm
-    case badSignature
-    /// The signature is valid, but `exp` is missing or not a number.
-    case noExpiry
-    case expired
-    case notYetValid
-
-    package var description: String {
-        switch self {
-        case .unreadable: "it is not an unencrypted private key in PEM"
-        case .otherKind: "it is not an RSA key"
-        case .size(let bits):
-            "it has \(bits) bits, not \(RSAPublicKey.sizes.lowerBound) to \(RSAPublicKey.sizes.upperBound)"
-        case .exponent: "its exponent is not an odd number from 3 to 2^32"
-        case .evenModulus: "its modulus is even"
-        case .libraryFailure(let call): "\(call) failed"
-        case .secretCount(let count):
-            "one secret signs tokens, or two while one is being rotated, not \(count)"
-        case .shortSecret(let position, let byteCount):
-            "secret \(position) has \(byteCount) bytes: a secret that signs tokens has at least "
-                + "\(TokenSigner.minimumSecretLength)"
-        case .malformed: "it is not a signed token"
-        case .unsupportedAlgorithm: "the token is not signed by the expected algorithm"
-        case .badSignature: "the token's signature is wrong"
-        case .noExpiry: "the token has no expiry"
-        case .expired: "the token has expired"
-        case .notYetValid: "the token is not valid yet"
-        }
     }
 }
 
@@ -107,9 +58,9 @@ package enum SignatureError: Error, Hashable, Sendable, CustomStringConvertible 
 struct MemoryFile: ~Copyable {
     private let file: OpaquePointer
 
-    init() throws(SignatureError) {
+    init() throws(CryptoError) {
         OpenSSL.prepare()
-        guard let file = unsafe BIO_new(BIO_s_secmem()) else { throw .libraryFailure(call: "BIO_new") }
+        guard let file = unsafe BIO_new(BIO_s_secmem()) else { throw .signingFailure(call: "BIO_new") }
         unsafe self.file = unsafe file
     }
 
@@ -117,7 +68,7 @@ struct MemoryFile: ~Copyable {
     ///
     /// They must outlive the file.
     @unsafe
-    init(reading bytes: UnsafeRawBufferPointer) throws(SignatureError) {
+    init(reading bytes: UnsafeRawBufferPointer) throws(CryptoError) {
         OpenSSL.prepare()
         guard let start = bytes.baseAddress, let file = unsafe BIO_new_mem_buf(start, Int32(clamping: bytes.count))
         else { throw .unreadable }
@@ -128,7 +79,7 @@ struct MemoryFile: ~Copyable {
         unsafe BIO_free_all(file)
     }
 
-    func readPrivateKey() throws(SignatureError) -> KeyHandle {
+    func readPrivateKey() throws(CryptoError) -> KeyHandle {
         // Without a callback, OpenSSL would ask the terminal for the password of an encrypted key.
         guard let key = unsafe PEM_read_bio_PrivateKey(file, nil, { _, _, _, _ in -1 }, nil) else {
             ERR_clear_error()
@@ -137,11 +88,11 @@ struct MemoryFile: ~Copyable {
         return unsafe KeyHandle(key)
     }
 
-    func write(_ key: KeyHandle) throws(SignatureError) {
+    func write(_ key: KeyHandle) throws(CryptoError) {
         let result = unsafe key.withPointer { key in
             unsafe PEM_write_bio_PrivateKey(file, key, nil, nil, 0, nil, nil)
         }
-        guard OpenSSL.isSuccess(result) else { throw .libraryFailure(call: "PEM_write_bio_PrivateKey") }
+        guard OpenSSL.isSuccess(result) else { throw .signingFailure(call: "PEM_write_bio_PrivateKey") }
     }
 
     /// Returns all data that was written and not yet read.
@@ -160,11 +111,11 @@ struct MemoryFile: ~Copyable {
 struct KeyGenerator: ~Copyable {
     private let context: OpaquePointer
 
-    init() throws(SignatureError) {
+    init() throws(CryptoError) {
         OpenSSL.prepare()
         guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else {
             ERR_clear_error()
-            throw .libraryFailure(call: "EVP_PKEY_CTX_new_from_name")
+            throw .signingFailure(call: "EVP_PKEY_CTX_new_from_name")
         }
         unsafe self.context = unsafe context
     }
@@ -173,16 +124,16 @@ struct KeyGenerator: ~Copyable {
         unsafe EVP_PKEY_CTX_free(context)
     }
 
-    func generate(bits: Int32) throws(SignatureError) -> KeyHandle {
+    func generate(bits: Int32) throws(CryptoError) -> KeyHandle {
         guard OpenSSL.isSuccess(unsafe EVP_PKEY_keygen_init(context)) else {
-            throw .libraryFailure(call: "EVP_PKEY_keygen_init")
+            throw .signingFailure(call: "EVP_PKEY_keygen_init")
         }
         guard OpenSSL.isSuccess(unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, bits)) else {
-            throw .libraryFailure(call: "EVP_PKEY_CTX_set_rsa_keygen_bits")
+            throw .signingFailure(call: "EVP_PKEY_CTX_set_rsa_keygen_bits")
         }
         var key: OpaquePointer?
         guard OpenSSL.isSuccess(unsafe EVP_PKEY_generate(context, &key)), let key = unsafe key else {
-            throw .libraryFailure(call: "EVP_PKEY_generate")
+            throw .signingFailure(call: "EVP_PKEY_generate")
         }
         return unsafe KeyHandle(key)
     }
@@ -199,7 +150,7 @@ package struct RSAPublicKey: Sendable {
     private let handle: KeyHandle
 
     /// Reads the two numbers of the key, big-endian, as a JSON Web Key has them (RFC 7518, section 6.3.1).
-    package init(modulus: [UInt8], exponent: [UInt8]) throws(SignatureError) {
+    package init(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
         let modulus = Array(modulus.drop { $0 == 0 })
         let exponent = Array(exponent.drop { $0 == 0 })
         let bits = modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0)
@@ -218,14 +169,14 @@ package struct RSAPublicKey: Sendable {
         }
         guard let pointer = unsafe pointer else {
             ERR_clear_error()
-            throw .libraryFailure(call: "d2i_PublicKey")
+            throw .signingFailure(call: "d2i_PublicKey")
         }
         handle = unsafe KeyHandle(pointer)
     }
 
     /// Returns `true` if the signature is a valid RS256 signature of the bytes for this key.
     func verifies(signature: [UInt8], of bytes: [UInt8]) -> Bool {
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return try SignatureContext().verifies(signature, of: bytes, by: handle)
         } catch {
             OpenSSL.endProcess("a signature cannot be checked: \(error)")
@@ -258,11 +209,11 @@ package struct RSAPublicKey: Sendable {
 struct BigNumber: ~Copyable {
     private let pointer: OpaquePointer
 
-    init(_ parameter: String, of key: KeyHandle) throws(SignatureError) {
+    init(_ parameter: String, of key: KeyHandle) throws(CryptoError) {
         var number: OpaquePointer?
         let result = unsafe key.withPointer { key in unsafe EVP_PKEY_get_bn_param(key, parameter, &number) }
         guard OpenSSL.isSuccess(result), let number = unsafe number else {
-            throw .libraryFailure(call: "EVP_PKEY_get_bn_param")
+            throw .signingFailure(call: "EVP_PKEY_get_bn_param")
         }
         unsafe pointer = unsafe number
     }
@@ -285,8 +236,8 @@ struct BigNumber: ~Copyable {
 struct SignatureContext: ~Copyable {
     private let context: OpaquePointer
 
-    init() throws(SignatureError) {
-        guard let context = unsafe EVP_MD_CTX_new() else { throw .libraryFailure(call: "EVP_MD_CTX_new") }
+    init() throws(CryptoError) {
+        guard let context = unsafe EVP_MD_CTX_new() else { throw .signingFailure(call: "EVP_MD_CTX_new") }
         unsafe self.context = unsafe context
     }
 
@@ -297,25 +248,25 @@ struct SignatureContext: ~Copyable {
     /// Returns `true` if the key's signature of this message is valid.
     ///
     /// The key is only used during the call.
-    func verifies(_ signature: [UInt8], of message: [UInt8], by key: KeyHandle) throws(SignatureError) -> Bool {
-        try unsafe key.withPointer { (key) throws(SignatureError) in
+    func verifies(_ signature: [UInt8], of message: [UInt8], by key: KeyHandle) throws(CryptoError) -> Bool {
+        try unsafe key.withPointer { (key) throws(CryptoError) in
             let initialised = unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key)
-            guard OpenSSL.isSuccess(initialised) else { throw .libraryFailure(call: "EVP_DigestVerifyInit") }
+            guard OpenSSL.isSuccess(initialised) else { throw .signingFailure(call: "EVP_DigestVerifyInit") }
             let result = unsafe EVP_DigestVerify(context, signature, signature.count, message, message.count)
             return OpenSSL.isSuccess(result)
         }
     }
 
-    func sign(_ message: [UInt8], with key: KeyHandle) throws(SignatureError) -> [UInt8] {
-        try unsafe key.withPointer { (key) throws(SignatureError) in
+    func sign(_ message: [UInt8], with key: KeyHandle) throws(CryptoError) -> [UInt8] {
+        try unsafe key.withPointer { (key) throws(CryptoError) in
             let initialised = unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key)
-            guard OpenSSL.isSuccess(initialised) else { throw .libraryFailure(call: "EVP_DigestSignInit") }
+            guard OpenSSL.isSuccess(initialised) else { throw .signingFailure(call: "EVP_DigestSignInit") }
             var length = 0
             let measured = unsafe EVP_DigestSign(context, nil, &length, message, message.count)
-            guard OpenSSL.isSuccess(measured) else { throw .libraryFailure(call: "EVP_DigestSign") }
+            guard OpenSSL.isSuccess(measured) else { throw .signingFailure(call: "EVP_DigestSign") }
             var signature = [UInt8](repeating: 0, count: length)
             let signed = unsafe EVP_DigestSign(context, &signature, &length, message, message.count)
-            guard OpenSSL.isSuccess(signed) else { throw .libraryFailure(call: "EVP_DigestSign") }
+            guard OpenSSL.isSuccess(signed) else { throw .signingFailure(call: "EVP_DigestSign") }
             return Array(signature[..<length])
         }
     }

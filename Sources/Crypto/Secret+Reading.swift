@@ -1,11 +1,11 @@
-private import Base
+package import Base
 private import Glibc
 
 extension Secret {
     /// Reads a secret from a file, without the newline that editors and `echo` add at the end.
     ///
     /// The file can be a pipe. The call then blocks until the writer closes it.
-    package static func read(file path: String, limit: Int = 65536) throws(SecretFileError) -> Secret {
+    package static func read(file path: String, limit: Int = 65536) throws(FileError) -> Secret {
         try read(from: path, limit: limit) { () throws(SystemCallError) in
             try OpenFile(path: path, flags: O_RDONLY).read(limit: limit)
         }
@@ -16,7 +16,7 @@ extension Secret {
     /// The descriptor stays open.
     ///
     /// Blocks until the writer closes its end.
-    package static func read(descriptor: Int32, limit: Int = 65536) throws(SecretFileError) -> Secret {
+    package static func read(descriptor: Int32, limit: Int = 65536) throws(FileError) -> Secret {
         let source = descriptor == STDIN_FILENO ? "standard input" : "descriptor \(descriptor)"
         return try read(from: source, limit: limit) { () throws(SystemCallError) in
             try OpenFile.read(descriptor: descriptor, limit: limit)
@@ -27,14 +27,16 @@ extension Secret {
         from source: String,
         limit: Int,
         _ content: () throws(SystemCallError) -> Secret?
-    ) throws(SecretFileError) -> Secret {
+    ) throws(FileError) -> Secret {
         let whole: Secret?
         do throws(SystemCallError) {
             whole = try content()
         } catch {
-            throw SecretFileError(source: source, reason: .system(error))
+            throw FileError(unreadable: source, error)
         }
-        guard let whole else { throw SecretFileError(source: source, reason: .tooLongForSecret(limit: limit)) }
+        guard let whole else {
+            throw FileError("\(source) is longer than the \(limit) bytes that a secret may have")
+        }
         return whole.withoutTrailingNewline()
     }
 
@@ -103,7 +105,7 @@ extension Secret {
 
 extension Secret {
     /// Reads a whole file that only its owner can change and at most its group can read.
-    package static func read(privateFile path: String, limit: Int = 65536) throws(SecretFileError) -> Secret {
+    package static func read(privateFile path: String, limit: Int = 65536) throws(FileError) -> Secret {
         let status: FileIdentity
         let content: Secret?
         do throws(SystemCallError) {
@@ -112,45 +114,20 @@ extension Secret {
             status = try file.status()
             content = status.isRegular ? try file.read(limit: limit) : nil
         } catch {
-            throw SecretFileError(source: path, reason: .system(error))
+            throw FileError(unreadable: path, error)
         }
-        guard status.isRegular else { throw SecretFileError(source: path, reason: .notRegular) }
+        guard status.isRegular else { throw FileError("\(path) is not a regular file") }
         guard status.permissions & 0o027 == 0 else {
-            throw SecretFileError(source: path, reason: .open(permissions: status.permissions))
+            let mode = String(status.permissions, radix: 8)
+            throw FileError("\(path) is open to others (mode \(mode)): run: chmod 600 \(path)")
         }
-        guard let content else { throw SecretFileError(source: path, reason: .tooLong(limit: limit)) }
+        guard let content else { throw FileError("\(path) is longer than \(limit) bytes") }
         return content
     }
 }
 
-/// The reason why a secret could not be read, or why its file is refused.
-package struct SecretFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    package enum Reason: Hashable, Sendable {
-        case notRegular
-        case tooLong(limit: Int)
-        case tooLongForSecret(limit: Int)
-        /// Other users can read it, or the group can write to it.
-        case open(permissions: UInt32)
-        case system(SystemCallError)
-    }
-
-    /// The source: a path, "standard input" or "descriptor 7".
-    let source: String
-    package let reason: Reason
-
-    /// `true` if the same file can be read later without a change by the operator.
-    package var mayPass: Bool {
-        if case .system(let error) = reason { error.mayPass } else { false }
-    }
-
-    package var description: String {
-        switch reason {
-        case .notRegular: "\(source) is not a regular file"
-        case .tooLong(let limit): "\(source) is longer than \(limit) bytes"
-        case .tooLongForSecret(let limit): "\(source) is longer than the \(limit) bytes that a secret may have"
-        case .open(let permissions):
-            "\(source) is open to others (mode \(String(permissions, radix: 8))): run: chmod 600 \(source)"
-        case .system(let error): "\(source) cannot be read: \(error)"
-        }
+extension FileError {
+    fileprivate init(unreadable source: String, _ error: SystemCallError) {
+        self.init("\(source) cannot be read: \(error)", .system(error.code))
     }
 }

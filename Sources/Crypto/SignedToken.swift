@@ -16,7 +16,7 @@ package struct SignedToken: Sendable {
     /// Parses the text.
     ///
     /// `limit` is in bytes.
-    package init(_ text: String, limit: Int) throws(SignatureError) {
+    package init(_ text: String, limit: Int) throws(CryptoError) {
         token = try CompactToken(text, limit: limit)
         try token.require(algorithm: "RS256")
         claims = try token.claims()
@@ -41,7 +41,7 @@ struct CompactToken: Sendable {
     /// Parses the text.
     ///
     /// `limit` is in bytes.
-    init(_ text: String, limit: Int) throws(SignatureError) {
+    init(_ text: String, limit: Int) throws(CryptoError) {
         let bytes = Array(text.utf8)
         guard bytes.count <= limit else { throw .malformed }
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -60,12 +60,12 @@ struct CompactToken: Sendable {
     ///
     /// The verifier chooses the algorithm, never the token: this rejects `none`, and a public key used as a shared
     /// secret (RFC 8725, section 3.1). Critical extensions are not supported (RFC 7515, section 4.1.11).
-    func require(algorithm: String) throws(SignatureError) {
+    func require(algorithm: String) throws(CryptoError) {
         guard header["alg"] == .string(algorithm), header["crit"] == nil else { throw .unsupportedAlgorithm }
     }
 
     /// Returns the claims, for callers that have checked the signature or will check it.
-    func claims() throws(SignatureError) -> JSONValue {
+    func claims() throws(CryptoError) -> JSONValue {
         guard let claims = JSONValue.object(in: payload) else { throw .malformed }
         return claims
     }
@@ -87,7 +87,7 @@ extension RSAPrivateKey {
         _ claims: JSONLine,
         keyID: String,
         type: String = "JWT"
-    ) throws(SignatureError) -> Secret {
+    ) throws(CryptoError) -> Secret {
         var header = JSONLine()
         header.field("alg", "RS256")
         header.field("typ", type)
@@ -108,7 +108,7 @@ package struct TokenSigner: Sendable {
     private let otherKeys: [MessageKey]
 
     /// Takes one secret, or two during a rotation: the first one signs, and both are accepted.
-    package init(secrets: [Secret]) throws(SignatureError) {
+    package init(secrets: [Secret]) throws(CryptoError) {
         guard let first = secrets.first, secrets.count <= 2 else { throw .secretCount(secrets.count) }
         for (index, secret) in secrets.enumerated() where secret.count < Self.minimumSecretLength {
             throw .shortSecret(position: index + 1, byteCount: secret.count)
@@ -129,7 +129,7 @@ package struct TokenSigner: Sendable {
     }
 
     /// Returns the claims of a token that is signed with one of the secrets and valid now.
-    package func claims(of token: String, at now: Timestamp) throws(SignatureError) -> JSONValue {
+    package func claims(of token: String, at now: Timestamp) throws(CryptoError) -> JSONValue {
         let claims = try signedClaims(of: token)
         try Self.checkTimes(of: claims, at: now)
         return claims
@@ -138,7 +138,7 @@ package struct TokenSigner: Sendable {
     /// Returns the claims of a token that is signed with one of the secrets, whatever its times.
     ///
     /// Until the signature is verified, only the header is read.
-    package func signedClaims(of token: String) throws(SignatureError) -> JSONValue {
+    package func signedClaims(of token: String) throws(CryptoError) -> JSONValue {
         let token = try CompactToken(token, limit: Self.maximumTokenLength)
         try token.require(algorithm: Self.algorithm)
         guard Self.isKnownType(token.header["typ"]) else { throw .unsupportedAlgorithm }
@@ -176,7 +176,7 @@ extension TokenSigner {
 
     /// Returns `true` if the claims are valid at this time.
     package static func areTimely(_ claims: JSONValue, at now: Timestamp) -> Bool {
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             try checkTimes(of: claims, at: now)
             return true
         } catch {
@@ -184,7 +184,7 @@ extension TokenSigner {
         }
     }
 
-    static func checkTimes(of claims: JSONValue, at now: Timestamp) throws(SignatureError) {
+    static func checkTimes(of claims: JSONValue, at now: Timestamp) throws(CryptoError) {
         guard let expiry = claims["exp"]?.finiteNumber else { throw .noExpiry }
         guard Double(now.milliseconds) / 1000 < expiry else { throw .expired }
         for (name, leeway) in [("nbf", leeway), ("iat", issueLeeway)] {

@@ -3,7 +3,7 @@ package import Crypto
 package import HTTPClient
 
 /// Google's endpoints over HTTP.
-package struct GoogleOAuthAPI: TokenEndpoint {
+package struct GoogleOAuthAPI: GoogleTokenEndpoint {
     private let http: HTTPClient
     private let refreshPattern: RequestPattern
     private let revocationPattern: RequestPattern
@@ -34,7 +34,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
         _ token: Secret,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> RevocationResponse {
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             let response = try await http.send(HTTPRequest("token", token, revocationPattern), beforeSend: mayStillSend)
             let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
             switch (response.status, error) {
@@ -49,7 +49,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     }
 
     /// Returns the account that an access token belongs to.
-    package func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
+    package func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
         let request = HTTPRequest(
             method: .get,
             endpoint: userinfo,
@@ -62,15 +62,15 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     /// Returns the client, scopes and expiry of an access token.
     ///
     /// The token is sent in the body, which proxies do not log.
-    package func tokenInfo(accessToken: Secret) async throws(AccountLookupFailure) -> TokenInfo {
+    package func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo {
         let request = HTTPRequest("access_token", accessToken, tokeninfoPattern)
         guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
         return info
     }
 
-    private func lookUp(_ request: HTTPRequest) async throws(AccountLookupFailure) -> JSONValue {
+    private func lookUp(_ request: HTTPRequest) async throws(LookupError) -> JSONValue {
         let response: HTTPResponse
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             response = try await http.send(request)
         } catch {
             throw .unavailable(code: error.shortCode)
@@ -107,7 +107,7 @@ package struct GoogleEndpoints: Hashable, Sendable {
 /// The endpoints that the engine calls: Google's, or fake ones in tests.
 ///
 /// The engine parses the responses to refreshes later, in batches.
-package protocol TokenEndpoint: Sendable {
+package protocol GoogleTokenEndpoint: Sendable {
     /// Sends refresh requests, and returns for each one the closure that cancels it.
     func refresh(_ submissions: [RefreshSubmission]) -> [@Sendable () -> Void]
 
@@ -118,14 +118,14 @@ package protocol TokenEndpoint: Sendable {
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 
     /// Returns the account that an access token belongs to.
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
 }
 
 /// The outcome of a request to revoke a grant.
 package enum RevocationResponse: Sendable, Hashable {
     /// The grant is revoked, or was before.
     case done
-    case failed(AccountLookupFailure)
+    case failed(LookupError)
     /// The worker did not send the request.
     case notSent(code: String)
 }
@@ -152,7 +152,7 @@ package struct RefreshSubmission: Sendable {
     ///
     /// If it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
-    /// Called once with the response, possibly before ``TokenEndpoint/refresh(_:)`` returns.
+    /// Called once with the response, possibly before ``GoogleTokenEndpoint/refresh(_:)`` returns.
     package let receive: @Sendable (RawRefreshResponse) -> Void
 
     package init(

@@ -56,7 +56,7 @@ extension ParsedRefreshResponse {
     }
 
     /// Returns the meaning of a request that got no answer.
-    static func reading(_ failure: HTTPFailure) -> ParsedRefreshResponse {
+    static func reading(_ failure: HTTPError) -> ParsedRefreshResponse {
         switch failure.kind {
         case .withheld, .expired:
             ParsedRefreshResponse(verdict: .notSent(code: failure.shortCode))
@@ -114,11 +114,11 @@ extension ParsedRefreshResponse {
 package enum RawRefreshResponse: Sendable {
     case response(HTTPResponse)
     /// The request failed without a complete answer.
-    case failure(HTTPFailure)
+    case failure(HTTPError)
     /// The verdict of an endpoint that does not use HTTP, such as a fake one in a test.
     case answer(ParsedRefreshResponse)
 
-    init(_ result: Result<HTTPResponse, HTTPFailure>) {
+    init(_ result: Result<HTTPResponse, HTTPError>) {
         self =
             switch result {
             case .success(let response): .response(response)
@@ -127,7 +127,7 @@ package enum RawRefreshResponse: Sendable {
     }
 }
 
-extension HTTPFailure {
+extension HTTPError {
     /// The kind of failure as a code of lower-case words, such as `receive_failed`.
     var shortCode: String {
         var code = ""
@@ -260,7 +260,7 @@ enum ErrorText {
     /// Words in a human language are shorter than this.
     ///
     /// Tokens are longer.
-    static let longestWord = 40
+    static let maximumWord = 40
 
     /// Returns the `error` and `error_description` of the answer, shortened.
     ///
@@ -272,7 +272,7 @@ enum ErrorText {
         if let description = body?["error_description"]?.string { text += ": " + description }
         guard !contains(text, sent) else { return "(an answer that repeats a secret of the request)" }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        let readable = words.map { $0.utf8.count > longestWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
+        let readable = words.map { $0.utf8.count > maximumWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
             separator: " "
         )
         return readable.capped(at: maximumBytes)

@@ -23,23 +23,23 @@ extension TokenResponse {
     /// The longest plausible lifetime.
     ///
     /// A larger number is an error.
-    private static let longestLifetime: Int64 = 400 * 86_400
+    private static let maximumLifetime: Int64 = 400 * 86_400
     /// The longest plausible lifetime of a refresh token.
     ///
     /// Google's time-based access ends within a year. Ten years allow for other servers.
-    private static let longestRefreshLifetime: Int64 = 3_660 * 86_400
-    private static let longestScope = 16_384
+    private static let maximumRefreshLifetime: Int64 = 3_660 * 86_400
+    private static let maximumScope = 16_384
 
     init?(_ body: JSONValue, rotated: Secret?) {
         guard let accessToken = Token.required(body["access_token"]),
-            let lifetime = Self.seconds(body["expires_in"], upTo: Self.longestLifetime, absent: Self.defaultLifetime),
+            let lifetime = Self.seconds(body["expires_in"], upTo: Self.maximumLifetime, absent: Self.defaultLifetime),
             let type = Self.text(body["token_type"], absent: "Bearer"),
             type == "Bearer" || type.lowercased() == "bearer",
-            let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= Self.longestScope
+            let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= Self.maximumScope
         else { return nil }
         var refreshLifetime: Int64?
         if let value = body["refresh_token_expires_in"], value != .null {
-            guard let seconds = Self.seconds(value, upTo: Self.longestRefreshLifetime, absent: nil) else { return nil }
+            guard let seconds = Self.seconds(value, upTo: Self.maximumRefreshLifetime, absent: nil) else { return nil }
             refreshLifetime = seconds
         }
         self.init(
@@ -57,9 +57,9 @@ extension TokenResponse {
     init?(plain text: RawSpan) {
         guard let answer = PlainAnswer(text),
             case .text(let token) = answer.accessToken, let accessToken = Token.required(text.extracting(token)),
-            case .number(let lifetime) = answer.lifetime, (1...Self.longestLifetime).contains(lifetime),
+            case .number(let lifetime) = answer.lifetime, (1...Self.maximumLifetime).contains(lifetime),
             case .text(let type) = answer.type, text.extracting(type).isEqual(to: "Bearer"),
-            case .text(let scope) = answer.scope, (1...Self.longestScope).contains(scope.count)
+            case .text(let scope) = answer.scope, (1...Self.maximumScope).contains(scope.count)
         else { return nil }
         self.init(
             accessToken: accessToken,
@@ -78,7 +78,7 @@ extension TokenResponse {
         case .missing: break
         case .text: return nil
         case .number(let seconds):
-            guard (1...Self.longestRefreshLifetime).contains(seconds) else { return nil }
+            guard (1...Self.maximumRefreshLifetime).contains(seconds) else { return nil }
             refreshTokenLifetime = .seconds(seconds)
         }
         switch answer.idToken {

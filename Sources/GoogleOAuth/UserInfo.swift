@@ -48,8 +48,8 @@ package struct TokenInfo: Hashable, Sendable {
     }
 }
 
-/// The reason why a request about an account failed.
-package enum AccountLookupFailure: Error, Hashable, Sendable {
+/// The reason why Google did not answer a question about an account, or for its keys.
+package enum LookupError: Error, Hashable, Sendable {
     /// The token is invalid or has expired.
     case refused
     /// Google could not be reached, or its answer could not be read.

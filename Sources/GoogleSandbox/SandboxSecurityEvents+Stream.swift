@@ -12,7 +12,7 @@ extension SandboxSecurityEvents {
         let key = try Self.newKey()
         let keyID = "account-key-\(number)"
         let email = "risc-\(number)@sandbox.iam.gserviceaccount.com"
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             let numbers = try key.publicNumbers()
             let publicKey = try RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
             accounts[keyID] = (email, publicKey)
@@ -52,7 +52,7 @@ extension SandboxSecurityEvents {
     private func isAuthenticated(_ bearer: String?, now: Timestamp) -> Bool {
         guard let bearer else { return false }
         guard
-            case .success(let token) = Result(catching: { () throws(SignatureError) in
+            case .success(let token) = Result(catching: { () throws(CryptoError) in
                 try SignedToken(bearer, limit: 8192)
             }),
             let account = token.keyID.flatMap({ accounts[$0] }), token.verifies(with: account.key)

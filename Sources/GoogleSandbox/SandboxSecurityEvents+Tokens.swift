@@ -80,7 +80,7 @@ extension SandboxSecurityEvents {
     }
 
     private static func signed(_ claims: JSONLine, keyID: String, key: RSAPrivateKey) throws(ControlError) -> String {
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return try key.signedToken(claims, keyID: keyID, type: "secevent+jwt").reveal()
         } catch {
             throw ControlError("cannot sign the token: \(error)", status: 500)

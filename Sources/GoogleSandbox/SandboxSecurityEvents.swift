@@ -49,7 +49,7 @@ struct SandboxSecurityEvents: Sendable {
     }
 
     static func newKey() throws(ControlError) -> RSAPrivateKey {
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return try RSAPrivateKey.generate()
         } catch {
             throw ControlError("cannot generate a key: \(error)", status: 500)
@@ -90,7 +90,7 @@ struct SandboxSecurityEvents: Sendable {
     static func publicNumbers(
         of key: RSAPrivateKey
     ) throws(ControlError) -> (modulus: [UInt8], exponent: [UInt8]) {
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return try key.publicNumbers()
         } catch {
             throw ControlError("cannot read the key: \(error)", status: 500)

@@ -13,8 +13,8 @@ struct SandboxState: Sendable {
         /// The index of its grant, if it names one.
         let grant: Int?
 
-        /// The number of resets at its arrival: an index is only valid within the same era.
-        let era: Int
+        /// The number of resets at its arrival: an index is only valid if there was no reset since.
+        let resetCount: Int
 
         let delay: Duration
     }
@@ -38,7 +38,7 @@ struct SandboxState: Sendable {
 
     /// Makes access tokens from before a reset, or from another run, invalid.
     private(set) var tokenKey: UInt64
-    private(set) var era = 0
+    private(set) var resetCount = 0
 
     init(random: any RandomSource) {
         systemRandom = random
@@ -48,9 +48,9 @@ struct SandboxState: Sendable {
 
     /// Clears everything.
     mutating func reset() {
-        let next = era + 1
+        let next = resetCount + 1
         self = SandboxState(random: systemRandom)
-        era = next
+        resetCount = next
     }
 
     /// Changes the settings.
@@ -81,7 +81,7 @@ struct SandboxState: Sendable {
         }
         let jitter = settings.latencyJitter == .zero ? .zero : settings.latencyJitter * random.nextUnit()
         let latency = index.flatMap { grants[$0].latency } ?? settings.latency
-        return Pending(route: request.route, grant: index, era: era, delay: latency + jitter)
+        return Pending(route: request.route, grant: index, resetCount: resetCount, delay: latency + jitter)
     }
 
     /// Counts a request to an unknown path.
@@ -92,13 +92,13 @@ struct SandboxState: Sendable {
 
     /// `true` if the request must wait until its grant is released.
     func isOnHold(_ pending: Pending) -> Bool {
-        guard let index = pending.grant, pending.era == era else { return false }
+        guard let index = pending.grant, pending.resetCount == resetCount else { return false }
         return grants[index].isOnHold
     }
 
     /// Counts a request that starts or ends its wait for the release of its grant.
     mutating func countHold(_ pending: Pending, by change: Int) {
-        if pending.era == era { statistics.holding += change }
+        if pending.resetCount == resetCount { statistics.holding += change }
     }
 
     /// Answers a request.
@@ -112,7 +112,7 @@ struct SandboxState: Sendable {
 
     /// Records the end of a request.
     mutating func end(_ pending: Pending, label: String) {
-        guard pending.route == .token, pending.era == era else { return }
+        guard pending.route == .token, pending.resetCount == resetCount else { return }
         statistics.inFlight -= 1
         statistics.byAnswer[label, default: 0] += 1
         if let index = pending.grant { grants[index].inFlight -= 1 }

@@ -10,9 +10,9 @@ class EasyHandle {
     let configuration: HTTPClient.Configuration
     private let errorText: UnsafeMutablePointer<CChar>
 
-    init(configuration: HTTPClient.Configuration) throws(HTTPFailure) {
+    init(configuration: HTTPClient.Configuration) throws(HTTPError) {
         guard let easy = unsafe curl_easy_init() else {
-            throw HTTPFailure(kind: .other, message: "libcurl has no memory for a request")
+            throw HTTPError(kind: .other, message: "libcurl has no memory for a request")
         }
         unsafe self.easy = unsafe easy
         unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -51,7 +51,7 @@ class EasyHandle {
 
 extension EasyHandle {
     /// Sets the options that all handles have: how a connection to an endpoint is made and verified.
-    func setConnectionOptions(for endpoint: Endpoint) throws(HTTPFailure) {
+    func setConnectionOptions(for endpoint: Endpoint) throws(HTTPError) {
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PRIVATE, context))
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText))
         try set(CURLOPT_PROTOCOLS_STR, endpoint.scheme)
@@ -75,7 +75,7 @@ extension EasyHandle {
     ///
     /// libcurl caches certificates only if all of them come from a file. With an additional directory, as Debian's
     /// libcurl has by default, each connection would read the whole file again: 26 ms for the system's 140 authorities.
-    private func setAuthorities() throws(HTTPFailure) {
+    private func setAuthorities() throws(HTTPError) {
         var defaultFile: UnsafePointer<CChar>?
         try unsafe check(ccurl_easy_get_string(easy, CURLINFO_CAINFO, &defaultFile))
         let hasFile = unsafe configuration.caFile != nil || defaultFile != nil
@@ -86,18 +86,18 @@ extension EasyHandle {
         try set(CURLOPT_CA_CACHE_TIMEOUT, 3600)
     }
 
-    func set(_ option: CURLoption, _ value: Int) throws(HTTPFailure) {
+    func set(_ option: CURLoption, _ value: Int) throws(HTTPError) {
         try check(unsafe ccurl_easy_set_long(easy, option, value))
     }
 
-    func set(_ option: CURLoption, _ value: String) throws(HTTPFailure) {
+    func set(_ option: CURLoption, _ value: String) throws(HTTPError) {
         try check(unsafe ccurl_easy_set_string(easy, option, value))
     }
 
-    func check(_ result: CURLcode) throws(HTTPFailure) {
+    func check(_ result: CURLcode) throws(HTTPError) {
         guard result != CURLE_OK else { return }
         let message = unsafe String(cString: curl_easy_strerror(result))
-        throw HTTPFailure(kind: .other, code: Int(result.rawValue), message: message)
+        throw HTTPError(kind: .other, code: Int(result.rawValue), message: message)
     }
 }
 
@@ -127,7 +127,7 @@ final class TLSConnection: EasyHandle {
     private(set) var socket: Int32 = -1
 
     /// Prepares a connection to the host and port of an endpoint.
-    init(to endpoint: Endpoint, configuration: HTTPClient.Configuration) throws(HTTPFailure) {
+    init(to endpoint: Endpoint, configuration: HTTPClient.Configuration) throws(HTTPError) {
         try super.init(configuration: configuration)
         try setConnectionOptions(for: endpoint)
         try set(CURLOPT_URL, "https://\(endpoint.authority)/")
@@ -143,9 +143,9 @@ final class TLSConnection: EasyHandle {
     }
 
     /// Finds the socket of the connection that is now established.
-    func establish() throws(HTTPFailure) {
+    func establish() throws(HTTPError) {
         try check(unsafe ccurl_easy_get_socket(easy, &socket))
-        guard socket >= 0 else { throw HTTPFailure(kind: .connect, message: "libcurl closed the new connection") }
+        guard socket >= 0 else { throw HTTPError(kind: .connect, message: "libcurl closed the new connection") }
     }
 
     func send(_ bytes: RawSpan) -> Step {

@@ -1,4 +1,4 @@
-private import Crypto
+package import Base
 
 /// A URL that the worker may call: https, or http to this machine.
 ///
@@ -15,19 +15,24 @@ package struct Endpoint: Hashable, Sendable {
     let port: Int?
     let path: String
 
-    package init(_ string: String) throws(EndpointError) {
-        guard string.utf8.count <= 8192 else { throw .tooLong }
-        guard string.utf8.allSatisfy(Self.isURLByte) else { throw .badCharacter }
-        guard let separator = string.firstRange(of: "://") else { throw .noScheme }
+    /// Reads a URL. An error never repeats it, because it can hold a secret.
+    package init(_ string: String) throws(FormatError) {
+        guard string.utf8.count <= 8192 else { throw FormatError("the URL is longer than 8192 bytes") }
+        guard string.utf8.allSatisfy(Self.isURLByte) else {
+            throw FormatError("the URL has a blank or another character that must be percent-encoded")
+        }
+        guard let separator = string.firstRange(of: "://") else {
+            throw FormatError("the URL does not begin with https://")
+        }
         let scheme = string[..<separator.lowerBound].lowercased()
-        guard ["http", "https"].contains(scheme) else { throw .notHTTPS }
-        guard !string.contains("#") else { throw .fragment }
+        guard ["http", "https"].contains(scheme) else { throw Self.notHTTPS }
+        guard !string.contains("#") else { throw FormatError("the URL has a fragment (#)") }
 
         let rest = string[separator.upperBound...]
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
-        guard !authority.contains("@") else { throw .userInfo }
+        guard !authority.contains("@") else { throw FormatError("the URL has a user name or password in it") }
         let (host, port) = try Self.split(authority: authority)
-        guard scheme == "https" || Self.isLoopback(host) else { throw .notHTTPS }
+        guard scheme == "https" || Self.isLoopback(host) else { throw Self.notHTTPS }
 
         let path = rest[authority.endIndex...].prefix { $0 != "?" }
         url = string
@@ -40,7 +45,7 @@ package struct Endpoint: Hashable, Sendable {
     /// Returns the endpoint at a path below this one.
     ///
     /// This one must not have a query.
-    package func below(_ path: String) throws(EndpointError) -> Endpoint {
+    package func below(_ path: String) throws(FormatError) -> Endpoint {
         try Endpoint(url.hasSuffix("/") ? "\(url)\(path)" : "\(url)/\(path)")
     }
 
@@ -64,28 +69,33 @@ package struct Endpoint: Hashable, Sendable {
     /// `true` if the host is this machine, by an address or name that cannot refer to another one.
     var isLoopback: Bool { Self.isLoopback(host) }
 
-    private static func split(authority: Substring) throws(EndpointError) -> (host: String, port: Int?) {
+    private static let notHTTPS = FormatError(
+        "the URL is not https (http is for localhost, 127.0.0.0/8 and [::1] only)"
+    )
+    private static let badHost = FormatError("the URL has no host, or one with characters that no host name has")
+
+    private static func split(authority: Substring) throws(FormatError) -> (host: String, port: Int?) {
         let host: Substring
         let afterHost: Substring
         if authority.first == "[" {
-            guard let end = authority.firstIndex(of: "]") else { throw .badHost }
+            guard let end = authority.firstIndex(of: "]") else { throw Self.badHost }
             host = authority[authority.index(after: authority.startIndex)..<end]
             afterHost = authority[authority.index(after: end)...]
-            guard host.contains(":"), host.utf8.allSatisfy(isIPv6Byte) else { throw .badHost }
+            guard host.contains(":"), host.utf8.allSatisfy(isIPv6Byte) else { throw Self.badHost }
         } else {
             host = authority.prefix { $0 != ":" }
             afterHost = authority[host.endIndex...]
             guard host.utf8.allSatisfy(isHostByte), host.first != ".", host.first != "-",
                 !host.contains("..")
-            else { throw .badHost }
+            else { throw Self.badHost }
         }
-        guard !host.isEmpty, host.utf8.count <= 253 else { throw .badHost }
+        guard !host.isEmpty, host.utf8.count <= 253 else { throw Self.badHost }
         guard !afterHost.isEmpty else { return (host.lowercased(), nil) }
 
         let digits = afterHost.dropFirst()
         guard afterHost.first == ":", digits.utf8.count <= 5, digits.isDecimalNumber, let port = Int(digits),
             (1...65535).contains(port)
-        else { throw .badPort }
+        else { throw FormatError("the URL's port is not a number from 1 to 65535") }
         return (host.lowercased(), port)
     }
 
@@ -120,31 +130,4 @@ extension Endpoint: CustomStringConvertible, CustomDebugStringConvertible, Custo
     package var debugDescription: String { description }
 
     package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-/// The reason why a URL is not an ``Endpoint``.
-///
-/// It never repeats the URL, which may hold a secret.
-package enum EndpointError: Error, Hashable, Sendable, CustomStringConvertible {
-    case tooLong
-    case badCharacter
-    case noScheme
-    case notHTTPS
-    case userInfo
-    case fragment
-    case badHost
-    case badPort
-
-    package var description: String {
-        switch self {
-        case .tooLong: "the URL is longer than 8192 bytes"
-        case .badCharacter: "the URL has a blank or another character that must be percent-encoded"
-        case .noScheme: "the URL does not begin with https://"
-        case .notHTTPS: "the URL is not https (http is for localhost, 127.0.0.0/8 and [::1] only)"
-        case .userInfo: "the URL has a user name or password in it"
-        case .fragment: "the URL has a fragment (#)"
-        case .badHost: "the URL has no host, or one with characters that no host name has"
-        case .badPort: "the URL's port is not a number from 1 to 65535"
-        }
-    }
 }

@@ -20,7 +20,7 @@ final class HTTP1Connection: EasyHandle {
         configuration: HTTPClient.Configuration,
         time: any TimeSource,
         at now: BootInstant
-    ) throws(HTTPFailure) {
+    ) throws(HTTPError) {
         self.transfer = transfer
         self.time = time
         try super.init(configuration: configuration)
@@ -51,10 +51,10 @@ final class HTTP1Connection: EasyHandle {
     }
 
     /// Returns the result of the request for libcurl's code.
-    func result(code: UInt32) -> Result<HTTPResponse, HTTPFailure> {
+    func result(code: UInt32) -> Result<HTTPResponse, HTTPError> {
         if let failure = transfer.abortFailure { return .failure(failure) }
         guard CURLcode(code) == CURLE_OK else {
-            let kind = HTTPFailure.Kind(curlCode: code, requestIssued: transfer.isIssued)
+            let kind = HTTPError.Kind(curlCode: code, requestIssued: transfer.isIssued)
             return .failure(transfer.failure(kind, code: Int(code), message(code: code)))
         }
         if let response = transfer.takeResponse() { return .success(response) }
@@ -67,7 +67,7 @@ final class HTTP1Connection: EasyHandle {
 // MARK: - Options
 
 extension HTTP1Connection {
-    private func setReceivers() throws(HTTPFailure) {
+    private func setReceivers() throws(HTTPError) {
         try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_WRITEFUNCTION, Self.bodyReceiver))
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_WRITEDATA, context))
         try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_HEADERFUNCTION, Self.headerReceiver))
@@ -76,7 +76,7 @@ extension HTTP1Connection {
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PREREQDATA, context))
     }
 
-    private func setBody(_ body: HTTPBody?) throws(HTTPFailure) {
+    private func setBody(_ body: HTTPBody?) throws(HTTPError) {
         try set(CURLOPT_POSTFIELDSIZE, body?.count ?? 0)
         if let body, body.count > 0 {
             // libcurl reads from the body's own memory, which the transfer keeps.
@@ -86,7 +86,7 @@ extension HTTP1Connection {
         }
     }
 
-    private func setHeaders() throws(HTTPFailure) {
+    private func setHeaders() throws(HTTPError) {
         for (name, value) in transfer.request.pattern.headers {
             // With a name and colon alone, libcurl would leave the header out.
             try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
@@ -99,9 +99,9 @@ extension HTTP1Connection {
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
     }
 
-    private func appendHeader(_ line: UnsafePointer<CChar>) throws(HTTPFailure) {
+    private func appendHeader(_ line: UnsafePointer<CChar>) throws(HTTPError) {
         guard let longer = unsafe curl_slist_append(headerList, line) else {
-            throw HTTPFailure(kind: .other, message: "libcurl has no memory for a header")
+            throw HTTPError(kind: .other, message: "libcurl has no memory for a header")
         }
         unsafe headerList = unsafe longer
     }

@@ -16,7 +16,7 @@ final class HTTP2Connection {
     private let input: InputBuffer
     private(set) var state = State.connecting
     /// The reason why the connection is lost.
-    private(set) var loss: HTTPFailure?
+    private(set) var loss: HTTPError?
     /// `true` until the first request begins.
     private(set) var isUnused = true
     /// `true` if the last round read as much as it may, so that more may be left.
@@ -49,13 +49,13 @@ final class HTTP2Connection {
         configuration: HTTPClient.Configuration,
         userAgent: HTTP2Fields,
         input: InputBuffer
-    ) throws(HTTPFailure) {
+    ) throws(HTTPError) {
         tls = try TLSConnection(to: endpoint, configuration: configuration)
         session = try HTTP2Session(configuration, userAgent: userAgent)
         self.input = input
     }
 
-    func establish(at now: BootInstant) throws(HTTPFailure) {
+    func establish(at now: BootInstant) throws(HTTPError) {
         try tls.establish()
         lastSign = now
         state = .open
@@ -81,7 +81,7 @@ extension HTTP2Connection {
     /// Begins a request, which ``flush(at:)`` sends, and returns `false` if the connection cannot take it.
     func begin(_ transfer: HTTPTransfer, at now: BootInstant) -> Bool {
         if isIdle { lastSign = now }
-        attempt { () throws(HTTPFailure) in try session.submit(transfer) }
+        attempt { () throws(HTTPError) in try session.submit(transfer) }
         guard loss == nil else { return false }
         transfer.http2 = self
         transfer.isIssued = true
@@ -95,7 +95,7 @@ extension HTTP2Connection {
     ///
     /// ``flush(at:)`` notifies the server.
     func cancel(_ transfer: HTTPTransfer) {
-        attempt { () throws(HTTPFailure) in try session.cancel(transfer) }
+        attempt { () throws(HTTPError) in try session.cancel(transfer) }
     }
 
     func takeEnded() -> [HTTPTransfer] { session.takeEnded() }
@@ -113,7 +113,7 @@ extension HTTP2Connection {
     func flush(at now: BootInstant) {
         guard state != .connecting, loss == nil else { return }
         var failure: UInt32?
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             try session.send { bytes in
                 switch tls.send(bytes) {
                 case .moved(let count): return count
@@ -146,13 +146,13 @@ extension HTTP2Connection {
                 lastSign = now
                 pingedAt = nil
                 noteUnasked(count)
-                input.use(count) { bytes in attempt { () throws(HTTPFailure) in try session.receive(bytes) } }
+                input.use(count) { bytes in attempt { () throws(HTTPError) in try session.receive(bytes) } }
             case .wouldBlock:
                 return
             case .closed:
                 return lose(.receiveFailed, "the server closed the connection before the response was complete")
             case .failed(let code):
-                let kind = HTTPFailure.Kind(curlCode: code, requestIssued: true)
+                let kind = HTTPError.Kind(curlCode: code, requestIssued: true)
                 return lose(kind, code: code, tls.message(code: code))
             }
         }
@@ -167,16 +167,16 @@ extension HTTP2Connection {
         }
     }
 
-    private func attempt(_ call: () throws(HTTPFailure) -> Void) {
-        do throws(HTTPFailure) {
+    private func attempt(_ call: () throws(HTTPError) -> Void) {
+        do throws(HTTPError) {
             try call()
         } catch {
             lose(.receiveFailed, "HTTP/2 failed: \(error.message)")
         }
     }
 
-    private func lose(_ kind: HTTPFailure.Kind, code: UInt32? = nil, _ message: String) {
-        loss = loss ?? HTTPFailure(kind: kind, code: code.map { Int($0) }, message: message)
+    private func lose(_ kind: HTTPError.Kind, code: UInt32? = nil, _ message: String) {
+        loss = loss ?? HTTPError(kind: kind, code: code.map { Int($0) }, message: message)
     }
 }
 
@@ -195,7 +195,7 @@ extension HTTP2Connection {
         guard !isIdle, now - lastSign >= Self.patience else { return }
         guard let pingedAt else {
             self.pingedAt = now
-            attempt { () throws(HTTPFailure) in try session.ping() }
+            attempt { () throws(HTTPError) in try session.ping() }
             return
         }
         if now - pingedAt >= Self.patience { state = .draining }

@@ -16,7 +16,7 @@ final class HTTP2Session {
     private var output = ErasedBytes(capacity: 4096)
     private var outputStart = 0
 
-    init(_ configuration: HTTPClient.Configuration, userAgent: HTTP2Fields) throws(HTTPFailure) {
+    init(_ configuration: HTTPClient.Configuration, userAgent: HTTP2Fields) throws(HTTPError) {
         self.userAgent = userAgent
         var created: OpaquePointer?
         let result = unsafe Self.makeSession(&created)
@@ -30,7 +30,7 @@ final class HTTP2Session {
         unsafe nghttp2_session_del(session)
     }
 
-    private func submitSettings(_ configuration: HTTPClient.Configuration) throws(HTTPFailure) {
+    private func submitSettings(_ configuration: HTTPClient.Configuration) throws(HTTPError) {
         // A body up to the limit, and one frame more.
         let streamWindow = min(max(65_535, configuration.maximumBodyBytes + 16_384), Int(Int32.max))
         let settings = [
@@ -76,7 +76,7 @@ extension HTTP2Session {
     /// Begins a request.
     ///
     /// Its bytes are in the next output.
-    func submit(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+    func submit(_ transfer: HTTPTransfer) throws(HTTPError) {
         let context = unsafe Unmanaged.passUnretained(transfer).toOpaque()
         var source = unsafe nghttp2_data_provider(source: nghttp2_data_source(), read_callback: Self.bodySource)
         let pattern = transfer.request.pattern
@@ -98,14 +98,14 @@ extension HTTP2Session {
     /// Ends a request without its response.
     ///
     /// The server is notified by the next output.
-    func cancel(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+    func cancel(_ transfer: HTTPTransfer) throws(HTTPError) {
         guard transfer.stream.end == nil else { return }
         transfer.stream.end = .cancelled
         try check(reset(transfer))
     }
 
     /// Asks the server for a sign of life.
-    func ping() throws(HTTPFailure) {
+    func ping() throws(HTTPError) {
         try check(unsafe nghttp2_submit_ping(session, Self.noFlags, nil))
     }
 
@@ -130,7 +130,7 @@ extension HTTP2Session {
     private static let maximumOutput = 65_536
 
     /// Reads bytes from the server.
-    func receive(_ bytes: RawSpan) throws(HTTPFailure) {
+    func receive(_ bytes: RawSpan) throws(HTTPError) {
         let result = unsafe bytes.withUnsafeBytes { bytes in
             unsafe nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
         }
@@ -138,7 +138,7 @@ extension HTTP2Session {
     }
 
     /// Calls the closure with the bytes to send until all are sent, or until it returns that it sent none.
-    func send(_ write: (RawSpan) -> Int) throws(HTTPFailure) {
+    func send(_ write: (RawSpan) -> Int) throws(HTTPError) {
         while true {
             try prepareOutput()
             guard output.count > 0 else { return }
@@ -151,7 +151,7 @@ extension HTTP2Session {
     /// `true` if output is prepared that could not be sent.
     var hasUnsentOutput: Bool { outputStart < output.count }
 
-    private func prepareOutput() throws(HTTPFailure) {
+    private func prepareOutput() throws(HTTPError) {
         guard outputStart == output.count else { return }
         output.removeAll()
         outputStart = 0
@@ -171,7 +171,7 @@ extension HTTP2Session {
     ///
     /// A negative one is an error.
     @discardableResult
-    private func check(_ result: some BinaryInteger) throws(HTTPFailure) -> Int {
+    private func check(_ result: some BinaryInteger) throws(HTTPError) -> Int {
         guard result >= 0 else { throw Self.failure(Int(result)) }
         return Int(result)
     }
@@ -179,8 +179,8 @@ extension HTTP2Session {
     /// The text is nghttp2's.
     ///
     /// It holds nothing of a request or response.
-    private static func failure(_ code: Int) -> HTTPFailure {
-        HTTPFailure(kind: .other, message: unsafe String(cString: nghttp2_strerror(Int32(clamping: code))))
+    private static func failure(_ code: Int) -> HTTPError {
+        HTTPError(kind: .other, message: unsafe String(cString: nghttp2_strerror(Int32(clamping: code))))
     }
 }
 

@@ -75,7 +75,7 @@ extension HTTP2Transport {
         return transfersForHTTP1
     }
 
-    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPFailure>) {
+    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPError>) {
         guard transfer.result == nil else { return }
         transfer.end(result)
         ended.append(transfer)
@@ -119,7 +119,7 @@ extension HTTP2Transport {
         if connection.isIdle { connection.receive(at: now) }
         var free = connection.freeStreams
         while free > 0, let transfer = pool.nextWaiting() {
-            do throws(HTTPFailure) {
+            do throws(HTTPError) {
                 try transfer.checkBeforeSending(time)
             } catch {
                 end(transfer, .failure(error))
@@ -141,7 +141,7 @@ extension HTTP2Transport {
         }
         guard connection.loss != nil || connection.isOver else { return }
         let message = "the HTTP/2 connection ended before the response was complete"
-        let loss = connection.loss ?? HTTPFailure(kind: .receiveFailed, message: message)
+        let loss = connection.loss ?? HTTPError(kind: .receiveFailed, message: message)
         for transfer in connection.unfinished where transfer.result == nil {
             end(transfer, .failure(transfer.failure(loss.kind, code: loss.code, loss.message)))
         }
@@ -169,7 +169,7 @@ extension HTTP2Transport {
             limit: configuration.maximumConnections
         )
         for _ in 0..<count {
-            do throws(HTTPFailure) {
+            do throws(HTTPError) {
                 let connection = try HTTP2Connection(
                     to: pool.endpoint,
                     configuration: configuration,
@@ -190,11 +190,11 @@ extension HTTP2Transport {
         let now = time.sinceBoot
         for pool in pools.values {
             guard let connection = pool.connections.first(where: { $0.tls === tls }) else { continue }
-            do throws(HTTPFailure) {
+            do throws(HTTPError) {
                 guard tls.isHTTP2 != false else { return fallBack(pool, from: connection, at: now) }
                 guard code == 0 else {
-                    let kind = HTTPFailure.Kind(curlCode: code, requestIssued: false)
-                    throw HTTPFailure(kind: kind, code: Int(code), message: tls.message(code: code))
+                    let kind = HTTPError.Kind(curlCode: code, requestIssued: false)
+                    throw HTTPError(kind: kind, code: Int(code), message: tls.message(code: code))
                 }
                 try connection.establish(at: now)
             } catch {
@@ -218,7 +218,7 @@ extension HTTP2Transport {
     }
 
     /// Fails the waiting requests unless another connection may still take them.
-    private func failWaiting(of pool: HTTP2Pool, _ error: HTTPFailure, at now: BootInstant) {
+    private func failWaiting(of pool: HTTP2Pool, _ error: HTTPError, at now: BootInstant) {
         guard !pool.connections.contains(where: { $0.state != .draining }) else { return pool.pauseConnecting(at: now) }
         for transfer in pool.takeWaiting() {
             end(transfer, .failure(transfer.failure(error.kind, code: error.code, error.message)))

@@ -11,7 +11,7 @@ package final class HTTPClient: Sendable {
     /// Called once with the result of a request, usually on the client's thread.
     ///
     /// It blocks every other request, so it must return at once.
-    package typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    package typealias Completion = @Sendable (Result<HTTPResponse, HTTPError>) -> Void
 
     private let commands: TransferCommands
     private let thread: DedicatedThread
@@ -24,7 +24,7 @@ package final class HTTPClient: Sendable {
     package init(
         configuration: Configuration = Configuration(),
         time: any TimeSource = SystemTime()
-    ) throws(HTTPFailure) {
+    ) throws(HTTPError) {
         let multi = try MultiHandle(configuration)
         let commands = TransferCommands(waking: multi)
         do throws(SystemCallError) {
@@ -32,7 +32,7 @@ package final class HTTPClient: Sendable {
                 TransferLoop(commands: commands, multi: multi, configuration: configuration, time: time).run()
             }
         } catch {
-            throw HTTPFailure(kind: .other, message: "cannot start the thread of the HTTP client: \(error)")
+            throw HTTPError(kind: .other, message: "cannot start the thread of the HTTP client: \(error)")
         }
         self.commands = commands
         self.configuration = configuration
@@ -55,12 +55,12 @@ package final class HTTPClient: Sendable {
     ///   - deadline: the time limit for this request, instead of the configuration's total.
     ///   - beforeSend: a last check, as described at ``HTTPTransfer/init(_:beforeSend:completion:)``.
     /// - Returns: the complete response.
-    /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server.
+    /// - Throws: an ``HTTPError`` that says whether the request may have reached the server.
     package func send(
         _ request: HTTPRequest,
         deadline: Duration? = nil,
         beforeSend: (@Sendable () -> Bool)? = nil
-    ) async throws(HTTPFailure) -> HTTPResponse {
+    ) async throws(HTTPError) -> HTTPResponse {
         let transfer = HTTPTransfer(request, beforeSend: beforeSend) { _ in }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { caller in
@@ -83,14 +83,14 @@ package final class HTTPClient: Sendable {
         for transfer in transfers {
             guard transfer.request.isSendable else {
                 let message = "a header has a character that cannot be sent"
-                transfer.complete(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
+                transfer.complete(.failure(HTTPError(kind: .invalidHeader, message: message)))
                 continue
             }
             transfer.prepare(at: now, deadline: latest, configuration)
             accepted.append(transfer)
         }
         guard !commands.submit(accepted) else { return }
-        let failure = HTTPFailure(kind: .shutDown, message: "the HTTP client was shut down")
+        let failure = HTTPError(kind: .shutDown, message: "the HTTP client was shut down")
         for transfer in accepted { transfer.complete(.failure(failure)) }
     }
 
@@ -99,7 +99,7 @@ package final class HTTPClient: Sendable {
         commands.cancel(transfer)
     }
 
-    /// Ends every request as ``HTTPFailure/Kind/shutDown``, closes the connections and waits for the thread to end.
+    /// Ends every request as ``HTTPError/Kind/shutDown``, closes the connections and waits for the thread to end.
     ///
     /// The wait takes milliseconds. Further calls do nothing.
     package func shutDown() {

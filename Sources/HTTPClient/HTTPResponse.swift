@@ -69,7 +69,7 @@ extension HTTPResponse {
 ///
 /// A response with an error status is an ``HTTPResponse``, not a failure. No text here holds a secret: the messages are
 /// libcurl's or this client's, which name hosts and ports but no queries, headers or bodies.
-package struct HTTPFailure: Error, Sendable {
+package struct HTTPError: Error, Sendable {
     package enum Kind: String, Hashable, Sendable {
         /// libcurl cannot parse the URL, although it is an ``Endpoint``.
         case invalidURL
@@ -121,14 +121,14 @@ package struct HTTPFailure: Error, Sendable {
     package private(set) var partialResponse: HTTPResponse?
 }
 
-extension HTTPFailure: CustomStringConvertible {
+extension HTTPError: CustomStringConvertible {
     package var description: String {
         let number = code.map { " (curl \($0))" } ?? ""
         return "\(kind.rawValue): \(message)\(number)\(outcomeUnknown ? ", the request may have arrived" : "")"
     }
 }
 
-extension HTTPFailure.Kind {
+extension HTTPError.Kind {
     /// Maps one of libcurl's codes (https://curl.se/libcurl/c/libcurl-errors.html).
     ///
     /// - Parameters:

@@ -30,7 +30,7 @@ package final class HTTPTransfer: @unchecked Sendable {
     /// ``TransferQueue`` changes it and the stage.
     var number: UInt64 = 0
     var stage = Stage.new
-    private(set) var result: Result<HTTPResponse, HTTPFailure>?
+    private(set) var result: Result<HTTPResponse, HTTPError>?
 
     /// The time at which a connection was looked for.
     var startedAt: BootInstant?
@@ -47,7 +47,7 @@ package final class HTTPTransfer: @unchecked Sendable {
     private var head = ErasedBytes()
     private var body = ErasedBytes()
     /// The reason for which the client ended the request while its response was arriving.
-    private var abortion: (kind: HTTPFailure.Kind, message: String)?
+    private var abortion: (kind: HTTPError.Kind, message: String)?
 
     /// The stream that carries the request over HTTP/2.
     var stream = HTTP2Stream()
@@ -60,7 +60,7 @@ package final class HTTPTransfer: @unchecked Sendable {
     /// - Parameters:
     ///   - request: the request to send.
     ///   - beforeSend: called on the client's thread immediately before the request is sent. If it returns `false`, the
-    ///     request fails as ``HTTPFailure/Kind/withheld``. It blocks every other request, so it must return at once.
+    ///     request fails as ``HTTPError/Kind/withheld``. It blocks every other request, so it must return at once.
     ///   - completion: called once with the result, possibly before ``HTTPClient/submit(_:deadline:)`` returns.
     package init(
         _ request: HTTPRequest,
@@ -92,7 +92,7 @@ extension HTTPTransfer {
     }
 
     /// Makes the last checks that can prevent the request, immediately before it is sent.
-    func checkBeforeSending(_ time: any TimeSource) throws(HTTPFailure) {
+    func checkBeforeSending(_ time: any TimeSource) throws(HTTPError) {
         guard !isCancelled.load(ordering: .acquiring) else {
             throw failure(.cancelled, "the request was cancelled")
         }
@@ -121,7 +121,7 @@ extension HTTPTransfer {
     /// Keeps the result.
     ///
     /// The caller gets it at the end of the client's round.
-    func end(_ result: Result<HTTPResponse, HTTPFailure>) {
+    func end(_ result: Result<HTTPResponse, HTTPError>) {
         guard self.result == nil else { return }
         self.result = result
     }
@@ -129,7 +129,7 @@ extension HTTPTransfer {
     /// Hands the result to the caller, and releases everything that could hold a token.
     ///
     /// Callers keep a transfer until the answer is stored, to be able to cancel it.
-    func complete(_ result: Result<HTTPResponse, HTTPFailure>) {
+    func complete(_ result: Result<HTTPResponse, HTTPError>) {
         let completion = completion
         self.completion = { _ in }
         beforeSend = nil
@@ -138,8 +138,8 @@ extension HTTPTransfer {
         completion(result)
     }
 
-    private static let delivered = Result<HTTPResponse, HTTPFailure>.failure(
-        HTTPFailure(kind: .cancelled, message: "the result was delivered before")
+    private static let delivered = Result<HTTPResponse, HTTPError>.failure(
+        HTTPError(kind: .cancelled, message: "the result was delivered before")
     )
 }
 
@@ -224,7 +224,7 @@ extension HTTPTransfer {
     }
 
     /// Ends the request early, for the first reason given.
-    func abort(_ kind: HTTPFailure.Kind, _ message: String) {
+    func abort(_ kind: HTTPError.Kind, _ message: String) {
         abortion = abortion ?? (kind, message)
     }
 }
@@ -233,8 +233,8 @@ extension HTTPTransfer {
 
 extension HTTPTransfer {
     /// Returns a failure, with the part of the response that has arrived.
-    func failure(_ kind: HTTPFailure.Kind, code: Int? = nil, _ message: String) -> HTTPFailure {
-        HTTPFailure(
+    func failure(_ kind: HTTPError.Kind, code: Int? = nil, _ message: String) -> HTTPError {
+        HTTPError(
             kind: kind,
             outcomeUnknown: isIssued,
             code: code,
@@ -244,12 +244,12 @@ extension HTTPTransfer {
     }
 
     /// Returns the failure of a request that was ended early.
-    var abortFailure: HTTPFailure? { abortion.map { failure($0.kind, $0.message) } }
+    var abortFailure: HTTPError? { abortion.map { failure($0.kind, $0.message) } }
 
     /// Returns the failure of a request whose deadline has passed.
     ///
     /// An unsent request counts as the server's timeout only if connecting took longer than the wait in this process.
-    func expiry(at now: BootInstant) -> HTTPFailure {
+    func expiry(at now: BootInstant) -> HTTPError {
         guard !isIssued else { return failure(.timeout, "no response within the deadline") }
         guard let startedAt, now - startedAt >= startedAt - submittedAt else {
             return failure(.expired, "the deadline passed before the request was sent")
@@ -314,7 +314,7 @@ extension HTTPTransfer {
     }
 
     /// Returns the response, or the reason why there is none, once the stream has ended.
-    func resultOfStream() -> Result<HTTPResponse, HTTPFailure> {
+    func resultOfStream() -> Result<HTTPResponse, HTTPError> {
         if let abortFailure { return .failure(abortFailure) }
         switch stream.end {
         case .complete:

@@ -13,11 +13,11 @@ final class MultiHandle: @unchecked Sendable {
     /// The TLS sessions of all transfers, so that a new connection can resume an earlier session.
     private let sessions: UnsafeMutableRawPointer
 
-    init(_ configuration: HTTPClient.Configuration) throws(HTTPFailure) {
+    init(_ configuration: HTTPClient.Configuration) throws(HTTPError) {
         guard Self.globalResult == CURLE_OK, let multi = unsafe curl_multi_init(),
             let sessions = unsafe curl_share_init()
         else {
-            throw HTTPFailure(
+            throw HTTPError(
                 kind: .other,
                 message: "libcurl cannot be started: there is no memory or no file descriptor left. Try again; if it "
                     + "fails again, raise the limits of the process."
@@ -27,7 +27,7 @@ final class MultiHandle: @unchecked Sendable {
         unsafe self.sessions = unsafe sessions
         let result = unsafe ccurl_share_set_long(sessions, CURLSHOPT_SHARE, Int(CURL_LOCK_DATA_SSL_SESSION.rawValue))
         guard result == CURLSHE_OK else {
-            throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_share_strerror(result)))
+            throw HTTPError(kind: .other, message: unsafe String(cString: curl_share_strerror(result)))
         }
         // The limit of connections that libcurl has handed over and takes for idle: those for HTTP/2 to all hosts.
         // There is no limit for one host, at which libcurl 7.88 closes one that it has just made.
@@ -47,7 +47,7 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     /// Begins the work of a handle, with the sessions of all others.
-    func add(_ handle: EasyHandle) throws(HTTPFailure) {
+    func add(_ handle: EasyHandle) throws(HTTPError) {
         try handle.check(unsafe ccurl_easy_set_pointer(handle.easy, CURLOPT_SHARE, sessions))
         try check(unsafe curl_multi_add_handle(multi, handle.easy))
     }
@@ -59,7 +59,7 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     /// Reads, writes and checks timeouts for every transfer, without waiting.
-    func perform() throws(HTTPFailure) {
+    func perform() throws(HTTPError) {
         var running: Int32 = 0
         try check(unsafe curl_multi_perform(multi, &running))
     }
@@ -67,14 +67,14 @@ final class MultiHandle: @unchecked Sendable {
     /// Returns whether a socket of a transfer is ready, without waiting.
     ///
     /// `curl_multi_poll` would take a wake-up for which the next ``wait(milliseconds:for:)`` must return.
-    func hasReadySocket() throws(HTTPFailure) -> Bool {
+    func hasReadySocket() throws(HTTPError) -> Bool {
         var ready: Int32 = 0
         try check(unsafe curl_multi_wait(multi, nil, 0, 0, &ready))
         return ready > 0
     }
 
     /// Waits for a socket of libcurl's or of the array, one of libcurl's timers, ``wakeUp()`` or the limit.
-    func wait(milliseconds limit: Int32, for sockets: inout [curl_waitfd]) throws(HTTPFailure) {
+    func wait(milliseconds limit: Int32, for sockets: inout [curl_waitfd]) throws(HTTPError) {
         try check(unsafe curl_multi_poll(multi, &sockets, UInt32(sockets.count), limit, nil))
     }
 
@@ -96,13 +96,13 @@ final class MultiHandle: @unchecked Sendable {
         return ccurl_global_init()
     }()
 
-    private func set(_ option: CURLMoption, _ value: Int) throws(HTTPFailure) {
+    private func set(_ option: CURLMoption, _ value: Int) throws(HTTPError) {
         try check(unsafe ccurl_multi_set_long(multi, option, value))
     }
 
-    private func check(_ result: CURLMcode) throws(HTTPFailure) {
+    private func check(_ result: CURLMcode) throws(HTTPError) {
         guard result != CURLM_OK else { return }
-        throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_multi_strerror(result)))
+        throw HTTPError(kind: .other, message: unsafe String(cString: curl_multi_strerror(result)))
     }
 }
 

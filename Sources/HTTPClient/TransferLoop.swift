@@ -75,7 +75,7 @@ final class TransferLoop {
 
     /// Starts a request on a connection of its own, after the last checks that can prevent it.
     private func startOverHTTP1(_ transfer: HTTPTransfer) {
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             try transfer.checkBeforeSending(time)
             let now = time.sinceBoot
             transfer.startedAt = now
@@ -89,8 +89,8 @@ final class TransferLoop {
 
     private func runRound() {
         let now = time.sinceBoot
-        var failure: HTTPFailure?
-        do throws(HTTPFailure) {
+        var failure: HTTPError?
+        do throws(HTTPError) {
             try multi.perform()
             if !cancelled.isEmpty || queue.hasExpired(at: now) { try readWaitingResponses() }
         } catch {
@@ -121,15 +121,15 @@ final class TransferLoop {
 
     /// Lets libcurl read the responses that have arrived, before requests end: in each round it reads at most one TLS
     /// record of a connection, and a response has several.
-    private func readWaitingResponses() throws(HTTPFailure) {
+    private func readWaitingResponses() throws(HTTPError) {
         for _ in 0..<Self.maximumReads {
             guard try multi.hasReadySocket() else { return }
             try multi.perform()
         }
     }
 
-    private func wait(_ failure: HTTPFailure?) {
-        do throws(HTTPFailure) {
+    private func wait(_ failure: HTTPError?) {
+        do throws(HTTPError) {
             if let failure { throw failure }
             let span = http2.hasMoreWork ? .zero : queue.waitTime(at: time.sinceBoot, limit: Self.maximumWait)
             var sockets = http2.sockets()
@@ -154,12 +154,12 @@ final class TransferLoop {
     }
 
     /// Ends a waiting or in-flight request with a failure, and does nothing if it has not begun or has already ended.
-    private func fail(_ transfer: HTTPTransfer, _ kind: HTTPFailure.Kind, _ message: String) {
+    private func fail(_ transfer: HTTPTransfer, _ kind: HTTPError.Kind, _ message: String) {
         guard transfer.stage == .waiting || transfer.stage == .inFlight else { return }
         end(transfer, .failure(transfer.failure(kind, message)))
     }
 
-    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPFailure>) {
+    private func end(_ transfer: HTTPTransfer, _ result: Result<HTTPResponse, HTTPError>) {
         transfer.end(result)
         end(transfer)
     }

@@ -180,7 +180,7 @@ extension HTTPServer.Configuration {
 
 /// The reason why a server could not start.
 package struct HTTPServerError: Error, CustomStringConvertible {
-    enum Code: Sendable {
+    package enum Code: Sendable {
         /// The address is not numeric IPv4 or IPv6, or the path is not valid for a unix socket.
         case badAddress
         /// The system refused the socket: the port is taken, or the address does not belong to this machine.
@@ -189,11 +189,17 @@ package struct HTTPServerError: Error, CustomStringConvertible {
         case badInheritedSocket
         /// The system refused to raise the limit of open files.
         case openFiles
-        /// libmicrohttpd could not start its threads.
+        /// libmicrohttpd could not start its threads, or GnuTLS failed.
         case cannotStart
+        /// The certificate file does not hold a PEM certificate.
+        case badCertificate
+        /// The key file does not hold an unencrypted PEM key.
+        case badKey
+        /// The key does not belong to the first certificate of the file.
+        case foreignKey
     }
 
-    let code: Code
+    package let code: Code
     package let message: String
 
     /// The system's error number, or 0.

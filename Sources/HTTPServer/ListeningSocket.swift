@@ -1,4 +1,4 @@
-private import Crypto
+private import Base
 private import Glibc
 
 /// A listening, non-blocking stream socket.

@@ -3,26 +3,6 @@ private import CGnuTLS
 package import Crypto
 private import Glibc
 
-/// The reason why a certificate and its key cannot be used.
-package enum ServerCertificateError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The certificate file does not hold a PEM certificate.
-    case badCertificate(reason: String)
-    /// The key file does not hold an unencrypted PEM key.
-    case badKey(reason: String)
-    /// The key does not belong to the first certificate of the file.
-    case mismatch
-    case library(reason: String)
-
-    package var description: String {
-        switch self {
-        case .badCertificate(let reason): "the file has no certificate in PEM that can be read (\(reason))"
-        case .badKey(let reason): "the file has no key in PEM without a passphrase that can be read (\(reason))"
-        case .mismatch: "the key does not belong to the first certificate"
-        case .library(let reason): "GnuTLS: \(reason)"
-        }
-    }
-}
-
 /// A certificate chain with its key, for a TLS server.
 ///
 /// `@unchecked Sendable`: GnuTLS lets many sessions use the same credentials at once if they do not change, and nothing
@@ -40,18 +20,19 @@ package final class ServerCertificate: @unchecked Sendable {
     /// Reads the contents of both files.
     ///
     /// The server's own certificate comes first in the chain, then the intermediate ones.
-    package init(chain: [UInt8], key: Secret) throws(ServerCertificateError) {
+    package init(chain: [UInt8], key: Secret) throws(HTTPServerError) {
         var allocated: gnutls_certificate_credentials_t?
         let allocation = unsafe gnutls_certificate_allocate_credentials(&allocated)
         guard allocation == GNUTLS_E_SUCCESS, let credentials = unsafe allocated else {
-            throw .library(reason: Self.reason(allocation))
+            throw Self.failure(allocation)
         }
-        do throws(ServerCertificateError) {
+        do throws(HTTPServerError) {
             let validity = try Self.validity(ofFirstIn: chain)
             let result = unsafe Self.load(chain, key, into: credentials)
             guard result >= 0 else {
                 throw result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH
-                    ? .mismatch : .badKey(reason: Self.reason(result))
+                    ? HTTPServerError(code: .foreignKey, message: "the key does not belong to the first certificate")
+                    : Self.badKey(result)
             }
             unsafe self.credentials = unsafe credentials
             validFrom = validity.from
@@ -102,21 +83,21 @@ package final class ServerCertificate: @unchecked Sendable {
 
     private static func validity(
         ofFirstIn chain: [UInt8]
-    ) throws(ServerCertificateError) -> (from: Timestamp, to: Timestamp) {
+    ) throws(HTTPServerError) -> (from: Timestamp, to: Timestamp) {
         var initialized: gnutls_x509_crt_t?
         let initialization = unsafe gnutls_x509_crt_init(&initialized)
         guard initialization == GNUTLS_E_SUCCESS, let certificate = unsafe initialized else {
-            throw .library(reason: reason(initialization))
+            throw failure(initialization)
         }
         defer { unsafe gnutls_x509_crt_deinit(certificate) }
         let result = unsafe chain.withUnsafeBytes { bytes in
             var datum = unsafe datum(of: bytes)
             return unsafe gnutls_x509_crt_import(certificate, &datum, GNUTLS_X509_FMT_PEM)
         }
-        guard result == GNUTLS_E_SUCCESS else { throw .badCertificate(reason: reason(result)) }
+        guard result == GNUTLS_E_SUCCESS else { throw badCertificate(reason(result)) }
         let from = unsafe gnutls_x509_crt_get_activation_time(certificate)
         let to = unsafe gnutls_x509_crt_get_expiration_time(certificate)
-        guard from != -1, to != -1 else { throw .badCertificate(reason: "its dates cannot be read") }
+        guard from != -1, to != -1 else { throw badCertificate("its dates cannot be read") }
         return (Timestamp(secondsSince1970: Int64(from)), Timestamp(secondsSince1970: Int64(to)))
     }
 
@@ -124,6 +105,24 @@ package final class ServerCertificate: @unchecked Sendable {
         // GnuTLS only reads from this memory.
         let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return unsafe gnutls_datum_t(data: UnsafeMutablePointer(mutating: start), size: UInt32(clamping: bytes.count))
+    }
+
+    private static func failure(_ result: Int32) -> HTTPServerError {
+        HTTPServerError(code: .cannotStart, message: "GnuTLS: \(reason(result))")
+    }
+
+    private static func badCertificate(_ reason: String) -> HTTPServerError {
+        HTTPServerError(
+            code: .badCertificate,
+            message: "the file has no certificate in PEM that can be read (\(reason))"
+        )
+    }
+
+    private static func badKey(_ result: Int32) -> HTTPServerError {
+        HTTPServerError(
+            code: .badKey,
+            message: "the file has no key in PEM without a passphrase that can be read (\(reason(result)))"
+        )
     }
 
     private static func reason(_ result: Int32) -> String {

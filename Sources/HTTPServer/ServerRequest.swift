@@ -1,5 +1,4 @@
 internal import Base
-import Crypto
 
 /// One complete request, with its whole body.
 package struct ServerRequest: Sendable {

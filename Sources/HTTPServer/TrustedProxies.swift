@@ -1,4 +1,4 @@
-private import Crypto
+private import Base
 
 /// The proxies whose forwarding headers are trusted, as address blocks such as "10.0.0.0/8", "fd00::/8" or "127.0.0.1".
 package struct TrustedProxies: Sendable {

@@ -3,7 +3,6 @@ internal import GoogleOAuth
 internal import HTTPServer
 internal import Scheduler
 internal import Storage
-internal import Telemetry
 
 /// An error response of a route, in the two forms of its listener.
 ///
@@ -118,7 +117,7 @@ extension APIError {
     init?(publicly error: any Error) {
         switch error {
         case let error as APIError: self = error
-        case is VendingFailure: self = .googleUnreachable
+        case is VendingError: self = .googleUnreachable
         default: return nil
         }
     }
@@ -277,12 +276,12 @@ extension APIError {
     init(internally error: any Error) {
         switch error {
         case let error as APIError: self = error
-        case VendingFailure.unknownUser: self = .noGrant
-        case VendingFailure.refused(let state, let reason, let since):
+        case VendingError.unknownUser: self = .noGrant
+        case VendingError.refused(let state, let reason, let since):
             self = reason == .userDeleted ? .noGrant : .mustAct(state: state, reason: reason, since: since)
-        case VendingFailure.unavailable(let reason): self = .unavailable(reason: reason)
-        case VendingFailure.tooSoon(let wait): self = .unavailable(reason: VendReason.justTried.rawValue, wait: wait)
-        case VendingFailure.unreadable: self = .unreadableToken
+        case VendingError.unavailable(let reason): self = .unavailable(reason: reason)
+        case VendingError.tooSoon(let wait): self = .unavailable(reason: VendReason.justTried.rawValue, wait: wait)
+        case VendingError.unreadable: self = .unreadableToken
         case is CancellationError: self = .unavailable(reason: VendReason.stopping.rawValue)
         default: self = .storeUnavailable
         }

@@ -22,7 +22,7 @@ extension RouteDependencies {
 
     /// Returns the claims of one of the app's own tokens, whatever its type.
     func claims(of token: String) throws(APIError) -> JSONValue {
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return try signer.claims(of: token, at: time.now)
         } catch .expired {
             throw .expiredToken
@@ -36,7 +36,7 @@ extension RouteDependencies {
     /// Its session decides whether it is valid: the response may have been lost on the token's last day, or a clock
     /// that was ahead may have made the token.
     func refreshClaims(of token: String) -> RefreshClaims? {
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             let claims = try signer.signedClaims(of: token)
             return RefreshClaims(claims, of: token, isTimely: TokenSigner.areTimely(claims, at: time.now))
         } catch {

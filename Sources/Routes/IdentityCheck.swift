@@ -4,11 +4,11 @@ package import GoogleOAuth
 internal import Storage
 
 extension RouteDependencies {
-    private typealias Lookup = Result<(user: UserInfo?, token: TokenInfo?), AccountLookupFailure>
+    private typealias Lookup = Result<(user: UserInfo?, token: TokenInfo?), LookupError>
 
     /// Returns the owner of an access token, by two requests to Google at once, under one deadline.
     func identity(of accessToken: Secret) async throws(APIError) -> GoogleIdentity {
-        do throws(AccountLookupFailure) {
+        do throws(LookupError) {
             let (user, token) = try await lookUp(accessToken).get()
             guard let user, let token, let identity = GoogleIdentity(user, token, clientIDs: clientIDs) else {
                 throw .refused
@@ -22,14 +22,14 @@ extension RouteDependencies {
     private func lookUp(_ accessToken: Secret) async -> Lookup {
         await withTaskGroup(of: Lookup.self) { group in
             group.addTask {
-                do throws(AccountLookupFailure) {
+                do throws(LookupError) {
                     return .success((try await google.userInfo(accessToken: accessToken), nil))
                 } catch {
                     return .failure(error)
                 }
             }
             group.addTask {
-                do throws(AccountLookupFailure) {
+                do throws(LookupError) {
                     return .success((nil, try await google.tokenInfo(accessToken: accessToken)))
                 } catch {
                     return .failure(error)
@@ -112,9 +112,9 @@ struct GoogleIdentity: Hashable, Sendable {
 /// Google's information about an access token; tests use a fake.
 package protocol GoogleLookups: Sendable {
     /// Returns the user of the token.
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
     /// Returns the client of the token.
-    func tokenInfo(accessToken: Secret) async throws(AccountLookupFailure) -> TokenInfo
+    func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo
 }
 
 extension GoogleOAuthAPI: GoogleLookups {}

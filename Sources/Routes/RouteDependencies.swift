@@ -84,7 +84,7 @@ package struct PublicRoutes: Sendable {
     }
 
     var routes: [Route] {
-        PayPulseRoutes(dependencies: dependencies).routes + ComprehensionRoutes(dependencies: dependencies).routes + [
+        ProfileRoutes(dependencies: dependencies).routes + SessionRoutes(dependencies: dependencies).routes + [
             securityEvents.route,
             Route("GET", "/healthz") { [monitoring] _, _ in .respond(monitoring.health().secured) },
             Route("GET", "/readyz") { [monitoring] _, _ in .respond(await monitoring.readinessWithoutDetails().secured)

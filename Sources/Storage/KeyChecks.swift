@@ -12,7 +12,7 @@ struct KeyChecks: Hashable, Sendable {
 
     var keyIDs: Set<KeyID> { Set(values.keys) }
 
-    mutating func add(_ id: KeyID, of ring: KeyRing) throws(SealError) {
+    mutating func add(_ id: KeyID, of ring: KeyRing) throws(CryptoError) {
         values[id] = try ring.seal(Self.knownValue, for: Self.context, with: id)
     }
 
@@ -23,7 +23,7 @@ struct KeyChecks: Hashable, Sendable {
     mutating func remove(_ id: KeyID) { values.removeValue(forKey: id) }
 
     /// Compares a ring with the list.
-    func fit(of ring: KeyRing) throws(SealError) -> KeyRingFit {
+    func fit(of ring: KeyRing) throws(CryptoError) -> KeyRingFit {
         let ringKeys = Set(ring.keyIDs)
         var opened = 0
         var wrong: [KeyID] = []
@@ -118,7 +118,7 @@ package struct StoredKeyChecks: Sendable {
     /// Adds a key before it seals for the first time, if the ring still fits: of two rings that come to an empty
     /// database at the same time, only the first fits.
     package func add(_ id: KeyID, of ring: KeyRing) async throws {
-        try await change(with: ring) { checks throws(SealError) in
+        try await change(with: ring) { checks throws(CryptoError) in
             guard !checks.keyIDs.contains(id), try checks.fit(of: ring) == .fits else { return }
             try checks.add(id, of: ring)
         }
@@ -126,10 +126,10 @@ package struct StoredKeyChecks: Sendable {
 
     /// Removes keys that no longer seal a stored token, or that are lost.
     package func remove(_ ids: [KeyID], with ring: KeyRing) async throws {
-        try await change(with: ring) { checks throws(SealError) in ids.forEach { checks.remove($0) } }
+        try await change(with: ring) { checks throws(CryptoError) in ids.forEach { checks.remove($0) } }
     }
 
-    private func change(with ring: KeyRing, _ change: (inout KeyChecks) throws(SealError) -> Void) async throws {
+    private func change(with ring: KeyRing, _ change: (inout KeyChecks) throws(CryptoError) -> Void) async throws {
         while true {
             let former = try await store.note(Self.note)
             let list = try await stored()

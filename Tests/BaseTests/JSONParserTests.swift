@@ -27,12 +27,12 @@ struct JSONParserTests {
         ]
     )
     func refuses(text: String) {
-        #expect(throws: JSONError.self) { try JSONValue.parse(text.utf8) }
+        #expect(throws: FormatError.self) { try JSONValue.parse(text.utf8) }
     }
 
     @Test("refuses bytes that are not UTF-8")
     func refusesBadBytes() {
-        #expect(throws: JSONError.self) { try JSONValue.parse([0x22, 0xff, 0x22] as [UInt8]) }
+        #expect(throws: FormatError.self) { try JSONValue.parse([0x22, 0xff, 0x22] as [UInt8]) }
     }
 
     @Test(
@@ -73,6 +73,6 @@ struct JSONParserTests {
         }
         bytes.removeLast(Int(random.nextBits() % 4))
         let outcome = Result { try JSONValue.parse(bytes) }
-        if case .failure(let error) = outcome { #expect(error is JSONError, "seed \(seed)") }
+        if case .failure(let error) = outcome { #expect(error is FormatError, "seed \(seed)") }
     }
 }

@@ -1,3 +1,4 @@
+import Base
 import Foundation
 import Testing
 
@@ -139,8 +140,7 @@ struct KeyRingFileTests {
     func damaged(bad: BadText) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(bad.text)
-        let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: path) })
-        #expect(error.line == bad.line)
+        let error = try #require(#expect(throws: FileError.self) { try KeyRingFile.load(path: path) })
         #expect(error.path == path)
         let start = bad.line.map { "key file \(path), line \($0): " } ?? "key file \(path) "
         #expect("\(error)".hasPrefix(start + bad.complaint), "\(error)")
@@ -153,7 +153,7 @@ struct KeyRingFileTests {
     func unusable() throws {
         let folder = try TemporaryFolder()
         let missing = folder.file("keys")
-        let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: missing) })
+        let error = try #require(#expect(throws: FileError.self) { try KeyRingFile.load(path: missing) })
         #expect(
             "\(error)" == """
                 key file \(missing) does not exist: restore it from its copy, because a new key ring cannot open stored \
@@ -164,10 +164,10 @@ struct KeyRingFileTests {
             error.descriptionWhileInUse
                 == "key file \(missing) does not exist any more: put it back, or restore it from a backup"
         )
-        #expect(throws: fault(missing, .missing)) { try KeyRingFile.addPending(path: missing) }
+        #expect(throws: error) { try KeyRingFile.addPending(path: missing) }
         #expect(throws: fault(folder.path, .notRegular)) { try KeyRingFile.load(path: folder.path) }
         let large = try folder.write(String(repeating: "#", count: 65537), to: "large")
-        #expect(throws: fault(large, .tooLarge(limit: 65536))) { try KeyRingFile.load(path: large) }
+        #expect(throws: fault(large, .tooLarge)) { try KeyRingFile.load(path: large) }
     }
 
     @Test("that is a pipe is refused at once", .timeLimit(.minutes(10)))
@@ -182,8 +182,7 @@ struct KeyRingFileTests {
     func openToOthers(mode: Int) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("0000000a \(KeyText.zeroes)\n", mode: mode)
-        let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: path) })
-        #expect(error.reason == .openToOthers(mode: UInt32(mode)))
+        let error = try #require(#expect(throws: FileError.self) { try KeyRingFile.load(path: path) })
         let octal = "0" + String(mode, radix: 8)
         #expect("\(error)" == "key file \(path) is readable by others (mode \(octal)): run: chmod 600 \(path)")
         #expect(throws: error) { try KeyRingFile.addPending(path: path) }
@@ -200,7 +199,7 @@ struct KeyRingFileTests {
             if isAccepted {
                 #expect(try KeyRingFile.load(path: path, credentialsDirectory: directory).keyIDs.count == 1)
             } else {
-                #expect(throws: fault(path, .openToOthers(mode: UInt32(mode)))) {
+                #expect(throws: fault(path, .openToOthers(mode: "0" + String(mode, radix: 8), path: path))) {
                     try KeyRingFile.load(path: path, credentialsDirectory: directory)
                 }
             }
@@ -212,12 +211,12 @@ struct KeyRingFileTests {
         let folder = try TemporaryFolder()
         let path = try folder.write("0000000a \(KeyText.zeroes)\n", mode: 0o440)
         let beginning = String(path.dropLast())
-        #expect(throws: fault(path, .openToOthers(mode: 0o440))) {
+        #expect(throws: fault(path, .openToOthers(mode: "0440", path: path))) {
             try KeyRingFile.load(path: path, credentialsDirectory: beginning)
         }
         try FileManager.default.createDirectory(atPath: folder.file("inner"), withIntermediateDirectories: false)
         let climbing = folder.file("inner/../keys")
-        #expect(throws: fault(climbing, .openToOthers(mode: 0o440))) {
+        #expect(throws: fault(climbing, .openToOthers(mode: "0440", path: climbing))) {
             try KeyRingFile.load(path: climbing, credentialsDirectory: folder.file("inner"))
         }
     }
@@ -227,8 +226,14 @@ struct KeyRingFileTests {
         let folder = try TemporaryFolder()
         let path = try folder.write("0000000a \(KeyText.zeroes)\n")
         try #require(chown(path, 4321, 4321) == 0)
-        #expect(throws: fault(path, .foreignOwner(owner: 4321, user: 0))) { try KeyRingFile.load(path: path) }
-        #expect(throws: fault(path, .foreignOwner(owner: 4321, user: 0))) {
+        let error = try #require(throws: FileError.self) { try KeyRingFile.load(path: path) }
+        #expect(
+            "\(error)" == """
+                key file \(path) belongs to user id 4321, but user id 0 is running: run the command as the owner: runuser \
+                -u "$(id -nu 4321)" -- refresh-worker …
+                """
+        )
+        #expect(throws: error) {
             try KeyRingFile.load(path: path, credentialsDirectory: folder.path)
         }
     }
@@ -273,7 +278,49 @@ struct KeyRingFileTests {
     }
 }
 
-/// The error message without the line number.
-func fault(_ path: String, _ reason: KeyRingFileError.Reason) -> KeyRingFileError {
-    KeyRingFileError(path: path, reason: reason)
+/// The error of a key file, with what is wrong with it.
+func fault(_ path: String, _ detail: KeyFileDetail) -> FileError {
+    FileError("key file \(path) \(detail.text)", detail.kind, path: path)
+}
+
+/// What is wrong with a key file, and what to do.
+struct KeyFileDetail {
+    let text: String
+    var kind = FileError.Kind.unfit
+
+    static let alreadyExists = KeyFileDetail(
+        text: "exists already and was not changed: remove it only if no stored token is sealed with its keys"
+    )
+    static let folderMissing = KeyFileDetail(
+        text: "cannot be created, because its folder does not exist: create the folder first",
+        kind: .folderMissing
+    )
+    static let notAllowed = KeyFileDetail(
+        text: "is not readable by this user: run the command as the file's owner"
+    )
+    static let notRegular = KeyFileDetail(
+        text: "is not a regular file: give the path of a file that `refresh-worker keys generate` made"
+    )
+    static let noSealingKey = KeyFileDetail(
+        text: "has no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
+    )
+    static let tooLarge = KeyFileDetail(
+        text: "is larger than 65536 bytes: it is not a key file, or has retired keys to remove"
+    )
+
+    static func sealingKey(_ id: KeyID) -> KeyFileDetail {
+        KeyFileDetail(text: "still seals with key \(id): promote another key first")
+    }
+
+    static func unknownKey(_ id: KeyID) -> KeyFileDetail {
+        KeyFileDetail(text: "has no key \(id): run: refresh-worker keys list")
+    }
+
+    static func duplicateKey(_ id: KeyID) -> KeyFileDetail {
+        KeyFileDetail(text: "key \(id) is in the file twice: remove one of the two lines")
+    }
+
+    static func openToOthers(mode: String, path: String) -> KeyFileDetail {
+        KeyFileDetail(text: "is readable by others (mode \(mode)): run: chmod 600 \(path)")
+    }
 }

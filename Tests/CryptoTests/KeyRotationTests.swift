@@ -1,3 +1,4 @@
+import Base
 import Dispatch
 import Foundation
 import Synchronization
@@ -40,7 +41,7 @@ struct KeyRotationTests {
         let last = try KeyRingFile.load(path: path)
         #expect(last.keyIDs == [new])
         #expect(try last.open(sealedNew, for: Self.context) == Self.token)
-        #expect(throws: SealError.unknownKey(old)) { try last.open(sealedOld, for: Self.context) }
+        #expect(throws: CryptoError.unknownKey(old)) { try last.open(sealedOld, for: Self.context) }
         #expect(try folder.names == ["keys"])
     }
 
@@ -93,7 +94,7 @@ struct KeyRotationTests {
         let text = "#" + String(repeating: "x", count: 65536 - line.utf8.count - 2) + "\n" + line
         let path = try folder.write(text)
         #expect(try KeyRingFile.load(path: path).keyIDs.count == 1)
-        #expect(throws: fault(path, .tooLarge(limit: 65536))) { try KeyRingFile.addPending(path: path) }
+        #expect(throws: fault(path, .tooLarge)) { try KeyRingFile.addPending(path: path) }
         #expect(try folder.text() == text)
     }
 
@@ -107,7 +108,7 @@ struct KeyRotationTests {
             let outcome = Result<KeyID, any Error> {
                 let id = try KeyRingFile.addPending(path: path)
                 // A concurrent reader sees a complete file at any moment.
-                guard try KeyRingFile.load(path: path).keyIDs.contains(id) else { throw SealError.unknownKey(id) }
+                guard try KeyRingFile.load(path: path).keyIDs.contains(id) else { throw CryptoError.unknownKey(id) }
                 return id
             }
             outcomes.withLock { $0.append(outcome) }
@@ -125,9 +126,9 @@ struct KeyRotationTests {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
         let made = Mutex<[KeyID]>([])
-        let refused = Mutex<[KeyRingFileError]>([])
+        let refused = Mutex<[FileError]>([])
         DispatchQueue.concurrentPerform(iterations: 16) { _ in
-            do throws(KeyRingFileError) {
+            do throws(FileError) {
                 let id = try KeyRingFile.generate(path: path)
                 made.withLock { $0.append(id) }
             } catch {

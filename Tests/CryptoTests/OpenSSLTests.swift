@@ -11,7 +11,7 @@ struct OpenSSLTests {
     func exit(firstUse: FirstUse) async {
         await #expect(processExitsWith: .exitCode(0)) { [firstUse] in
             atexit {
-                do throws(SignatureError) {
+                do throws(CryptoError) {
                     _ = try RSAPrivateKey.generate()
                 } catch {
                     _exit(3)

@@ -1,3 +1,4 @@
+import Base
 import Testing
 
 @testable import Crypto
@@ -21,22 +22,21 @@ struct PrivateFileTests {
     func open(mode: UInt32) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("value", to: "secret", mode: Int(mode))
-        let error = #expect(throws: SecretFileError.self) { try Secret.read(privateFile: path) }
-        #expect(error?.reason == .open(permissions: mode))
-        #expect(error?.description.contains("chmod 600 \(path)") == true)
+        let error = FileError("\(path) is open to others (mode \(String(mode, radix: 8))): run: chmod 600 \(path)")
+        #expect(throws: error) { try Secret.read(privateFile: path) }
     }
 
     @Test("is refused when it is a folder, is missing or is too long")
     func unusable() throws {
         let folder = try TemporaryFolder()
-        #expect(throws: SecretFileError(source: folder.path, reason: .notRegular)) {
+        #expect(throws: FileError("\(folder.path) is not a regular file")) {
             try Secret.read(privateFile: folder.path)
         }
         let path = try folder.write("12345", to: "secret", mode: 0o600)
-        #expect(throws: SecretFileError(source: path, reason: .tooLong(limit: 4))) {
+        #expect(throws: FileError("\(path) is longer than 4 bytes")) {
             try Secret.read(privateFile: path, limit: 4)
         }
-        #expect(throws: SecretFileError.self) { try Secret.read(privateFile: "\(folder.path)/none") }
+        #expect(throws: FileError.self) { try Secret.read(privateFile: "\(folder.path)/none") }
     }
 
     @Test(

@@ -65,7 +65,7 @@ struct RSAKeyTests {
     @Test(
         "is refused when its numbers are too small, too large or even",
         arguments: [
-            ([UInt8](repeating: 0xff, count: 255), [1, 0, 1], SignatureError.size(bits: 2040)),
+            ([UInt8](repeating: 0xff, count: 255), [1, 0, 1], CryptoError.size(bits: 2040)),
             ([0x7f] + [UInt8](repeating: 0xff, count: 255), [1, 0, 1], .size(bits: 2047)),
             ([1] + [UInt8](repeating: 0xff, count: 1024), [1, 0, 1], .size(bits: 8193)),
             ([], [1, 0, 1], .size(bits: 0)),
@@ -76,9 +76,9 @@ struct RSAKeyTests {
             (modulus, [1, 0, 0, 0, 1], .exponent),
             (modulus, [1, 0, 0, 0, 0, 0, 0, 0, 3], .exponent),
             (Array(modulus.dropLast()) + [0x48], [1, 0, 1], .evenModulus),
-        ] as [([UInt8], [UInt8], SignatureError)]
+        ] as [([UInt8], [UInt8], CryptoError)]
     )
-    func refusedNumbers(modulus: [UInt8], exponent: [UInt8], error: SignatureError) {
+    func refusedNumbers(modulus: [UInt8], exponent: [UInt8], error: CryptoError) {
         #expect(throws: error) { try RSAPublicKey(modulus: modulus, exponent: exponent) }
     }
 
@@ -94,7 +94,7 @@ struct RSAKeyTests {
     @Test(
         "is refused when its file is not an RSA key",
         arguments: [
-            ("", SignatureError.unreadable),
+            ("", CryptoError.unreadable),
             ("nonsense", .unreadable),
             ("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n", .unreadable),
             (ellipticKey, .otherKind),
@@ -110,12 +110,12 @@ struct RSAKeyTests {
             ),
         ]
     )
-    func refusedFile(pem: String, error: SignatureError) {
+    func refusedFile(pem: String, error: CryptoError) {
         #expect(throws: error) { try RSAPrivateKey(pem: Secret(pem)) }
     }
 
     @Test("cannot be generated too short")
     func shortKey() {
-        #expect(throws: SignatureError.size(bits: 1024)) { try RSAPrivateKey.generate(bits: 1024) }
+        #expect(throws: CryptoError.size(bits: 1024)) { try RSAPrivateKey.generate(bits: 1024) }
     }
 }

@@ -58,6 +58,6 @@ struct RetiredKeyTests {
     func badMark(mark: String) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("0000000b \(KeyText.counting)\n0000000a \(KeyText.zeroes) \(mark)\n")
-        #expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: path) }
+        #expect(throws: FileError.self) { try KeyRingFile.load(path: path) }
     }
 }

@@ -45,7 +45,7 @@ struct SecretRenderingTests {
         var many = [Secret(SecretRenderingTests.token)]
         var named = ["visible-name": Secret(SecretRenderingTests.token)]
         var pair = (1, Secret(SecretRenderingTests.token))
-        var result: Result<Secret, SealError> = .success(Secret(SecretRenderingTests.token))
+        var result: Result<Secret, CryptoError> = .success(Secret(SecretRenderingTests.token))
     }
 
     private final class Holder {

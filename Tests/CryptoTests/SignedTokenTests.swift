@@ -49,13 +49,13 @@ struct SignedTokenTests {
     )
     func headers(header: String) {
         let token = "\(Base64URL.encode(Array(header.utf8))).e30.AAAA"
-        #expect(throws: SignatureError.unsupportedAlgorithm) { try SignedToken(token, limit: 8192) }
+        #expect(throws: CryptoError.unsupportedAlgorithm) { try SignedToken(token, limit: 8192) }
     }
 
     @Test("is refused beyond the limit, or when its claims are not an object")
     func shape() {
-        #expect(throws: SignatureError.malformed) { try SignedToken("\(Self.signed).\(Self.signature)", limit: 100) }
-        #expect(throws: SignatureError.malformed) { try SignedToken("eyJhbGciOiJSUzI1NiJ9.W10.AAAA", limit: 100) }
+        #expect(throws: CryptoError.malformed) { try SignedToken("\(Self.signed).\(Self.signature)", limit: 100) }
+        #expect(throws: CryptoError.malformed) { try SignedToken("eyJhbGciOiJSUzI1NiJ9.W10.AAAA", limit: 100) }
     }
 
     @Test("names the service account's key that signed it")

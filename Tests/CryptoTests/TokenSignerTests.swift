@@ -36,7 +36,7 @@ struct TokenSignerTests {
         let claims = try signer.claims(of: Self.standardToken, at: Self.now)
         #expect(claims["iss"]?.string == "joe")
         #expect(claims["http://example.com/is_root"]?.bool == true)
-        #expect(throws: SignatureError.expired) {
+        #expect(throws: CryptoError.expired) {
             try signer.claims(of: Self.standardToken, at: Timestamp(secondsSince1970: 1_300_819_380))
         }
     }
@@ -52,20 +52,20 @@ struct TokenSignerTests {
         #expect(try both.claims(of: oldToken, at: Self.now)["sub"]?.string == "user-1")
         #expect(try both.claims(of: newToken, at: Self.now)["sub"]?.string == "user-1")
         #expect(try new.claims(of: newToken, at: Self.now)["sub"]?.string == "user-1")
-        #expect(throws: SignatureError.badSignature) { try new.claims(of: oldToken, at: Self.now) }
-        #expect(throws: SignatureError.badSignature) { try old.claims(of: newToken, at: Self.now) }
+        #expect(throws: CryptoError.badSignature) { try new.claims(of: oldToken, at: Self.now) }
+        #expect(throws: CryptoError.badSignature) { try old.claims(of: newToken, at: Self.now) }
     }
 
     @Test(
         "accepts one or two secrets of at least 32 bytes",
         arguments: [
-            ([], SignatureError.secretCount(0)),
+            ([], CryptoError.secretCount(0)),
             ([32, 32, 32], .secretCount(3)),
             ([31], .shortSecret(position: 1, byteCount: 31)),
             ([32, 0], .shortSecret(position: 2, byteCount: 0)),
         ]
     )
-    func secrets(lengths: [Int], error: SignatureError) {
+    func secrets(lengths: [Int], error: CryptoError) {
         let secrets = lengths.map { Secret(String(repeating: "k", count: $0)) }
         #expect(throws: error) { try TokenSigner(secrets: secrets) }
     }
@@ -82,7 +82,7 @@ struct TokenSignerTests {
     func headers(header: String) throws {
         let signer = try TokenSigner(secrets: [Self.secret])
         let token = Self.token(header: header, claims: #"{"exp":1300000060}"#)
-        #expect(throws: SignatureError.unsupportedAlgorithm) { try signer.claims(of: token, at: Self.now) }
+        #expect(throws: CryptoError.unsupportedAlgorithm) { try signer.claims(of: token, at: Self.now) }
     }
 
     @Test(
@@ -121,9 +121,9 @@ struct TokenSignerTests {
             (#"{"exp":1300000060,"iat":"yesterday"}"#, .malformed),
             (#"["exp"]"#, .malformed),
             ("", .malformed),
-        ] as [(String, SignatureError?)]
+        ] as [(String, CryptoError?)]
     )
-    func times(claims: String, refusal: SignatureError?) throws {
+    func times(claims: String, refusal: CryptoError?) throws {
         let signer = try TokenSigner(secrets: [Self.secret])
         let good = Self.token(header: #"{"alg":"HS256"}"#, claims: claims)
         let forged = Self.token(header: #"{"alg":"HS256"}"#, claims: claims, by: Self.otherSecret)
@@ -132,7 +132,7 @@ struct TokenSignerTests {
         } else {
             #expect(try signer.claims(of: good, at: Self.now)["exp"] != nil)
         }
-        #expect(throws: SignatureError.badSignature) { try signer.claims(of: forged, at: Self.now) }
+        #expect(throws: CryptoError.badSignature) { try signer.claims(of: forged, at: Self.now) }
     }
 
     @Test(
@@ -145,7 +145,7 @@ struct TokenSignerTests {
     )
     func shapes(token: String) throws {
         let signer = try TokenSigner(secrets: [Self.secret])
-        #expect(throws: SignatureError.malformed) { try signer.claims(of: token, at: Self.now) }
+        #expect(throws: CryptoError.malformed) { try signer.claims(of: token, at: Self.now) }
     }
 
     @Test("refuses a token of more than 8 KiB")
@@ -160,7 +160,7 @@ struct TokenSignerTests {
         let largest = token(padding: 6030)
         #expect((8100...8192).contains(largest.utf8.count))
         #expect(try signer.claims(of: largest, at: Self.now)["pad"] != nil)
-        #expect(throws: SignatureError.malformed) { try signer.claims(of: token(padding: 6200), at: Self.now) }
+        #expect(throws: CryptoError.malformed) { try signer.claims(of: token(padding: 6200), at: Self.now) }
     }
 
     @Test("rejects a token that differs from a valid one in any byte", arguments: [UInt64(7), 8, 9])
@@ -180,7 +180,7 @@ struct TokenSignerTests {
             }
             guard bytes != good else { continue }
             let text = String(decoding: bytes, as: UTF8.self)
-            #expect(throws: SignatureError.self, "seed \(seed), round \(round)") {
+            #expect(throws: CryptoError.self, "seed \(seed), round \(round)") {
                 try signer.claims(of: text, at: Self.now)
             }
         }
@@ -196,10 +196,10 @@ struct TokenSignerTests {
         )
         #expect(verifier.keyID == "1")
         let forged = Self.token(header: #"{"alg":"HS256"}"#, claims: #"{"exp":1300000060}"#, by: pem)
-        #expect(throws: SignatureError.unsupportedAlgorithm) { try SignedToken(forged, limit: 8192) }
+        #expect(throws: CryptoError.unsupportedAlgorithm) { try SignedToken(forged, limit: 8192) }
         let signer = try TokenSigner(secrets: [pem])
         let asserted = try key.signedToken(Self.goodClaims(), keyID: "1").reveal()
-        #expect(throws: SignatureError.unsupportedAlgorithm) { try signer.claims(of: asserted, at: Self.now) }
+        #expect(throws: CryptoError.unsupportedAlgorithm) { try signer.claims(of: asserted, at: Self.now) }
     }
 
     @Test("never prints its secrets")
@@ -207,7 +207,7 @@ struct TokenSignerTests {
         let signer = try TokenSigner(secrets: [Self.secret])
         let values: [Any] = [
             signer, MessageKey(Self.secret), signer.sign(Self.goodClaims()), try RSAPrivateKey.generate(),
-            SignatureError.shortSecret(position: 1, byteCount: 3),
+            CryptoError.shortSecret(position: 1, byteCount: 3),
         ]
         for value in values {
             for (way, text) in renderings(of: value) {

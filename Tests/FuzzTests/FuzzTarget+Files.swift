@@ -101,7 +101,7 @@ extension FuzzTarget {
 
     private static func readEndpoint(_ input: [UInt8]) {
         let text = String(decoding: input, as: UTF8.self)
-        do throws(EndpointError) {
+        do throws(FormatError) {
             let endpoint = try Endpoint(text)
             require(endpoint.isSecure || endpoint.isLoopback, "plain HTTP goes to this machine only")
             require(!endpoint.host.isEmpty && !endpoint.host.contains("@"), "a host is a host")
@@ -110,7 +110,7 @@ extension FuzzTarget {
     }
 
     private static func readKeyRing(_ input: [UInt8]) {
-        do throws(KeyRingFileError) {
+        do throws(FileError) {
             let document = try KeyRingDocument(text: Secret(utf8: input), path: "keys")
             let again = try KeyRingDocument(text: document.text, path: "keys")
             require(again.ring.keyIDs == document.ring.keyIDs, "a ring that was written reads back the same")
@@ -118,7 +118,7 @@ extension FuzzTarget {
     }
 
     private static func readServicesFile(_ input: [UInt8]) {
-        do throws(ServicesFileError) {
+        do throws(FormatError) {
             _ = try ServiceList(parsing: input)
         } catch {
             require(!error.description.isEmpty, "a refusal has a text")
@@ -126,7 +126,7 @@ extension FuzzTarget {
     }
 
     private static func readServiceAccount(_ input: [UInt8]) {
-        do throws(ServiceAccountError) {
+        do throws(FormatError) {
             _ = try ServiceAccount(keyFile: Secret(utf8: input))
         } catch {
             require(!error.description.isEmpty, "a refusal has a text")

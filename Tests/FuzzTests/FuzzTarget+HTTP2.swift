@@ -15,7 +15,7 @@ extension FuzzTarget {
     }()
     private static let pattern = RequestPattern(
         method: .post,
-        endpoint: made { () throws(EndpointError) in try Endpoint("https://a/token") },
+        endpoint: made { () throws(FormatError) in try Endpoint("https://a/token") },
         headers: []
     )
 
@@ -23,7 +23,7 @@ extension FuzzTarget {
     private static func readHTTP2(_ input: [UInt8]) {
         guard let pieceLength = input.first.map({ Int($0) + 1 }) else { return }
         let userAgent = HTTP2Fields([("user-agent", "a")], isSecret: false)
-        let session = made { () throws(HTTPFailure) in try HTTP2Session(configuration, userAgent: userAgent) }
+        let session = made { () throws(HTTPError) in try HTTP2Session(configuration, userAgent: userAgent) }
         let transfers = (0..<4).map { number in
             let body = HTTPBody(Array(repeating: UInt8(ascii: "b"), count: number * 100_000))
             let transfer = HTTPTransfer(HTTPRequest(pattern, body: body)) { _ in }
@@ -33,14 +33,14 @@ extension FuzzTarget {
             return transfer
         }
         var ended: Set<UInt64> = []
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             for transfer in transfers { try session.submit(transfer) }
             try drain(session)
             try session.cancel(transfers[3])
             for start in stride(from: 1, to: input.count, by: pieceLength) {
                 let piece = Array(input[start..<min(start + pieceLength, input.count)])
-                let result = piece.withUnsafeBytes { bytes -> Result<Void, HTTPFailure> in
-                    Result { () throws(HTTPFailure) in try session.receive(bytes.bytes) }
+                let result = piece.withUnsafeBytes { bytes -> Result<Void, HTTPError> in
+                    Result { () throws(HTTPError) in try session.receive(bytes.bytes) }
                 }
                 try result.get()
                 try drain(session)
@@ -54,7 +54,7 @@ extension FuzzTarget {
     }
 
     /// Takes all output, which has an end: a server cannot make the session write forever.
-    private static func drain(_ session: HTTP2Session) throws(HTTPFailure) {
+    private static func drain(_ session: HTTP2Session) throws(HTTPError) {
         var count = 0
         try session.send { bytes in
             count += bytes.byteCount

@@ -32,8 +32,8 @@ extension FuzzTarget {
         answers.next(input)
         let endpoint = made { try Endpoint("http://127.0.0.1:\(answers.port)/token") }
         let request = HTTPRequest(method: .post, endpoint: endpoint, body: HTTPBody(Array("a=b".utf8)))
-        let result = waitFor { () -> Result<HTTPResponse, HTTPFailure> in
-            do throws(HTTPFailure) {
+        let result = waitFor { () -> Result<HTTPResponse, HTTPError> in
+            do throws(HTTPError) {
                 return .success(try await client.send(request, deadline: .seconds(2)))
             } catch {
                 return .failure(error)

@@ -19,7 +19,8 @@ extension FuzzTarget {
     private static let statuses = [200, 400, 401, 403, 404, 408, 429, 500, 503, 301, 204]
 
     private static func readJSON(_ input: [UInt8]) {
-        guard case .success(let value) = Result(catching: { () throws(JSONError) in try JSONValue.parse(input) }) else {
+        guard case .success(let value) = Result(catching: { () throws(FormatError) in try JSONValue.parse(input) })
+        else {
             return
         }
         visit(value)

@@ -99,7 +99,7 @@ struct FlawedAnswerTests {
     @Test("A refresh token in a partial answer is kept; any other partial answer counts as no answer")
     func partial() {
         let failure = { (status: Int, body: String) in
-            HTTPFailure(
+            HTTPError(
                 kind: .receiveFailed,
                 outcomeUnknown: true,
                 message: "cut",

@@ -186,7 +186,7 @@ struct GoogleAccountsTests {
         arguments: [
             (
                 "400 Bad Request", #"{"error":"invalid_token","error_description":"Invalid Value"}"#,
-                AccountLookupFailure.refused
+                LookupError.refused
             ),
             ("401 Unauthorized", "", .refused), ("403 Forbidden", "", .unavailable(code: "http_403")),
             ("500 Server Error", "", .unavailable(code: "http_500")),
@@ -194,7 +194,7 @@ struct GoogleAccountsTests {
             ("200 OK", "{}", .unavailable(code: "flawed_answer")),
         ]
     )
-    func lookUpFailures(status: String, body: String, failure: AccountLookupFailure) async throws {
+    func lookUpFailures(status: String, body: String, failure: LookupError) async throws {
         try await withAccounts(answering: status, body) { google, _ in
             await #expect(throws: failure) { try await google.userInfo(accessToken: Secret("ya29.x")) }
             await #expect(throws: failure) { try await google.tokenInfo(accessToken: Secret("ya29.x")) }

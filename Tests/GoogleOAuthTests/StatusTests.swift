@@ -83,7 +83,7 @@ struct StatusTests {
     @Test(
         "A missing answer is temporary; an unsent request says nothing about the grant",
         arguments: [
-            (HTTPFailure.Kind.resolve, VerdictKind.noAnswer, "resolve"), (.connect, .noAnswer, "connect"),
+            (HTTPError.Kind.resolve, VerdictKind.noAnswer, "resolve"), (.connect, .noAnswer, "connect"),
             (.tls, .noAnswer, "tls"), (.certificate, .noAnswer, "certificate"), (.timeout, .noAnswer, "timeout"),
             (.sendFailed, .noAnswer, "send_failed"), (.receiveFailed, .noAnswer, "receive_failed"),
             (.bodyTooLarge, .noAnswer, "body_too_large"), (.headersTooLarge, .noAnswer, "headers_too_large"),
@@ -92,8 +92,8 @@ struct StatusTests {
             (.shutDown, .notSent, "shut_down"), (.expired, .notSent, "expired"),
         ]
     )
-    func failures(failure: HTTPFailure.Kind, kind: VerdictKind, code: String) {
-        let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: failure, message: "why"))
+    func failures(failure: HTTPError.Kind, kind: VerdictKind, code: String) {
+        let answer = ParsedRefreshResponse.reading(HTTPError(kind: failure, message: "why"))
         #expect(answer.verdict.kind == kind)
         #expect(answer.verdict.code == code)
         #expect(answer.status == nil && !answer.verdict.isOutcomeUnknown)
@@ -101,10 +101,10 @@ struct StatusTests {
 
     @Test(
         "A request that was sent, and then cancelled or not answered, may have been processed",
-        arguments: [(HTTPFailure.Kind.cancelled, VerdictKind.givenUp), (.shutDown, .givenUp), (.timeout, .noAnswer)]
+        arguments: [(HTTPError.Kind.cancelled, VerdictKind.givenUp), (.shutDown, .givenUp), (.timeout, .noAnswer)]
     )
-    func unknownOutcome(failure: HTTPFailure.Kind, kind: VerdictKind) {
-        let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: failure, outcomeUnknown: true, message: "why"))
+    func unknownOutcome(failure: HTTPError.Kind, kind: VerdictKind) {
+        let answer = ParsedRefreshResponse.reading(HTTPError(kind: failure, outcomeUnknown: true, message: "why"))
         #expect(answer.verdict.kind == kind && answer.verdict.isOutcomeUnknown)
     }
 

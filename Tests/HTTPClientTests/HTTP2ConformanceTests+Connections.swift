@@ -113,7 +113,7 @@ extension HTTP2ConformanceTests {
             connection.hang()
         }
         defer { fixture.stop() }
-        let (results, continuation) = AsyncStream.makeStream(of: Result<HTTPResponse, HTTPFailure>.self)
+        let (results, continuation) = AsyncStream.makeStream(of: Result<HTTPResponse, HTTPError>.self)
         let late = HTTPTransfer(post(fixture.server.url, "late")) { continuation.yield($0) }
         fixture.client.submit([late])
         await fixture.server.waitForRequests(1)

@@ -43,7 +43,7 @@ extension HTTP2ConformanceTests {
         }
         defer { fixture.stop() }
         let tries = Atomic(0)
-        let result = await outcome { () throws(HTTPFailure) in
+        let result = await outcome { () throws(HTTPError) in
             try await fixture.client.send(post(fixture.server.url)) {
                 tries.add(1, ordering: .relaxed).newValue == 1
             }

@@ -328,7 +328,7 @@ struct HTTP2ConformanceTests {
         defer { fixture.stop() }
         let calls = Mutex(0)
         for isAllowed in [false, true, false] {
-            let result = await outcome { () throws(HTTPFailure) in
+            let result = await outcome { () throws(HTTPError) in
                 try await fixture.client.send(post(fixture.server.url)) {
                     calls.withLock { $0 += 1 }
                     return isAllowed

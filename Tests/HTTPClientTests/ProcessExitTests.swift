@@ -10,7 +10,7 @@ struct ProcessExitTests {
     func exit() async {
         await #expect(processExitsWith: .exitCode(0)) {
             atexit {
-                do throws(SignatureError) {
+                do throws(CryptoError) {
                     _ = try RSAPrivateKey.generate()
                 } catch {
                     _exit(3)

@@ -88,7 +88,7 @@ struct RequestTests {
         defer { server.stop() }
         let client = try makeClient()
         _ = try await client.send(post(server.url))
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .receiveFailed)
         #expect(failure?.outcomeUnknown == true)
         #expect(server.received.count == 2)
@@ -100,8 +100,8 @@ struct RequestTests {
         defer { server.stop() }
         let shortConfigured = try makeClient { $0.totalDeadline = .seconds(1) }
         let longConfigured = try makeClient()
-        async let first = outcome { () throws(HTTPFailure) in try await shortConfigured.send(post(server.url)) }
-        async let second = outcome { () throws(HTTPFailure) in
+        async let first = outcome { () throws(HTTPError) in try await shortConfigured.send(post(server.url)) }
+        async let second = outcome { () throws(HTTPError) in
             try await longConfigured.send(post(server.url), deadline: .seconds(1))
         }
         for failure in [await first.failure, await second.failure] {
@@ -116,11 +116,11 @@ struct RequestTests {
         defer { server.stop() }
         let time = ManualTime()
         let client = try makeClient(time: time) { $0.maximumInFlight = 1 }
-        async let first = outcome { () throws(HTTPFailure) in
+        async let first = outcome { () throws(HTTPError) in
             try await client.send(post(server.url), deadline: .seconds(3600))
         }
         await server.waitForRequests(1)
-        async let second = outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }
+        async let second = outcome { () throws(HTTPError) in try await client.send(post(server.url)) }
         try await poll { client.counters.waiting == 1 }
         time.advance(by: .seconds(15))
         let failure = await second.failure
@@ -137,7 +137,7 @@ struct RequestTests {
         defer { server.stop() }
         let time = JumpingTime()
         let client = try makeClient(time: time)
-        let failure = await outcome { () throws(HTTPFailure) in
+        let failure = await outcome { () throws(HTTPError) in
             try await client.send(post(server.url)) {
                 time.jumpAfterReadings(3)
                 return true
@@ -154,7 +154,7 @@ struct RequestTests {
         defer { server.stop() }
         let client = try makeClient()
         let calls = Mutex(0)
-        let failure = await outcome { () throws(HTTPFailure) in
+        let failure = await outcome { () throws(HTTPError) in
             try await client.send(post(server.url)) {
                 calls.withLock { $0 += 1 }
                 return false
@@ -174,7 +174,7 @@ struct RequestTests {
         }
         defer { server.stop() }
         let client = try makeClient()
-        let (results, continuation) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPFailure>).self)
+        let (results, continuation) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPError>).self)
         let invalid = HTTPRequest(method: .get, url: server.url, headers: [("X-Line", "a\r\nb")])
         let requests = [post(server.url, "first"), invalid, post(server.url, "hang"), post(server.url, "last")]
         let transfers = requests.enumerated().map { number, request in
@@ -185,7 +185,7 @@ struct RequestTests {
         await server.waitForRequests(3)
         client.cancel(transfers[2])
         client.cancel(transfers[2])
-        var received: [Int: Result<HTTPResponse, HTTPFailure>] = [:]
+        var received: [Int: Result<HTTPResponse, HTTPError>] = [:]
         for await (number, result) in results {
             #expect(received.updateValue(result, forKey: number) == nil, "\(number) completes once")
             if received.count == requests.count { break }
@@ -198,7 +198,7 @@ struct RequestTests {
         }
 
         client.shutDown()
-        let late = Mutex<[HTTPFailure.Kind?]>([])
+        let late = Mutex<[HTTPError.Kind?]>([])
         client.submit(
             [post(server.url), invalid].map { request in
                 HTTPTransfer(request) { result in late.withLock { $0.append(result.failure?.kind) } }
@@ -212,7 +212,7 @@ struct RequestTests {
         let server = try ScriptedServer { _ in [.hang] }
         defer { server.stop() }
         let client = try makeClient()
-        let task = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+        let task = Task { await outcome { () throws(HTTPError) in try await client.send(post(server.url)) } }
         await server.waitForRequests(1)
         task.cancel()
         let failure = await task.value.failure
@@ -226,9 +226,9 @@ struct RequestTests {
         let server = try ScriptedServer { _ in [.hang] }
         defer { server.stop() }
         let client = try makeClient { $0.maximumInFlight = 1 }
-        let first = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+        let first = Task { await outcome { () throws(HTTPError) in try await client.send(post(server.url)) } }
         await server.waitForRequests(1)
-        let waiting = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+        let waiting = Task { await outcome { () throws(HTTPError) in try await client.send(post(server.url)) } }
         try await poll { client.counters.waiting == 1 }
         waiting.cancel()
         #expect(await waiting.value.failure?.kind == .cancelled)
@@ -239,7 +239,7 @@ struct RequestTests {
         let early = Task {
             // It ends when the task is cancelled.
             try? await ManualTime().sleep(for: .seconds(1))
-            return await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }
+            return await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }
         }
         early.cancel()
         #expect(await early.value.failure?.kind == .cancelled)
@@ -252,7 +252,7 @@ struct RequestTests {
         defer { server.stop() }
         let client = try makeClient { $0.maximumInFlight = 2 }
         let tasks = (0..<5).map { _ in
-            Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+            Task { await outcome { () throws(HTTPError) in try await client.send(post(server.url)) } }
         }
         await server.waitForRequests(2)
         try await poll { client.counters.waiting == 3 }
@@ -266,7 +266,7 @@ struct RequestTests {
         }
         #expect(unknown == 2)
         await server.waitForClosedConnections(2)
-        let late = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        let late = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(late?.kind == .shutDown)
         #expect(client.counters.failed == 5)
     }
@@ -277,7 +277,7 @@ struct RequestTests {
         defer { server.stop() }
         let box = Mutex<HTTPClient?>(try makeClient())
         let client = try #require(box.withLock { $0 })
-        let response = await outcome { () throws(HTTPFailure) in
+        let response = await outcome { () throws(HTTPError) in
             try await client.send(post(server.url)) {
                 box.withLock { $0?.shutDown() }
                 return true
@@ -291,7 +291,7 @@ struct RequestTests {
         let client = try makeClient()
         for (name, value) in [("X-A", "1\r\nX-B: 2"), ("X-A", "1\0"), ("X A", "1"), ("", "1"), ("X-A:", "1")] {
             let request = HTTPRequest(method: .get, url: "https://example.com/", headers: [(name, value)])
-            let result = await outcome { () throws(HTTPFailure) in try await client.send(request) }
+            let result = await outcome { () throws(HTTPError) in try await client.send(request) }
             #expect(result.failure?.kind == .invalidHeader)
         }
         #expect(client.counters.requests == 0)
@@ -313,7 +313,7 @@ struct RequestTests {
         )
         let response = try await client.send(request)
         #expect(response.text.contains(secret))
-        let failure = try #require(await outcome { () throws(HTTPFailure) in try await client.send(request) }.failure)
+        let failure = try #require(await outcome { () throws(HTTPError) in try await client.send(request) }.failure)
         let endpoint = request.pattern.endpoint
         var printed = ""
         for value in [request, response, failure, endpoint, request.body as Any, response.body] as [Any] {

@@ -87,7 +87,7 @@ struct ResponseTests {
         let server = try ScriptedServer { _ in answer("body", headers: "X-Long: one\r\n\(blank)two\r\n") }
         defer { server.stop() }
         let client = try makeClient()
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .receiveFailed)
         #expect(failure?.outcomeUnknown == true)
         #expect(failure?.message == "a header of the response continues on a second line")
@@ -111,7 +111,7 @@ struct ResponseTests {
         defer { server.stop() }
         let client = try makeClient { $0.maximumBodyBytes = 1000 }
         #expect(try await client.send(post(server.url)).body.count == 1000)
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .bodyTooLarge)
         #expect(failure?.outcomeUnknown == true)
         #expect(failure?.partialResponse?.text == String(repeating: "x", count: 1000))
@@ -135,7 +135,7 @@ struct ResponseTests {
         let server = try ScriptedServer { _ in steps }
         defer { server.stop() }
         let client = try makeClient()
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .receiveFailed, "a server that \(name)")
         #expect(failure?.partialResponse?.status == 200)
         #expect(failure?.partialResponse?.text == "whole")
@@ -148,13 +148,13 @@ struct ResponseTests {
         }
         defer { server.stop() }
         let client = try makeClient { $0.totalDeadline = .seconds(1) }
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .timeout)
         #expect(failure?.partialResponse?.text == "whole")
     }
 
     /// The ways in which a server can break its response, and the resulting failures.
-    static let breakages: [(String, [ScriptedServer.Step], HTTPFailure.Kind)] = [
+    static let breakages: [(String, [ScriptedServer.Step], HTTPError.Kind)] = [
         ("closes without a response", [.close], .receiveFailed),
         ("is cut off in its headers", [.send("HTTP/1.1 200 OK\r\nContent-Le"), .close], .receiveFailed),
         (
@@ -183,11 +183,11 @@ struct ResponseTests {
     ]
 
     @Test("A broken response leaves the outcome unknown, and the POST is not repeated", arguments: breakages)
-    func brokenResponse(name: String, steps: [ScriptedServer.Step], kind: HTTPFailure.Kind) async throws {
+    func brokenResponse(name: String, steps: [ScriptedServer.Step], kind: HTTPError.Kind) async throws {
         let server = try ScriptedServer { _ in steps }
         defer { server.stop() }
         let client = try makeClient()
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == kind, "a server that \(name)")
         #expect(failure?.outcomeUnknown == true)
         #expect(server.received.count == 1)
@@ -198,7 +198,7 @@ struct ResponseTests {
     func refusedConnection() async throws {
         let client = try makeClient()
         let url = "http://127.0.0.1:\(try ScriptedServer.unusedPort())/"
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(url)) }.failure
         #expect(failure?.kind == .connect)
         #expect(failure?.outcomeUnknown == false)
         #expect(failure?.code == 7)
@@ -208,7 +208,7 @@ struct ResponseTests {
     func unknownHost() async throws {
         let client = try makeClient()
         let url = "https://no-such-host.invalid/"
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(url)) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(url)) }.failure
         // Without a name server, the lookup may take longer than the connect deadline.
         #expect(failure?.kind == .resolve || failure?.kind == .timeout)
         #expect(failure?.outcomeUnknown == false)

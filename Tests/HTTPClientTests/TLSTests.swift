@@ -62,7 +62,7 @@ struct TLSTests {
         let client = try makeClient { $0.caFile = authority.certificateFile }
         let url = "https://127.0.0.1:\(server.port)/"
         #expect(try await client.send(post(url + "ca.pem")).status == 200)
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(url + "large")) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(post(url + "large")) }.failure
         #expect(failure?.kind == .bodyTooLarge)
         #expect(try await client.send(post(url + "ca.pem")).status == 200)
         #expect(client.counters.newConnections == 1)
@@ -127,7 +127,7 @@ struct TLSTests {
             let server = try TLSServer.http1(owner, certificate: name)
             defer { server.stop() }
             let request = post("https://localhost:\(server.port)/")
-            let failure = await outcome { () throws(HTTPFailure) in try await client.send(request) }.failure
+            let failure = await outcome { () throws(HTTPError) in try await client.send(request) }.failure
             #expect(failure?.kind == .certificate)
             #expect(failure?.outcomeUnknown == false)
             #expect(failure?.code == 60)
@@ -143,7 +143,7 @@ struct TLSTests {
         defer { server.stop() }
         let client = try makeClient { $0.caFile = authority.path("missing.pem") }
         let request = post("https://localhost:\(server.port)/")
-        let failure = await outcome { () throws(HTTPFailure) in try await client.send(request) }.failure
+        let failure = await outcome { () throws(HTTPError) in try await client.send(request) }.failure
         #expect(failure?.kind == .tls)
         #expect(failure?.outcomeUnknown == false)
     }
@@ -159,7 +159,7 @@ struct TLSTests {
             let server = try TLSServer.http1(authority, certificate: "good", options: options)
             defer { server.stop() }
             let request = HTTPRequest(method: .get, url: "https://localhost:\(server.port)/")
-            let result = await outcome { () throws(HTTPFailure) in try await client.send(request) }
+            let result = await outcome { () throws(HTTPError) in try await client.send(request) }
             #expect(result.failure?.kind == (isGood ? nil : .tls), "\(options)")
         }
     }

@@ -1,3 +1,4 @@
+import Base
 import Testing
 
 @testable import HTTPClient
@@ -29,7 +30,7 @@ struct ValueTests {
     @Test(
         "Every other URL is refused with its reason",
         arguments: [
-            ("", EndpointError.noScheme), ("example.com", .noScheme), ("https:/example.com", .noScheme),
+            ("", Reason.noScheme), ("example.com", .noScheme), ("https:/example.com", .noScheme),
             ("ftp://example.com/", .notHTTPS), ("file:///etc/passwd", .notHTTPS),
             ("http://example.com/", .notHTTPS), ("http://127.0.0.1.example.com/", .notHTTPS),
             ("http://localhost.example.com/", .notHTTPS), ("http://127.1/", .notHTTPS),
@@ -50,8 +51,19 @@ struct ValueTests {
             ("https://example.com/" + String(repeating: "x", count: 9000), .tooLong),
         ]
     )
-    func refusedEndpoint(url: String, reason: EndpointError) {
-        #expect(throws: reason) { try Endpoint(url) }
+    func refusedEndpoint(url: String, reason: Reason) {
+        #expect(throws: FormatError(reason.rawValue)) { try Endpoint(url) }
+    }
+
+    enum Reason: String {
+        case tooLong = "the URL is longer than 8192 bytes"
+        case badCharacter = "the URL has a blank or another character that must be percent-encoded"
+        case noScheme = "the URL does not begin with https://"
+        case notHTTPS = "the URL is not https (http is for localhost, 127.0.0.0/8 and [::1] only)"
+        case userInfo = "the URL has a user name or password in it"
+        case fragment = "the URL has a fragment (#)"
+        case badHost = "the URL has no host, or one with characters that no host name has"
+        case badPort = "the URL's port is not a number from 1 to 65535"
     }
 
     @Test(
@@ -81,14 +93,14 @@ struct ValueTests {
     @Test(
         "libcurl's codes map to kinds of failure",
         arguments: [
-            (6, false, HTTPFailure.Kind.resolve), (5, false, .resolve), (7, false, .connect), (97, false, .connect),
+            (6, false, HTTPError.Kind.resolve), (5, false, .resolve), (7, false, .connect), (97, false, .connect),
             (35, false, .tls), (77, false, .tls), (60, false, .certificate), (28, false, .timeout),
             (28, true, .timeout), (55, true, .sendFailed), (16, true, .receiveFailed), (18, true, .receiveFailed),
             (52, true, .receiveFailed), (56, true, .receiveFailed), (92, true, .receiveFailed),
             (3, false, .invalidURL), (27, true, .other), (1, false, .other),
         ]
     )
-    func kinds(code: UInt32, requestIssued: Bool, kind: HTTPFailure.Kind) {
-        #expect(HTTPFailure.Kind(curlCode: code, requestIssued: requestIssued) == kind)
+    func kinds(code: UInt32, requestIssued: Bool, kind: HTTPError.Kind) {
+        #expect(HTTPError.Kind(curlCode: code, requestIssued: requestIssued) == kind)
     }
 }

@@ -1,14 +1,14 @@
+import Base
 import Glibc
 import Testing
 
-@testable import Crypto
 @testable import Worker
 
 /// systemd starts the worker again after code 74, and never after code 78.
 @Suite("The exit code distinguishes temporary errors from those that an operator must fix")
 struct PassingErrorTests {
     private func failure(_ code: Int32) -> CommandFailure {
-        CommandFailure(KeyRingFileError(path: "keys", reason: .system(SystemCallError(call: "open", code: code))))
+        CommandFailure(FileError("keys", .system(code)))
     }
 
     @Test("A key file that cannot be opened temporarily is tried again", arguments: [EIO, EMFILE, ENFILE, ENOMEM])

@@ -171,6 +171,6 @@ struct SessionLifeTests {
         let id = Sample.sessionID(1)
         let sealed = try vault.seal(sessionToken: Secret("successor"), for: id)
         #expect(try vault.openSuccessor(sealed, of: id).reveal() == "successor")
-        #expect(throws: SealError.self) { try vault.openSuccessor(sealed, of: Sample.sessionID(2)) }
+        #expect(throws: CryptoError.self) { try vault.openSuccessor(sealed, of: Sample.sessionID(2)) }
     }
 }

@@ -51,14 +51,14 @@ struct LineWriterTests {
     @Test("names the file that cannot be opened")
     func unopenable() throws {
         let path = folder.path("missing/log")
-        let error = #expect(throws: LineFileError.self) { try writer("missing/log") }
+        let error = #expect(throws: FileError.self) { try writer("missing/log") }
         #expect(error?.description == "open \(path): No such file or directory")
     }
 
     @Test("does not wait for a missing reader of a named pipe")
     func namedPipe() throws {
         #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
-        #expect(throws: LineFileError.self) { try writer("pipe") }
+        #expect(throws: FileError.self) { try writer("pipe") }
     }
 
     @Test("follows its name within a second of a rotation, with or without a new file there", arguments: [true, false])

@@ -2,7 +2,7 @@ package import Crypto
 package import GoogleOAuth
 
 /// A fake token endpoint that answers each request from a function that may wait.
-package protocol AnsweringEndpoint: TokenEndpoint {
+package protocol AnsweringEndpoint: GoogleTokenEndpoint {
     func refresh(
         _ token: Secret,
         client: OAuthClientCredentials,
@@ -25,7 +25,7 @@ extension AnsweringEndpoint {
         }
     }
 
-    package func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
+    package func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
         throw .unavailable(code: "not_prepared")
     }
 }

@@ -7,14 +7,14 @@ extension JSONValue {
     /// Text after the value is an error.
     ///
     /// If members have the same name, the last one counts.
-    package static func parse(_ text: some Collection<UInt8>) throws(JSONError) -> JSONValue {
+    package static func parse(_ text: some Collection<UInt8>) throws(FormatError) -> JSONValue {
         var parser = JSONParser(bytes: Array(text))
         return try parser.parseDocument()
     }
 
     /// Parses an object, and returns `nil` for any other text or value.
     package static func object(in text: some Collection<UInt8>) -> JSONValue? {
-        guard case .success(let value) = Result(catching: { () throws(JSONError) in try parse(text) }),
+        guard case .success(let value) = Result(catching: { () throws(FormatError) in try parse(text) }),
             value.object != nil
         else { return nil }
         return value
@@ -37,7 +37,7 @@ private struct JSONParser {
     let bytes: [UInt8]
     var position = 0
 
-    mutating func parseDocument() throws(JSONError) -> JSONValue {
+    mutating func parseDocument() throws(FormatError) -> JSONValue {
         let value = try parseValue(depth: 0)
         skipSpace()
         guard position == bytes.count else { throw failure("something follows the value") }
@@ -51,7 +51,7 @@ private struct JSONParser {
         skipSpace()
         guard !take("}") else { return [:] }
         var members: [String: JSONValue] = [:]
-        do throws(JSONError) {
+        do throws(FormatError) {
             repeat {
                 let (name, value) = try parseMember(depth: 0)
                 if case .number = value, nextByte == nil { break }
@@ -64,7 +64,7 @@ private struct JSONParser {
         }
     }
 
-    private mutating func parseValue(depth: Int) throws(JSONError) -> JSONValue {
+    private mutating func parseValue(depth: Int) throws(FormatError) -> JSONValue {
         guard depth < JSONValue.maximumDepth else { throw failure("nested too deeply") }
         skipSpace()
         switch nextByte {
@@ -79,7 +79,7 @@ private struct JSONParser {
         }
     }
 
-    private mutating func parseObject(depth: Int) throws(JSONError) -> JSONValue {
+    private mutating func parseObject(depth: Int) throws(FormatError) -> JSONValue {
         var members: [String: JSONValue] = [:]
         position += 1
         skipSpace()
@@ -93,7 +93,7 @@ private struct JSONParser {
         return .object(members)
     }
 
-    private mutating func parseMember(depth: Int) throws(JSONError) -> (name: String, value: JSONValue) {
+    private mutating func parseMember(depth: Int) throws(FormatError) -> (name: String, value: JSONValue) {
         skipSpace()
         guard nextByte == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
         let name = try parseString()
@@ -102,7 +102,7 @@ private struct JSONParser {
         return (name, try parseValue(depth: depth + 1))
     }
 
-    private mutating func parseArray(depth: Int) throws(JSONError) -> JSONValue {
+    private mutating func parseArray(depth: Int) throws(FormatError) -> JSONValue {
         var values: [JSONValue] = []
         position += 1
         skipSpace()
@@ -115,7 +115,7 @@ private struct JSONParser {
         return .array(values)
     }
 
-    private mutating func parseWord(_ word: StaticString, as value: JSONValue) throws(JSONError) -> JSONValue {
+    private mutating func parseWord(_ word: StaticString, as value: JSONValue) throws(FormatError) -> JSONValue {
         let expected = Array(String(describing: word).utf8)
         guard bytes[position...].starts(with: expected) else {
             if expected.starts(with: bytes[position...]) { position = bytes.count }
@@ -125,7 +125,7 @@ private struct JSONParser {
         return value
     }
 
-    private mutating func parseNumber() throws(JSONError) -> JSONValue {
+    private mutating func parseNumber() throws(FormatError) -> JSONValue {
         let start = position
         _ = take("-")
         guard let first = nextByte, isDigit(first) else { throw failure("not a JSON value") }
@@ -146,7 +146,7 @@ private struct JSONParser {
     }
 
     /// Reads a string, in one piece if it has no escapes.
-    private mutating func parseString() throws(JSONError) -> String {
+    private mutating func parseString() throws(FormatError) -> String {
         position += 1
         let start = position
         var end = position
@@ -162,7 +162,7 @@ private struct JSONParser {
     }
 
     /// Continues a string that began at `start` and has no escape so far.
-    private mutating func parseEscapedString(from start: Int) throws(JSONError) -> String {
+    private mutating func parseEscapedString(from start: Int) throws(FormatError) -> String {
         var content = Array(bytes[start..<position])
         while let byte = nextByte {
             position += 1
@@ -180,12 +180,12 @@ private struct JSONParser {
         throw failure("a string is not closed")
     }
 
-    private func text(_ content: ArraySlice<UInt8>) throws(JSONError) -> String {
+    private func text(_ content: ArraySlice<UInt8>) throws(FormatError) -> String {
         guard let text = String(validating: content, as: UTF8.self) else { throw failure("a string is not UTF-8") }
         return text
     }
 
-    private mutating func parseEscape() throws(JSONError) -> [UInt8] {
+    private mutating func parseEscape() throws(FormatError) -> [UInt8] {
         guard let byte = nextByte else { throw failure("a string is not closed") }
         position += 1
         switch byte {
@@ -201,7 +201,7 @@ private struct JSONParser {
     }
 
     /// Reads the digits of `\uXXXX`, and the second escape of a surrogate pair.
-    private mutating func parseUnicodeEscape() throws(JSONError) -> [UInt8] {
+    private mutating func parseUnicodeEscape() throws(FormatError) -> [UInt8] {
         var code = UInt32(try parseFourDigits())
         if (0xd800..<0xdc00).contains(code) {
             guard take("\\"), take("u") else { throw failure("half of a surrogate pair is missing") }
@@ -213,7 +213,7 @@ private struct JSONParser {
         return Array(String(Character(scalar)).utf8)
     }
 
-    private mutating func parseFourDigits() throws(JSONError) -> UInt16 {
+    private mutating func parseFourDigits() throws(FormatError) -> UInt16 {
         guard position + 4 <= bytes.count else {
             position = bytes.count
             throw failure("the text ends too early")
@@ -247,5 +247,5 @@ private struct JSONParser {
 
     private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    private func failure(_ problem: String) -> JSONError { JSONError(problem: problem, offset: position) }
+    private func failure(_ problem: String) -> FormatError { FormatError(problem, at: position) }
 }

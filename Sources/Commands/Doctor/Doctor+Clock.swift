@@ -1,5 +1,4 @@
 import Base
-import Telemetry
 import Worker
 
 /// The checks of the clocks, which do not need the network.

@@ -167,7 +167,7 @@ extension Doctor {
                 """,
                 advice: "restore the key ring from a backup"
             )
-        } catch let error as KeyRingFileError where error.reason == .missing && !keysInUse.isEmpty {
+        } catch let error as FileError where error.kind == .missing && !keysInUse.isEmpty {
             let tokens = KeyListing.tokens(keysInUse.values.reduce(0, +))
             return .warning(
                 subject,

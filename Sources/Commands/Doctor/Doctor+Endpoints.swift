@@ -65,7 +65,7 @@ extension Doctor {
     }
 
     private func examine(_ probe: TokenEndpointProbe, showsClock: Bool, over http: HTTPClient) async -> [Diagnosis] {
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             let response = try await http.send(probe.request, deadline: Self.deadline)
             let answer = probe.diagnosis(of: response)
             guard showsClock, let date = response.header("date").flatMap({ Timestamp(httpDate: $0) }) else {
@@ -78,7 +78,7 @@ extension Doctor {
     }
 
     private func examine(_ name: String, _ endpoint: Endpoint, over http: HTTPClient) async -> Diagnosis {
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             let response = try await http.send(Self.request(name, endpoint), deadline: Self.deadline)
             return Self.check(name, endpoint, status: response.status)
         } catch {
@@ -86,7 +86,7 @@ extension Doctor {
         }
     }
 
-    private static func fault(_ name: String, _ endpoint: Endpoint, _ failure: HTTPFailure) -> Diagnosis {
+    private static func fault(_ name: String, _ endpoint: Endpoint, _ failure: HTTPError) -> Diagnosis {
         .fault(name, "\(endpoint): \(failure.message)", advice: remedy(for: failure.kind), isAboutEndpoint: true)
     }
 
@@ -122,7 +122,7 @@ extension Doctor {
         )
     }
 
-    static func remedy(for kind: HTTPFailure.Kind) -> String {
+    static func remedy(for kind: HTTPError.Kind) -> String {
         switch kind {
         case .resolve: "check the host name and this machine's DNS"
         case .connect: "check the address, and that no firewall is in between"

@@ -1,7 +1,6 @@
 import Base
 import HTTPServer
 import Routes
-import Telemetry
 import Worker
 
 /// The checks of the files and settings that the listeners and the notices need.

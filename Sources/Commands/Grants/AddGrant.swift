@@ -42,8 +42,13 @@ extension Command {
         if tokenFile == nil, isatty(STDIN_FILENO) == 1 {
             Output.error.line("type or paste a refresh token, or the JSON of a grant; then Enter and Ctrl-D")
         }
-        let input = try await BlockingCallQueue(label: "refresh-worker.input").run {
-            try tokenFile.map { try Secret.read(file: $0) } ?? Secret.read(descriptor: STDIN_FILENO)
+        let input: Secret
+        do {
+            input = try await BlockingCallQueue(label: "refresh-worker.input").run {
+                try tokenFile.map { try Secret.read(file: $0) } ?? Secret.read(descriptor: STDIN_FILENO)
+            }
+        } catch let error as FileError {
+            throw CommandFailure(.inputUnreadable, "\(error)")
         }
         let added: ImportedGrant
         do throws(CommandFailure) {

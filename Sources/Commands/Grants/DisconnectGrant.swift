@@ -33,7 +33,7 @@ extension Command {
         }
         guard let outcome else {
             await store.close()
-            throw CommandFailure(VendingFailure.unknownUser, ofUser: user)
+            throw CommandFailure(VendingError.unknownUser, ofUser: user)
         }
         let (end, code) = try await context.finishRevocation(of: user, isShared: outcome.isShared, in: store)
         context.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { line in

@@ -62,7 +62,7 @@ extension [Grant] {
         var text = ""
         var problems: [String] = []
         for grant in self {
-            do throws(SealError) {
+            do throws(CryptoError) {
                 text += try grant.exported(from: vault).text + "\n"
             } catch {
                 problems.append("user \(DisplayedText(grant.userID)): a stored token cannot be opened: \(error)")
@@ -103,7 +103,7 @@ extension Grant {
     /// Returns all fields that `grants import` reads, including the tokens.
     ///
     /// Unknown members are left out.
-    fileprivate func exported(from vault: TokenVault) throws(SealError) -> JSONLine {
+    fileprivate func exported(from vault: TokenVault) throws(CryptoError) -> JSONLine {
         // If the user asked to end the grant, its tokens are not exported, even while their revocation is pending.
         let keepsTokens = !(state == .disconnected && reason == .userRequest)
         let access = keepsTokens ? try vault.openAccessToken(of: self) : nil

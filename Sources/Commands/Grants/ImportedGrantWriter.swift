@@ -168,7 +168,7 @@ struct ImportedGrantWriter: Sendable {
     private func newGrant(
         _ imported: ImportedGrant,
         at now: Timestamp
-    ) throws(SealError) -> (grant: Grant, events: [GrantEvent]) {
+    ) throws(CryptoError) -> (grant: Grant, events: [GrantEvent]) {
         let id = GrantID.random(from: random)
         var incoming = try incomingTokens(of: imported, for: id)
         if imported.recordedState?.deletesTokens == true {
@@ -192,7 +192,7 @@ struct ImportedGrantWriter: Sendable {
         return (grant, events)
     }
 
-    private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
+    private func replacement(of stored: Grant, with imported: ImportedGrant) throws(CryptoError) -> GrantReplacement {
         var incoming = try incomingTokens(of: imported, for: stored.id)
         let replacesRefreshToken = vault.isOther(
             refreshToken: imported.refreshToken,
@@ -215,7 +215,7 @@ struct ImportedGrantWriter: Sendable {
         )
     }
 
-    private func incomingTokens(of imported: ImportedGrant, for id: GrantID) throws(SealError) -> IncomingTokens {
+    private func incomingTokens(of imported: ImportedGrant, for id: GrantID) throws(CryptoError) -> IncomingTokens {
         var incoming = IncomingTokens(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
         if let token = imported.refreshToken {
             incoming.refreshToken = try vault.seal(

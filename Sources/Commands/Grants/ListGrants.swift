@@ -119,7 +119,7 @@ struct GrantFilter: Sendable {
 
     var selectsAll: Bool { state == nil && reason == nil && clientID == nil && !isExpired && vault == nil }
 
-    func matches(_ grant: Grant, at now: Timestamp) throws(SealError) -> Bool {
+    func matches(_ grant: Grant, at now: Timestamp) throws(CryptoError) -> Bool {
         guard
             (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
                 && (clientID == nil || grant.clientID == clientID) && (!isExpired || grant.isExpired(at: now))
@@ -136,15 +136,15 @@ extension Grant {
     }
 
     /// `true` if the key ring opens every token of the grant, or the grant has none.
-    fileprivate func opens(with vault: TokenVault) throws(SealError) -> Bool {
-        do throws(SealError) {
+    fileprivate func opens(with vault: TokenVault) throws(CryptoError) -> Bool {
+        do throws(CryptoError) {
             _ = try vault.openRefreshToken(of: self)
             _ = try vault.openAccessToken(of: self)
             return true
         } catch {
             switch error {
-            case .unknownKey, .damaged, .malformed: return false
-            case .libraryFailure: throw error
+            case .unknownKey, .damaged, .notSealed: return false
+            default: throw error
             }
         }
     }

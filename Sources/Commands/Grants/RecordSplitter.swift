@@ -275,10 +275,10 @@ extension RecordSplitter.Record {
 
     private static func object(in text: [UInt8], from line: Int) throws(ImportProblem) -> [String: JSONValue] {
         let value: JSONValue
-        do throws(JSONError) {
+        do throws(FormatError) {
             value = try JSONValue.parse(text)
         } catch {
-            let before = text.prefix(error.offset)
+            let before = text.prefix(error.offset ?? 0)
             let lineBreaks = before.count { $0 == UInt8(ascii: "\n") }
             let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count
             let position = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"

@@ -64,7 +64,7 @@ extension Command {
                 )
             }
         }
-        guard let (grant, result) = outcome else { throw CommandFailure(VendingFailure.unknownUser, ofUser: user) }
+        guard let (grant, result) = outcome else { throw CommandFailure(VendingError.unknownUser, ofUser: user) }
         let failure = failure(to: result, grant)
         if failure == nil || context.printsJSON {
             context.answer(sentence([result: 1])) { write([result: 1], to: &$0) }

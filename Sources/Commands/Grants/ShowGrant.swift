@@ -1,7 +1,6 @@
 import Base
 import Scheduler
 import Storage
-import Telemetry
 import Worker
 
 extension Command {
@@ -54,7 +53,7 @@ extension CommandContext {
     fileprivate func readGrant(of user: String, eventsAtMost count: Int) async throws -> (Grant, [GrantEvent]) {
         try await withExistingStore(for: .reading) { store in
             guard let grant = try await store.grant(ofUser: user) else {
-                throw CommandFailure(VendingFailure.unknownUser, ofUser: user)
+                throw CommandFailure(VendingError.unknownUser, ofUser: user)
             }
             return (grant, try await store.events(of: grant.id, atMost: count))
         }

@@ -28,8 +28,8 @@ extension Command {
         let id: KeyID
         do {
             id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path) }
-        } catch let error as KeyRingFileError {
-            throw CommandFailure(notGenerated: error)
+        } catch let error as FileError {
+            throw CommandFailure(notGenerated: error, at: path)
         }
         let text = """
             created the key ring \(path) with one key, \(id)
@@ -80,14 +80,13 @@ extension CommandFailure {
     }
 
     /// Reports a key ring that was not created: the file could not be created, unless the disk failed.
-    fileprivate init(notGenerated error: KeyRingFileError) {
-        switch error.reason {
+    fileprivate init(notGenerated error: FileError, at path: String) {
+        switch error.kind {
         case .folderMissing:
-            let folder = FileStatus.folder(of: error.path)
-            self.init(.cannotCreate, "\(error): run: mkdir -p \(folder)")
-        case .system(let failure) where failure.code == ENOSPC || failure.code == EDQUOT || failure.code == EIO:
+            self.init(.cannotCreate, "\(error): run: mkdir -p \(FileStatus.folder(of: path))")
+        case .system(ENOSPC), .system(EDQUOT), .system(EIO):
             self.init(.inputOutput, "\(error)")
-        case .sealing:
+        case .library:
             self.init(.internalFailure, "\(error)")
         default:
             self.init(.cannotCreate, "\(error)")

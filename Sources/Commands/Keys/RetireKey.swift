@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Storage
-import Telemetry
 import Worker
 
 extension Command {

@@ -46,12 +46,12 @@ struct TokenResealing: Sendable {
         var refreshToken: Grant.RefreshToken?
         var accessToken: SealedSecret?
         if let sealed = grant.refreshToken?.sealed, keys.contains(sealed.keyID),
-            let secret = try readable({ () throws(SealError) in try vault.openRefreshToken(of: grant) })
+            let secret = try readable({ () throws(CryptoError) in try vault.openRefreshToken(of: grant) })
         {
             refreshToken = try vault.seal(refreshToken: secret, for: grant.id)
         }
         if let sealed = grant.accessToken?.sealed, keys.contains(sealed.keyID),
-            let secret = try readable({ () throws(SealError) in try vault.openAccessToken(of: grant) })
+            let secret = try readable({ () throws(CryptoError) in try vault.openAccessToken(of: grant) })
         {
             accessToken = try vault.seal(accessToken: secret, for: grant.id)
         }
@@ -60,13 +60,13 @@ struct TokenResealing: Sendable {
     }
 
     /// Returns the opened token, or `nil` if it is damaged: one damaged token must not stop the others.
-    private func readable(_ open: () throws(SealError) -> Secret?) throws(SealError) -> Secret? {
+    private func readable(_ open: () throws(CryptoError) -> Secret?) throws(CryptoError) -> Secret? {
         do {
             return try open()
         } catch {
             switch error {
-            case .unknownKey, .damaged, .malformed: return nil
-            case .libraryFailure: throw error
+            case .unknownKey, .damaged, .notSealed: return nil
+            default: throw error
             }
         }
     }

@@ -1,6 +1,5 @@
 import Base
 import Storage
-import Telemetry
 import Worker
 
 extension Command {

@@ -1,3 +1,4 @@
+internal import Base
 private import Synchronization
 
 /// The keys that seal stored tokens.
@@ -23,13 +24,16 @@ package struct KeyRing: Sendable {
     /// Takes the keys of a ring.
     ///
     /// Errors name the path of its file.
-    init(keys: [SealingKey], path: String = "") throws(KeyRingFileError) {
+    init(keys: [SealingKey], path: String = "") throws(FileError) {
         var seen: Set<KeyID> = []
         for key in keys where !seen.insert(key.id).inserted {
-            throw KeyRingFileError(path: path, reason: .duplicateKey(key.id))
+            throw FileError(keyFile: path, duplicate: key.id)
         }
         guard let sealingKey = keys.first(where: { $0.role == .active }) else {
-            throw KeyRingFileError(path: path, reason: .noSealingKey)
+            throw FileError(
+                keyFile: path,
+                "has no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
+            )
         }
         self.keys = keys
         self.sealingKey = sealingKey
@@ -53,12 +57,12 @@ package struct KeyRing: Sendable {
         keyIDs == other.keyIDs && keys.map(\.role) == other.keys.map(\.role) && missingKeys(of: other).isEmpty
     }
 
-    package func seal(_ secret: Secret, for context: SealContext) throws(SealError) -> SealedSecret {
+    package func seal(_ secret: Secret, for context: SealContext) throws(CryptoError) -> SealedSecret {
         try seal(secret, for: context, with: sealingKey)
     }
 
     /// Seals with the given key of the ring, whatever its role.
-    package func seal(_ secret: Secret, for context: SealContext, with id: KeyID) throws(SealError) -> SealedSecret {
+    package func seal(_ secret: Secret, for context: SealContext, with id: KeyID) throws(CryptoError) -> SealedSecret {
         guard let key = keys.first(where: { $0.id == id }) else { throw .unknownKey(id) }
         return try seal(secret, for: context, with: key)
     }
@@ -67,7 +71,7 @@ package struct KeyRing: Sendable {
         _ secret: Secret,
         for context: SealContext,
         with key: SealingKey
-    ) throws(SealError) -> SealedSecret {
+    ) throws(CryptoError) -> SealedSecret {
         let length = SealedSecret.minimumByteCount + secret.count
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
@@ -80,8 +84,8 @@ package struct KeyRing: Sendable {
         var buffer = unsafe span.mutableBytes
         try Nonces.write(into: &buffer, at: start)
         // The tag covers only the secret: the derived key depends on the row, the column and the id of the ring's key.
-        try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
-            try secret.withBytes { (message) throws(SealError) in
+        try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(CryptoError) in
+            try secret.withBytes { (message) throws(CryptoError) in
                 try CipherContext.seal(message, key: key, into: &buffer, at: start)
             }
         }
@@ -92,10 +96,10 @@ package struct KeyRing: Sendable {
     ///
     /// A failure of the library, such as refused memory, says nothing about the value. It is tried again at once, and
     /// ends the process if it lasts, as a refused allocation of Swift does.
-    package func open(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
+    package func open(_ sealed: SealedSecret, for context: SealContext) throws(CryptoError) -> Secret {
         var attempts = 0
         while true {
-            do throws(SealError) {
+            do throws(CryptoError) {
                 return try openOnce(sealed, for: context)
             } catch {
                 guard case .libraryFailure = error else { throw error }
@@ -105,12 +109,12 @@ package struct KeyRing: Sendable {
         }
     }
 
-    private func openOnce(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
+    private func openOnce(_ sealed: SealedSecret, for context: SealContext) throws(CryptoError) -> Secret {
         guard let key = keys.first(where: { $0.id == sealed.keyID }) else { throw .unknownKey(sealed.keyID) }
         let length = sealed.bytes.count - SealedSecret.minimumByteCount
-        return try Secret(capacity: length) { (buffer) throws(SealError) in
+        return try Secret(capacity: length) { (buffer) throws(CryptoError) in
             let message = unsafe sealed.bytes.span.bytes.extracting(SealedSecret.headerLength...)
-            let isIntact = try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
+            let isIntact = try key.derivation.withKey(for: context.derivationPurpose) { (key) throws(CryptoError) in
                 try CipherContext.open(message, key: key, into: &buffer)
             }
             guard isIntact else { throw .damaged(sealed.keyID) }
@@ -169,7 +173,7 @@ package final class ReloadableKeyRing: Sendable {
     /// Opens a sealed secret.
     ///
     /// If the ring does not have the key, the file is read again.
-    package func open(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
+    package func open(_ sealed: SealedSecret, for context: SealContext) throws(CryptoError) -> Secret {
         do {
             return try current.open(sealed, for: context)
         } catch {

@@ -13,7 +13,7 @@ struct KeyRingDocument {
     private(set) var ring: KeyRing
 
     /// Makes the text of a new ring.
-    init(key: SealingKey, path: String) throws(KeyRingFileError) {
+    init(key: SealingKey, path: String) throws(FileError) {
         self.path = path
         lines = [
             (Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;"), nil),
@@ -24,9 +24,9 @@ struct KeyRingDocument {
         ring = try KeyRing(keys: [key], path: path)
     }
 
-    init(text: Secret, path: String) throws(KeyRingFileError) {
+    init(text: Secret, path: String) throws(FileError) {
         self.path = path
-        lines = try text.withBytes { (span) throws(KeyRingFileError) in try Self.lines(of: span, path: path) }
+        lines = try text.withBytes { (span) throws(FileError) in try Self.lines(of: span, path: path) }
         ring = try KeyRing(keys: lines.compactMap(\.key), path: path)
     }
 
@@ -36,14 +36,14 @@ struct KeyRingDocument {
     }
 
     /// Adds a key after all others.
-    mutating func append(_ key: SealingKey) throws(KeyRingFileError) {
+    mutating func append(_ key: SealingKey) throws(FileError) {
         try replaceLines(with: lines + [(key.line, key)])
     }
 
     /// Retires a key: it opens but never seals again.
     ///
     /// A key that is already retired keeps its time.
-    mutating func retire(_ id: KeyID, at now: Timestamp) throws(KeyRingFileError) {
+    mutating func retire(_ id: KeyID, at now: Timestamp) throws(FileError) {
         let (index, key) = try find(id, mayBeSealing: false)
         if case .retired(let since) = key.role, since <= now { return }
         let retired = SealingKey(id: id, material: key.material, role: .retired(since: now))
@@ -53,7 +53,7 @@ struct KeyRingDocument {
     }
 
     /// Makes a key the first, with the active role, so that it seals.
-    mutating func promote(_ id: KeyID) throws(KeyRingFileError) {
+    mutating func promote(_ id: KeyID) throws(FileError) {
         let (index, key) = try find(id)
         let promoted = SealingKey(id: id, material: key.material, role: .active)
         var lines = lines
@@ -62,13 +62,13 @@ struct KeyRingDocument {
         try replaceLines(with: lines)
     }
 
-    mutating func remove(_ id: KeyID) throws(KeyRingFileError) {
+    mutating func remove(_ id: KeyID) throws(FileError) {
         var lines = lines
         lines.remove(at: try find(id, mayBeSealing: false).index)
         try replaceLines(with: lines)
     }
 
-    private mutating func replaceLines(with lines: [Line]) throws(KeyRingFileError) {
+    private mutating func replaceLines(with lines: [Line]) throws(FileError) {
         ring = try KeyRing(keys: lines.compactMap(\.key), path: path)
         self.lines = lines
     }
@@ -76,20 +76,20 @@ struct KeyRingDocument {
     private func find(
         _ id: KeyID,
         mayBeSealing: Bool = true
-    ) throws(KeyRingFileError) -> (index: Int, key: SealingKey) {
+    ) throws(FileError) -> (index: Int, key: SealingKey) {
         for (index, line) in lines.enumerated() {
             guard let key = line.key, key.id == id else { continue }
             guard mayBeSealing || id != ring.sealingKeyID else {
-                throw KeyRingFileError(path: path, reason: .sealingKey(id))
+                throw FileError(keyFile: path, "still seals with key \(id): promote another key first")
             }
             return (index, key)
         }
-        throw KeyRingFileError(path: path, reason: .unknownKey(id))
+        throw FileError(keyFile: path, "has no key \(id): run: refresh-worker keys list")
     }
 }
 
 extension KeyRingDocument {
-    private static func lines(of span: RawSpan, path: String) throws(KeyRingFileError) -> [Line] {
+    private static func lines(of span: RawSpan, path: String) throws(FileError) -> [Line] {
         var lines: [Line] = []
         var start = 0
         while start < span.byteCount {
@@ -97,10 +97,14 @@ extension KeyRingDocument {
             while end < span.byteCount, span.byte(at: end) != UInt8(ascii: "\n") { end += 1 }
             let number = lines.count + 1
             let line = try line(span.extracting(start..<end)) { expectation in
-                KeyRingFileError(path: path, line: number, reason: .malformedLine(expectation))
+                FileError(
+                    keyFile: path,
+                    line: number,
+                    "\(expectation): fix the line, or restore the file from a backup"
+                )
             }
             if let id = line.key?.id, lines.contains(where: { $0.key?.id == id }) {
-                throw KeyRingFileError(path: path, line: number, reason: .duplicateKey(id))
+                throw FileError(keyFile: path, line: number, duplicate: id)
             }
             lines.append(line)
             start = end + 1
@@ -110,8 +114,8 @@ extension KeyRingDocument {
 
     private static func line(
         _ span: RawSpan,
-        malformed: (String) -> KeyRingFileError
-    ) throws(KeyRingFileError) -> Line {
+        malformed: (String) -> FileError
+    ) throws(FileError) -> Line {
         let words = words(of: span)
         guard let first = words.first, span.byte(at: first.lowerBound) != UInt8(ascii: "#") else {
             return (Secret(copying: span), nil)

@@ -23,7 +23,7 @@ package enum KeyRingFile {
     package static func load(
         path: String,
         credentialsDirectory: String? = nil
-    ) throws(KeyRingFileError) -> KeyRing {
+    ) throws(FileError) -> KeyRing {
         let file = try open(path, namedBy: path)
         let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
         let isCredential = credentialsDirectory.map { isInside(path, in: $0) } ?? false
@@ -32,40 +32,46 @@ package enum KeyRingFile {
     }
 
     /// Creates a file with one new key, and fails if the file exists.
-    package static func generate(path: String) throws(KeyRingFileError) -> KeyID {
+    package static func generate(path: String) throws(FileError) -> KeyID {
         let key = try newKey(path: path, isPending: false)
         let document = try KeyRingDocument(key: key, path: path)
         do throws(SystemCallError) {
             try AtomicFile.create(path: path, content: document.text, temporary: "\(path).\(key.id).new")
         } catch {
             switch error.code {
-            case EEXIST: throw KeyRingFileError(path: path, reason: .alreadyExists)
-            case ENOENT: throw KeyRingFileError(path: path, reason: .folderMissing)
-            default: throw KeyRingFileError(path: path, reason: .system(error))
+            case EEXIST:
+                throw FileError(
+                    keyFile: path,
+                    "exists already and was not changed: remove it only if no stored token is sealed with its keys"
+                )
+            case ENOENT:
+                let detail = "cannot be created, because its folder does not exist: create the folder first"
+                throw FileError(keyFile: path, detail, .folderMissing)
+            default: throw FileError(keyFile: path, error)
             }
         }
         return key.id
     }
 
     /// Adds a new key that opens but does not seal until it is promoted.
-    package static func addPending(path: String) throws(KeyRingFileError) -> KeyID {
+    package static func addPending(path: String) throws(FileError) -> KeyID {
         let key = try newKey(path: path, isPending: true)
-        try rewrite(path) { (document) throws(KeyRingFileError) in try document.append(key) }
+        try rewrite(path) { (document) throws(FileError) in try document.append(key) }
         return key.id
     }
 
     /// Makes a key the first and active one, so that it seals.
     ///
     /// A second call changes nothing.
-    package static func promote(_ id: KeyID, path: String) throws(KeyRingFileError) {
-        try rewrite(path) { (document) throws(KeyRingFileError) in try document.promote(id) }
+    package static func promote(_ id: KeyID, path: String) throws(FileError) {
+        try rewrite(path) { (document) throws(FileError) in try document.promote(id) }
     }
 
     /// Retires a key: it opens but never seals again.
     ///
     /// The key that seals is refused.
-    package static func retire(_ id: KeyID, at now: Timestamp, path: String) throws(KeyRingFileError) {
-        try rewrite(path) { (document) throws(KeyRingFileError) in try document.retire(id, at: now) }
+    package static func retire(_ id: KeyID, at now: Timestamp, path: String) throws(FileError) {
+        try rewrite(path) { (document) throws(FileError) in try document.retire(id, at: now) }
     }
 
     /// Removes a key permanently.
@@ -73,15 +79,15 @@ package enum KeyRingFile {
     /// The key that seals, and therefore the last one, is refused.
     ///
     /// Only the caller can know if a stored value still needs the key.
-    package static func remove(_ id: KeyID, path: String) throws(KeyRingFileError) {
-        try rewrite(path) { (document) throws(KeyRingFileError) in try document.remove(id) }
+    package static func remove(_ id: KeyID, path: String) throws(FileError) {
+        try rewrite(path) { (document) throws(FileError) in try document.remove(id) }
     }
 
-    private static func newKey(path: String, isPending: Bool) throws(KeyRingFileError) -> SealingKey {
-        do throws(SealError) {
+    private static func newKey(path: String, isPending: Bool) throws(FileError) -> SealingKey {
+        do throws(CryptoError) {
             return try SealingKey.random(isPending: isPending)
         } catch {
-            throw KeyRingFileError(path: path, reason: .sealing(error))
+            throw FileError(keyFile: path, "cannot get a new key: \(error)", .library)
         }
     }
 }
@@ -92,8 +98,8 @@ extension KeyRingFile {
     /// A symbolic link is kept: the file that it points to is replaced.
     private static func rewrite(
         _ path: String,
-        _ change: (inout KeyRingDocument) throws(KeyRingFileError) -> Void
-    ) throws(KeyRingFileError) {
+        _ change: (inout KeyRingDocument) throws(FileError) -> Void
+    ) throws(FileError) {
         let target = try addingPath(path) { () throws(SystemCallError) in try AtomicFile.resolve(path) }
         let file = try openLocked(target, namedBy: path)
         let status = try addingPath(path) { () throws(SystemCallError) in try file.status() }
@@ -102,7 +108,7 @@ extension KeyRingFile {
         try change(&document)
         let text = document.text
         guard text.count <= maximumSize else {
-            throw KeyRingFileError(path: path, reason: .tooLarge(limit: maximumSize))
+            throw tooLarge(path)
         }
         try addingPath(path) { () throws(SystemCallError) in
             try AtomicFile.replace(path: target, content: text, permissions: status.permissions)
@@ -110,7 +116,7 @@ extension KeyRingFile {
     }
 
     /// Opens the file and waits for its lock, and retries if another process has replaced the file since it was opened.
-    private static func openLocked(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
+    private static func openLocked(_ target: String, namedBy path: String) throws(FileError) -> OpenFile {
         while true {
             let file = try open(target, namedBy: path)
             let isCurrent = try addingPath(path) { () throws(SystemCallError) in
@@ -129,7 +135,7 @@ extension KeyRingFile {
     }
 
     /// Opens without blocking on a pipe, which is then refused because it is not a regular file.
-    private static func open(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
+    private static func open(_ target: String, namedBy path: String) throws(FileError) -> OpenFile {
         try addingPath(path) { () throws(SystemCallError) in
             try OpenFile(path: target, flags: O_RDONLY | O_NONBLOCK)
         }
@@ -139,28 +145,40 @@ extension KeyRingFile {
         _ status: FileIdentity,
         isCredential: Bool,
         path: String
-    ) throws(KeyRingFileError) {
+    ) throws(FileError) {
         let user = geteuid()
-        guard status.isRegular else { throw KeyRingFileError(path: path, reason: .notRegular) }
+        guard status.isRegular else {
+            throw FileError(
+                keyFile: path,
+                "is not a regular file: give the path of a file that `refresh-worker keys generate` made"
+            )
+        }
         guard status.owner == user || (isCredential && status.owner == 0) else {
-            throw KeyRingFileError(path: path, reason: .foreignOwner(owner: status.owner, user: user))
+            // A file that root takes over locks out the service.
+            throw FileError(
+                keyFile: path,
+                "belongs to user id \(status.owner), but user id \(user) is running: run the command as the owner: "
+                    + "runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker …"
+            )
         }
         guard status.permissions & (isCredential ? 0o037 : 0o077) == 0 else {
-            throw KeyRingFileError(path: path, reason: .openToOthers(mode: status.permissions))
+            let digits = String(status.permissions, radix: 8)
+            let mode = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+            throw FileError(keyFile: path, "is readable by others (mode \(mode)): run: chmod 600 \(path)")
         }
     }
 
     private static func document(
         in file: borrowing OpenFile,
         path: String
-    ) throws(KeyRingFileError) -> KeyRingDocument {
+    ) throws(FileError) -> KeyRingDocument {
         let text: Secret?
         do throws(SystemCallError) {
             text = try file.read(limit: maximumSize)
         } catch {
-            throw KeyRingFileError(path: path, reason: .system(error))
+            throw FileError(keyFile: path, error)
         }
-        guard let text else { throw KeyRingFileError(path: path, reason: .tooLarge(limit: maximumSize)) }
+        guard let text else { throw tooLarge(path) }
         return try KeyRingDocument(text: text, path: path)
     }
 
@@ -168,107 +186,54 @@ extension KeyRingFile {
     private static func addingPath<Result: ~Copyable>(
         _ path: String,
         _ body: () throws(SystemCallError) -> Result
-    ) throws(KeyRingFileError) -> Result {
+    ) throws(FileError) -> Result {
         do throws(SystemCallError) {
             return try body()
         } catch {
             switch error.code {
-            case ENOENT, ENOTDIR: throw KeyRingFileError(path: path, reason: .missing)
-            case EACCES: throw KeyRingFileError(path: path, reason: .notAllowed)
-            default: throw KeyRingFileError(path: path, reason: .system(error))
+            case ENOENT, ENOTDIR:
+                throw FileError(
+                    keyFile: path,
+                    "does not exist: restore it from its copy, because a new key ring cannot open stored tokens; only if "
+                        + "none is stored yet, run: refresh-worker keys generate --key-file \(path)",
+                    .missing
+                )
+            case EACCES:
+                throw FileError(
+                    keyFile: path,
+                    "is not readable by this user: run the command as the file's owner"
+                )
+            default: throw FileError(keyFile: path, error)
             }
         }
     }
+
+    private static func tooLarge(_ path: String) -> FileError {
+        FileError(
+            keyFile: path,
+            "is larger than \(maximumSize) bytes: it is not a key file, or has retired keys to remove"
+        )
+    }
 }
 
-/// An error in a key ring's file: the place and the fix.
-///
-/// It never quotes the file.
-package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    package enum Reason: Hashable, Sendable {
-        case missing
-        case folderMissing
-        case alreadyExists
-        case notAllowed
-        case notRegular
-        /// Users other than its owner can read or write it.
-        ///
-        /// The value is its permission bits.
-        case openToOthers(mode: UInt32)
-        case foreignOwner(owner: UInt32, user: UInt32)
-        case tooLarge(limit: Int)
-        /// A line that does not have the expected form, which the text describes.
-        case malformedLine(String)
-        case duplicateKey(KeyID)
-        case noSealingKey
-        case unknownKey(KeyID)
-        /// The key cannot be removed because it is the one that seals.
-        case sealingKey(KeyID)
-        case system(SystemCallError)
-        case sealing(SealError)
-    }
-
-    package let path: String
-    /// The faulty line, counted from 1, if the error is in a line.
-    var line: Int?
-    package let reason: Reason
-
-    /// `true` if the file might be usable later without a change by the operator.
-    package var mayPass: Bool {
-        if case .system(let error) = reason { error.mayPass } else { false }
-    }
-
-    package var description: String {
-        guard let line else { return "key file \(path) \(detail)" }
-        return "key file \(path), line \(line): \(detail)"
+extension FileError {
+    /// - Parameter line: the faulty line, counted from 1, if the error is in a line.
+    init(keyFile path: String, line: Int? = nil, _ detail: String, _ kind: Kind = .unfit) {
+        let place = line.map { "key file \(path), line \($0):" } ?? "key file \(path)"
+        self.init("\(place) \(detail)", kind, path: path)
     }
 
     /// The description for a process that has the keys in memory: new keys would not open what these have sealed.
     package var descriptionWhileInUse: String {
-        guard reason == .missing else { return description }
+        guard let path, kind == .missing else { return description }
         return "key file \(path) does not exist any more: put it back, or restore it from a backup"
     }
 
-    private var detail: String {
-        switch reason {
-        case .missing:
-            "does not exist: restore it from its copy, because a new key ring cannot open stored tokens; only if none "
-                + "is stored yet, run: refresh-worker keys generate --key-file \(path)"
-        case .folderMissing:
-            "cannot be created, because its folder does not exist: create the folder first"
-        case .alreadyExists:
-            "exists already and was not changed: remove it only if no stored token is sealed with its keys"
-        case .notAllowed:
-            "is not readable by this user: run the command as the file's owner"
-        case .notRegular:
-            "is not a regular file: give the path of a file that `refresh-worker keys generate` made"
-        case .openToOthers(let mode):
-            "is readable by others (mode \(Self.octal(mode))): run: chmod 600 \(path)"
-        case .foreignOwner(let owner, let user):
-            // A file that root takes over locks out the service.
-            "belongs to user id \(owner), but user id \(user) is running: run the command as the owner: "
-                + "runuser -u \"$(id -nu \(owner))\" -- refresh-worker …"
-        case .tooLarge(let limit):
-            "is larger than \(limit) bytes: it is not a key file, or has retired keys to remove"
-        case .malformedLine(let expectation):
-            "\(expectation): fix the line, or restore the file from a backup"
-        case .duplicateKey(let id):
-            "key \(id) is in the file twice: remove one of the two lines"
-        case .noSealingKey:
-            "has no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
-        case .unknownKey(let id):
-            "has no key \(id): run: refresh-worker keys list"
-        case .sealingKey(let id):
-            "still seals with key \(id): promote another key first"
-        case .system(let error):
-            "cannot be used: \(error)"
-        case .sealing(let error):
-            "cannot get a new key: \(error)"
-        }
+    init(keyFile path: String, line: Int? = nil, duplicate id: KeyID) {
+        self.init(keyFile: path, line: line, "key \(id) is in the file twice: remove one of the two lines")
     }
 
-    private static func octal(_ mode: UInt32) -> String {
-        let digits = String(mode, radix: 8)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    fileprivate init(keyFile path: String, _ error: SystemCallError) {
+        self.init(keyFile: path, "cannot be used: \(error)", .system(error.code))
     }
 }

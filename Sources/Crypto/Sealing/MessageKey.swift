@@ -97,7 +97,7 @@ enum Nonces {
     private static let blockLength = 64 * Nonce.count
 
     /// Writes the next nonce into the buffer.
-    static func write(into buffer: inout MutableRawSpan, at start: Int) throws(SealError) {
+    static func write(into buffer: inout MutableRawSpan, at start: Int) throws(CryptoError) {
         let nonce = try next()
         for index in nonce.indices {
             let offset = start + index * MemoryLayout<UInt32>.size
@@ -105,8 +105,8 @@ enum Nonces {
         }
     }
 
-    private static func next() throws(SealError) -> Nonce {
-        try block.withLock { (words) throws(SealError) in
+    private static func next() throws(CryptoError) -> Nonce {
+        try block.withLock { (words) throws(CryptoError) in
             if words.isEmpty {
                 var filled = [UInt32](repeating: 0, count: blockLength)
                 var span = filled.mutableSpan
@@ -186,7 +186,7 @@ package struct TextSealingKey: Sendable {
     }
 
     /// Seals a text, which must not end with a NUL.
-    package func seal(_ text: String) throws(SealError) -> [UInt8] {
+    package func seal(_ text: String) throws(CryptoError) -> [UInt8] {
         var message = Array(text.utf8)
         let excess = message.count % Self.paddedLength
         message.append(contentsOf: repeatElement(0, count: excess == 0 ? 0 : Self.paddedLength - excess))
@@ -194,19 +194,19 @@ package struct TextSealingKey: Sendable {
         bytes.append(contentsOf: repeatElement(0, count: message.count + CipherContext.tagLength))
         var span = bytes.mutableSpan
         var buffer = unsafe span.mutableBytes
-        try cipherKey.withBytes { (key) throws(SealError) in
+        try cipherKey.withBytes { (key) throws(CryptoError) in
             try unsafe CipherContext.seal(message.span.bytes, key: key, into: &buffer, at: 0)
         }
         return bytes
     }
 
     /// Returns the text, or `nil` if the bytes were not made by ``seal(_:)`` with this key.
-    package func open(_ sealed: [UInt8]) throws(SealError) -> String? {
+    package func open(_ sealed: [UInt8]) throws(CryptoError) -> String? {
         guard sealed.count >= CipherContext.overhead else { return nil }
         var message = [UInt8](repeating: 0, count: sealed.count - CipherContext.overhead)
         var span = message.mutableSpan
         var buffer = unsafe span.mutableBytes
-        let isIntact = try cipherKey.withBytes { (key) throws(SealError) in
+        let isIntact = try cipherKey.withBytes { (key) throws(CryptoError) in
             try unsafe CipherContext.open(sealed.span.bytes, key: key, into: &buffer)
         }
         guard isIntact else { return nil }

@@ -27,12 +27,12 @@ package struct SealedSecret: Hashable, Sendable {
     /// Checks that the bytes have the form of a sealed value.
     ///
     /// Only opening it shows if it is intact.
-    package init(bytes: [UInt8]) throws(SealError) {
+    package init(bytes: [UInt8]) throws(CryptoError) {
         guard
             bytes.count >= Self.minimumByteCount,
             bytes[0] == Self.version, bytes[1] == UInt8(KeyID.length),
             let keyID = KeyID(ascii: bytes[2..<Self.headerLength])
-        else { throw .malformed }
+        else { throw .notSealed }
         self.bytes = bytes
         self.keyID = keyID
     }
@@ -86,31 +86,6 @@ package struct SealContext: Hashable, Sendable {
     }
 }
 
-/// The reason why a secret could not be sealed or opened.
-///
-/// No case holds any part of the secret.
-package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The key ring lacks the key that sealed the value.
-    case unknownKey(KeyID)
-    /// The value was altered, belongs to another row or column, or was sealed by another key of the same id.
-    case damaged(KeyID)
-    /// The bytes do not have the form of a sealed value.
-    case malformed
-    /// An OpenSSL call failed that should succeed.
-    ///
-    /// The code comes from its error queue.
-    case libraryFailure(call: String, code: UInt)
-
-    package var description: String {
-        switch self {
-        case .unknownKey(let id): "the key ring has no key \(id)"
-        case .damaged(let id): "the value sealed by key \(id) is damaged, or belongs to another row or another key"
-        case .malformed: "the bytes are not a sealed value"
-        case .libraryFailure(let call, let code): "OpenSSL's \(call) failed (error 0x\(String(code, radix: 16)))"
-        }
-    }
-}
-
 /// One pass of AES-256-GCM over one message, with OpenSSL's EVP interface.
 ///
 /// A sealed message is the nonce, the ciphertext, which is as long as the message, and the tag.
@@ -142,7 +117,7 @@ struct CipherContext: ~Copyable {
         key: RawSpan,
         into buffer: inout MutableRawSpan,
         at offset: Int
-    ) throws(SealError) {
+    ) throws(CryptoError) {
         let start = offset + nonceLength
         let cipher = try CipherContext(isSealing: true, key: key, nonce: buffer.bytes.extracting(offset..<start))
         try cipher.transform(message, into: &buffer, at: start)
@@ -150,7 +125,7 @@ struct CipherContext: ~Copyable {
     }
 
     /// Opens a sealed message, and returns `false` if it is not intact, or was sealed by another key.
-    static func open(_ sealed: RawSpan, key: RawSpan, into message: inout MutableRawSpan) throws(SealError) -> Bool {
+    static func open(_ sealed: RawSpan, key: RawSpan, into message: inout MutableRawSpan) throws(CryptoError) -> Bool {
         let end = sealed.byteCount - tagLength
         let cipher = try CipherContext(isSealing: false, key: key, nonce: sealed.extracting(0..<nonceLength))
         try cipher.transform(sealed.extracting(nonceLength..<end), into: &message, at: 0)
@@ -159,7 +134,7 @@ struct CipherContext: ~Copyable {
 
     private let context: OpaquePointer
 
-    private init(isSealing: Bool, key: RawSpan, nonce: RawSpan) throws(SealError) {
+    private init(isSealing: Bool, key: RawSpan, nonce: RawSpan) throws(CryptoError) {
         precondition(key.byteCount == Self.keyLength && nonce.byteCount == Self.nonceLength)
         guard let context = unsafe EVP_CIPHER_CTX_new() else {
             throw .libraryFailure(call: "EVP_CIPHER_CTX_new", code: ERR_get_error())
@@ -176,7 +151,7 @@ struct CipherContext: ~Copyable {
                 )
             }
         }
-        do throws(SealError) {
+        do throws(CryptoError) {
             try OpenSSL.check("EVP_CipherInit_ex", result)
         } catch {
             unsafe EVP_CIPHER_CTX_free(context)
@@ -192,14 +167,14 @@ struct CipherContext: ~Copyable {
     /// Encrypts or decrypts the whole message.
     ///
     /// The output has the same length.
-    private func transform(_ message: RawSpan, into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
+    private func transform(_ message: RawSpan, into output: inout MutableRawSpan, at offset: Int) throws(CryptoError) {
         precondition((0...output.byteCount - message.byteCount).contains(offset))
-        try unsafe output.withUnsafeMutableBytes { (output) throws(SealError) in
+        try unsafe output.withUnsafeMutableBytes { (output) throws(CryptoError) in
             let target = unsafe UnsafeMutableRawBufferPointer(rebasing: output[offset...])
             // An empty message also gets a valid address: with a null pointer, the library would treat it as
             // authenticated data.
             var unused: UInt8 = 0
-            try unsafe withUnsafeMutablePointer(to: &unused) { (unused) throws(SealError) in
+            try unsafe withUnsafeMutablePointer(to: &unused) { (unused) throws(CryptoError) in
                 let start = unsafe target.assumingMemoryBound(to: UInt8.self).baseAddress
                 try unsafe update(message, into: start ?? unused)
             }
@@ -207,7 +182,7 @@ struct CipherContext: ~Copyable {
     }
 
     /// Finishes the encryption and writes the tag.
-    private func writeTag(into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
+    private func writeTag(into output: inout MutableRawSpan, at offset: Int) throws(CryptoError) {
         precondition((0...output.byteCount - Self.tagLength).contains(offset))
         try OpenSSL.check("EVP_CipherFinal_ex", finish())
         let result = unsafe output.withUnsafeMutableBytes { output in
@@ -222,7 +197,7 @@ struct CipherContext: ~Copyable {
     }
 
     /// Finishes the decryption, and returns `true` if the tag matches the message, the key and the nonce.
-    private func isVerified(by tag: RawSpan) throws(SealError) -> Bool {
+    private func isVerified(by tag: RawSpan) throws(CryptoError) -> Bool {
         precondition(tag.byteCount == Self.tagLength)
         let result = unsafe tag.withUnsafeBytes { tag in
             // The library only copies from the pointer, although its type allows writing.
@@ -239,7 +214,7 @@ struct CipherContext: ~Copyable {
         return false
     }
 
-    private func update(_ input: RawSpan, into output: UnsafeMutablePointer<UInt8>?) throws(SealError) {
+    private func update(_ input: RawSpan, into output: UnsafeMutablePointer<UInt8>?) throws(CryptoError) {
         guard let length = Int32(exactly: input.byteCount) else {
             throw .libraryFailure(call: "EVP_CipherUpdate, which takes at most 2 GiB,", code: 0)
         }

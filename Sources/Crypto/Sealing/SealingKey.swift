@@ -32,7 +32,7 @@ package struct SealingKey: Sendable {
     }
 
     /// Generates a key with a new id.
-    static func random(isPending: Bool = false) throws(SealError) -> SealingKey {
+    static func random(isPending: Bool = false) throws(CryptoError) -> SealingKey {
         let material = try Secret.random(byteCount: CipherContext.keyLength)
         return SealingKey(id: try .random(), material: material, role: isPending ? .pending : .active)
     }
@@ -52,8 +52,8 @@ extension SealingKey {
     init(
         words: [Range<Int>],
         of line: RawSpan,
-        malformed: (String) -> KeyRingFileError
-    ) throws(KeyRingFileError) {
+        malformed: (String) -> FileError
+    ) throws(FileError) {
         guard (2...4).contains(words.count) else {
             throw malformed("the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]")
         }
@@ -176,9 +176,9 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
         self.init(number: number)
     }
 
-    static func random() throws(SealError) -> KeyID {
+    static func random() throws(CryptoError) -> KeyID {
         var number: UInt32 = 0
-        try unsafe withUnsafeMutableBytes(of: &number) { (bytes) throws(SealError) in
+        try unsafe withUnsafeMutableBytes(of: &number) { (bytes) throws(CryptoError) in
             var buffer = unsafe bytes.mutableBytes
             try OpenSSL.fillRandomly(&buffer, in: 0..<buffer.byteCount)
         }

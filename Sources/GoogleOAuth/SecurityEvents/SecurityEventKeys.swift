@@ -9,7 +9,7 @@ package import HTTPClient
 /// per minute.
 package actor SecurityEventKeys {
     /// The shortest time between two fetches for unknown keys.
-    static let shortestFetchInterval = Duration.seconds(60)
+    static let minimumFetchInterval = Duration.seconds(60)
     /// The delay after a failed fetch.
     static let delayAfterFailure = Duration.seconds(10)
     /// The longest use of cached keys while Google cannot be reached.
@@ -37,8 +37,8 @@ package actor SecurityEventKeys {
     /// Returns the issuer, and its key with this id if it has one.
     ///
     /// Only the issuer's own key set shows that a key does not exist. If it cannot be fetched, this throws
-    /// ``SecurityEventRefusal/unavailable(retryAfter:)``, so that Google sends the event again.
-    func key(id: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
+    /// ``SecurityEventError/unavailable(retryAfter:)``, so that Google sends the event again.
+    func key(id: String) async throws(SecurityEventError) -> (issuer: String, key: RSAPublicKey?) {
         if needsFetch(for: id) { await fetchOnce() }
         guard let cached, age(of: cached) < Self.maximumUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
@@ -50,14 +50,14 @@ package actor SecurityEventKeys {
     private func needsFetch(for id: String) -> Bool {
         if let failedAt, time.sinceBoot - failedAt < Self.delayAfterFailure { return false }
         guard let cached, age(of: cached) < cached.freshFor else { return true }
-        return cached.set.keys[id] == nil && age(of: cached) >= Self.shortestFetchInterval
+        return cached.set.keys[id] == nil && age(of: cached) >= Self.minimumFetchInterval
     }
 
     private func age(of keys: (set: KeySet, fetchedAt: BootInstant, freshFor: Duration)) -> Duration {
         time.sinceBoot - keys.fetchedAt
     }
 
-    private var unavailable: SecurityEventRefusal {
+    private var unavailable: SecurityEventError {
         let elapsed = failedAt.map { time.sinceBoot - $0 } ?? .zero
         return .unavailable(retryAfter: max(.seconds(1), Self.delayAfterFailure - elapsed))
     }
@@ -68,7 +68,7 @@ package actor SecurityEventKeys {
     private func fetchOnce() async {
         if fetch == nil {
             fetch = Task {
-                do throws(AccountLookupFailure) {
+                do throws(LookupError) {
                     let (set, freshFor) = try await fetchKeys()
                     cached = (set, time.sinceBoot, freshFor)
                     failedAt = nil
@@ -81,13 +81,13 @@ package actor SecurityEventKeys {
         await fetch?.value
     }
 
-    private func fetchKeys() async throws(AccountLookupFailure) -> (KeySet, Duration) {
+    private func fetchKeys() async throws(LookupError) -> (KeySet, Duration) {
         let (configuration, _) = try await get(configurationEndpoint)
         guard let issuer = configuration["issuer"]?.string, !issuer.isEmpty,
             let address = configuration["jwks_uri"]?.string
         else { throw .unavailable(code: "flawed_answer") }
         let endpoint: Endpoint
-        do throws(EndpointError) {
+        do throws(FormatError) {
             endpoint = try Endpoint(address)
         } catch {
             throw .unavailable(code: "flawed_answer")
@@ -97,10 +97,10 @@ package actor SecurityEventKeys {
         return (set, freshFor)
     }
 
-    private func get(_ endpoint: Endpoint) async throws(AccountLookupFailure) -> (JSONValue, Duration) {
+    private func get(_ endpoint: Endpoint) async throws(LookupError) -> (JSONValue, Duration) {
         let request = HTTPRequest(method: .get, endpoint: endpoint, headers: [("Accept", "application/json")])
         let response: HTTPResponse
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             response = try await http.send(request)
         } catch {
             throw .unavailable(code: error.shortCode)
@@ -140,7 +140,7 @@ struct KeySet: Sendable {
             let modulus = key["n"]?.string.flatMap({ Base64URL.decode($0) }),
             let exponent = key["e"]?.string.flatMap({ Base64URL.decode($0) })
         else { return nil }
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return (id, try RSAPublicKey(modulus: modulus, exponent: exponent))
         } catch {
             return nil

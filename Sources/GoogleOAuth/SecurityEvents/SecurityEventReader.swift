@@ -22,9 +22,9 @@ package struct SecurityEventReader: Sendable {
     /// Returns the verified content of the body, which is a compact token.
     ///
     /// No claim is read before the signature is verified.
-    package func read(_ body: [UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken {
+    package func read(_ body: [UInt8]) async throws(SecurityEventError) -> SecurityEventToken {
         let token: SignedToken
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             token = try SignedToken(Self.text(of: body), limit: Self.maximumBody)
         } catch {
             switch error {
@@ -76,7 +76,7 @@ extension SecurityEventToken {
         issuer: String,
         clientIDs: Set<String>,
         at now: Timestamp
-    ) throws(SecurityEventRefusal) {
+    ) throws(SecurityEventError) {
         guard let claimed = claims["iss"]?.string, SecurityEvent.areSame(claimed, issuer) else {
             throw .invalid(.issuer, "the token is from another issuer")
         }
@@ -105,7 +105,7 @@ extension SecurityEventToken {
 }
 
 /// The reason why a security event token is not accepted.
-package enum SecurityEventRefusal: Error, Hashable, Sendable {
+package enum SecurityEventError: Error, Hashable, Sendable {
     /// The codes of RFC 8935, section 2.4.
     package enum Code: String, Sendable {
         case request = "invalid_request"

@@ -32,7 +32,7 @@ package struct SecurityEventStream: Sendable {
     }
 
     /// Makes Google post all events that the worker reads to the URL.
-    package func register(url: Endpoint) async throws(SecurityEventStreamFailure) {
+    package func register(url: Endpoint) async throws(SecurityEventStreamError) {
         var configuration = JSONLine()
         configuration.object("delivery") { delivery in
             delivery.field("delivery_method", Self.pushMethod)
@@ -47,7 +47,7 @@ package struct SecurityEventStream: Sendable {
         _ = try await send(.post, "stream/status:update", status)
     }
 
-    package func state() async throws(SecurityEventStreamFailure) -> StreamState {
+    package func state() async throws(SecurityEventStreamError) -> StreamState {
         let configuration = try await send(.get, "stream")
         let status = try await send(.get, "stream/status")
         return StreamState(
@@ -58,7 +58,7 @@ package struct SecurityEventStream: Sendable {
     }
 
     /// Makes Google post a verification event with this text.
-    package func verify(state: String) async throws(SecurityEventStreamFailure) {
+    package func verify(state: String) async throws(SecurityEventStreamError) {
         var body = JSONLine()
         body.field("state", state)
         _ = try await send(.post, "stream:verify", body)
@@ -68,18 +68,18 @@ package struct SecurityEventStream: Sendable {
         _ method: RequestPattern.Method,
         _ path: String,
         _ body: JSONLine? = nil
-    ) async throws(SecurityEventStreamFailure) -> JSONValue {
+    ) async throws(SecurityEventStreamError) -> JSONValue {
         let bearer: Secret
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             bearer = try account.bearer(for: Self.audience, at: time.now)
         } catch {
-            throw SecurityEventStreamFailure(.unsigned, text: error.description)
+            throw SecurityEventStreamError(.unsigned, text: error.description)
         }
         let url: Endpoint
-        do throws(EndpointError) {
+        do throws(FormatError) {
             url = try endpoint.below("v1beta/\(path)")
         } catch {
-            throw SecurityEventStreamFailure(.unreachable, text: error.description)
+            throw SecurityEventStreamError(.unreachable, text: error.description)
         }
         let request = HTTPRequest(
             method: method,
@@ -91,21 +91,21 @@ package struct SecurityEventStream: Sendable {
             body: body.map { HTTPBody($0.bytes) }
         )
         let response: HTTPResponse
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             response = try await http.send(request)
         } catch {
-            throw SecurityEventStreamFailure(.unreachable, text: error.description)
+            throw SecurityEventStreamError(.unreachable, text: error.description)
         }
         let answer = JSONValue.object(in: response.body.reveal())
         guard (200..<300).contains(response.status) else {
-            throw SecurityEventStreamFailure(status: response.status, answer: answer)
+            throw SecurityEventStreamError(status: response.status, answer: answer)
         }
         return answer ?? .object([:])
     }
 }
 
 /// The reason why Google did not perform a request about the stream, for an operator.
-package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
+package struct SecurityEventStreamError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
         /// The service account's key cannot sign.
         case unsigned
@@ -179,25 +179,29 @@ package struct ServiceAccount: Sendable {
     private let key: RSAPrivateKey
 
     /// Reads the JSON key file that the Cloud console offers once.
-    package init(keyFile: Secret) throws(ServiceAccountError) {
-        guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else { throw .notJSON }
-        guard file["type"]?.string == "service_account" else { throw .otherType }
-        guard let email = file["client_email"]?.string, !email.isEmpty else { throw .missing("client_email") }
-        guard let keyID = file["private_key_id"]?.string, !keyID.isEmpty else { throw .missing("private_key_id") }
-        guard let pem = file["private_key"]?.string else { throw .missing("private_key") }
-        self.email = email
-        self.keyID = keyID
-        do throws(SignatureError) {
+    package init(keyFile: Secret) throws(FormatError) {
+        guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else {
+            throw FormatError("it is not a JSON object")
+        }
+        guard file["type"]?.string == "service_account" else { throw FormatError("its type is not service_account") }
+        func member(_ name: String) throws(FormatError) -> String {
+            guard let value = file[name]?.string, !value.isEmpty else { throw FormatError("it has no \(name)") }
+            return value
+        }
+        email = try member("client_email")
+        keyID = try member("private_key_id")
+        guard let pem = file["private_key"]?.string else { throw FormatError("it has no private_key") }
+        do throws(CryptoError) {
             key = try RSAPrivateKey(pem: Secret(pem))
         } catch {
-            throw .key(error)
+            throw FormatError("its private_key: \(error)")
         }
     }
 
     /// Makes a token that a Google API accepts instead of an access token.
     ///
     /// It is valid for an hour.
-    func bearer(for audience: String, at now: Timestamp) throws(SignatureError) -> Secret {
+    func bearer(for audience: String, at now: Timestamp) throws(CryptoError) -> Secret {
         let issuedAt = now.milliseconds / 1000
         var claims = JSONLine()
         claims.field("iss", email)
@@ -206,24 +210,5 @@ package struct ServiceAccount: Sendable {
         claims.field("iat", issuedAt)
         claims.field("exp", issuedAt + 3600)
         return try key.signedToken(claims, keyID: keyID)
-    }
-}
-
-/// The reason why a file is not a service account's key.
-///
-/// It never quotes the file.
-package enum ServiceAccountError: Error, Hashable, Sendable, CustomStringConvertible {
-    case notJSON
-    case otherType
-    case missing(String)
-    case key(SignatureError)
-
-    package var description: String {
-        switch self {
-        case .notJSON: "it is not a JSON object"
-        case .otherType: "its type is not service_account"
-        case .missing(let field): "it has no \(field)"
-        case .key(let error): "its private_key: \(error)"
-        }
     }
 }

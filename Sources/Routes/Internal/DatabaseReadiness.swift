@@ -74,9 +74,9 @@ package final class DatabaseReadiness: Sendable {
 actor CachedResult<Value: Sendable> {
     private let lifetime = MonitoringHandler.interval
     /// The time after which a result that does not come is not waited for.
-    private let longestRun: Duration = .seconds(30)
+    private let maximumRun: Duration = .seconds(30)
     /// The age above which an earlier result is worse than none.
-    private let longestLifetime: Duration = .seconds(600)
+    private let maximumLifetime: Duration = .seconds(600)
 
     private let time: any TimeSource
     private let compute: @Sendable () async throws -> Value
@@ -99,13 +99,13 @@ actor CachedResult<Value: Sendable> {
     /// of the last ten minutes.
     func latestValue() -> Value? {
         _ = currentTask()
-        return latest.flatMap { time.sinceBoot - $0.at < longestLifetime ? $0.value : nil }
+        return latest.flatMap { time.sinceBoot - $0.at < maximumLifetime ? $0.value : nil }
     }
 
     private func currentTask() -> Task<Value, any Error> {
         let now = time.sinceBoot
         // A result that takes longer than its lifetime is not computed by two tasks at once.
-        if let current, now - current.startedAt < (current.isRunning ? longestRun : lifetime) { return current.task }
+        if let current, now - current.startedAt < (current.isRunning ? maximumRun : lifetime) { return current.task }
         let task = Task {
             defer { finish(now) }
             let value = try await compute()

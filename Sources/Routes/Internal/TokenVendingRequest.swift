@@ -76,7 +76,7 @@ package enum UserHandle {
     }
 
     /// Returns the user of a handle, or `nil` if it is not a handle of this service.
-    static func userID(in handle: String, of service: Service) throws(SealError) -> String? {
+    static func userID(in handle: String, of service: Service) throws(CryptoError) -> String? {
         guard handle.hasPrefix(prefix), let sealed = Base64URL.decode(handle.dropFirst(prefix.count)) else {
             return nil
         }

@@ -8,7 +8,7 @@ import Telemetry
 /// Looks up a user for an operator, after the audit's line is recorded.
 struct UserLookup: Sendable {
     /// More than a store keeps of one grant (``Retention/eventsPerGrant``).
-    private static let longestHistory = 200
+    private static let maximumHistory = 200
 
     let store: any Store
     let services: ServiceDirectory
@@ -45,7 +45,7 @@ struct UserLookup: Sendable {
         let found: (grant: Grant, history: [GrantEvent])?
         do {
             if let grant = try await store.grant(ofUser: user) {
-                found = (grant, try await store.events(of: grant.id, atMost: Self.longestHistory))
+                found = (grant, try await store.events(of: grant.id, atMost: Self.maximumHistory))
             } else {
                 found = nil
             }

@@ -8,7 +8,7 @@ struct SecurityEventApplier {
     /// The time until a grant of a disabled account is probed.
     private static let probeAfter = Duration.seconds(86_400)
     /// The limit of grants that are probed for one ambiguous event.
-    private static let maxProbes = 16
+    private static let maximumProbes = 16
 
     let transaction: any StoreTransaction
     let token: SecurityEventToken
@@ -31,7 +31,7 @@ struct SecurityEventApplier {
         applied.outcome = .applied
         let isAmbiguous = event.namesToken && grants.count > 1
         if isAmbiguous { applied.outcome = .ambiguous }
-        for grant in grants.prefix(isAmbiguous ? Self.maxProbes : .max) {
+        for grant in grants.prefix(isAmbiguous ? Self.maximumProbes : .max) {
             let mayBeOlder = SecurityEventRules.mayPrecede(
                 lastConnection: try transaction.lastConnection(of: grant.id) ?? grant.createdAt,
                 token,
@@ -119,16 +119,16 @@ enum SecurityEventRules {
     /// Google does not document one. A user who disconnects and signs in again immediately must keep the new token. For
     /// example: at 0 s the user disconnects, at 5 s signs in again, at 20 s Google issues `tokens-revoked` for the
     /// tokens of 0 s.
-    private static let maxDelayOfIssue = Duration.seconds(15 * 60)
+    private static let maximumDelayOfIssue = Duration.seconds(15 * 60)
 
     /// `true` if the event may have happened before the app last sent tokens: then it may be about former tokens.
     ///
-    /// Google's tokens have only a time of issue: the event may have happened up to ``maxDelayOfIssue`` before it.
+    /// Google's tokens have only a time of issue: the event may have happened up to ``maximumDelayOfIssue`` before it.
     /// If the time of issue is ahead of this machine's clock, the clock is slow, and so is the stored time of the
     /// connection. Times are in whole seconds: an event in the second of the connection counts as later.
     static func mayPrecede(lastConnection: Timestamp, _ token: SecurityEventToken, receivedAt now: Timestamp) -> Bool {
         if let happenedAt = token.happenedAt { return lastConnection >= happenedAt + .seconds(1) }
-        return lastConnection + maxDelayOfIssue >= min(token.issuedAt, now)
+        return lastConnection + maximumDelayOfIssue >= min(token.issuedAt, now)
     }
 
     /// Returns the effect of an event on a grant that it names.

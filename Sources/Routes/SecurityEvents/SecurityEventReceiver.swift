@@ -13,7 +13,7 @@ import Telemetry
 /// stored: Google delivers a token again until it is accepted (RFC 8935, section 2).
 package struct SecurityEventReceiver: Sendable {
     /// Verifies a body and returns its token, as ``GoogleOAuth/SecurityEventReader`` does.
-    package typealias Verification = @Sendable ([UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken
+    package typealias Verification = @Sendable ([UInt8]) async throws(SecurityEventError) -> SecurityEventToken
 
     private let verify: Verification
     private let store: any Store
@@ -49,7 +49,7 @@ package struct SecurityEventReceiver: Sendable {
     }
 
     func response(to request: ServerRequest) async -> ServerResponse {
-        do throws(SecurityEventRefusal) {
+        do throws(SecurityEventError) {
             guard request.body.count <= SecurityEventReader.maximumBody else {
                 throw .invalid(.request, "the body is longer than \(SecurityEventReader.maximumBody) bytes")
             }
@@ -104,7 +104,7 @@ package struct SecurityEventReceiver: Sendable {
     }
 
     /// Returns the error response of RFC 8935, section 2.3.
-    private static func refusal(_ code: SecurityEventRefusal.Code, _ description: String) -> ServerResponse {
+    private static func refusal(_ code: SecurityEventError.Code, _ description: String) -> ServerResponse {
         .object(status: 400, headers: [("Content-Language", "en"), ServerResponse.noStore]) { line in
             line.field("err", code.rawValue)
             line.field("description", description)

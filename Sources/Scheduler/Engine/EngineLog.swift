@@ -196,9 +196,9 @@ package final class EngineLog: Sendable {
             switch error {
             case let error as StoreError where error.code == .moved: (.storeMoved, error.message)
             case let error as StoreError where error.code == .replaced: (.storeReplaced, error.message)
-            case let error as SealError:
+            case let error as CryptoError:
                 (.sealingFailed, "answers cannot be sealed; they wait in memory until they can: \(error)")
-            case let error as SpillFileError: (.spillFailed, error.message)
+            case let error as FileError: (.spillFailed, error.description)
             default: (.storeFailing, "the store cannot be used, results wait in memory until it can: \(error)")
             }
         raise(kind, text)

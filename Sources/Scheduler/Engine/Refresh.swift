@@ -41,7 +41,7 @@ struct PendingResult: Sendable {
     /// Reads the response and seals its tokens.
     ///
     /// After a failure it can be tried again. A rotated token in a response that was not read has no other copy.
-    let read: @Sendable () throws(SealError) -> RefreshResult
+    let read: @Sendable () throws(CryptoError) -> RefreshResult
 }
 
 extension RefreshResult {
@@ -56,10 +56,10 @@ extension RefreshResult {
         receivedAt: Timestamp,
         latency: Duration,
         sealingWith vault: TokenVault
-    ) throws(SealError) {
+    ) throws(CryptoError) {
         let id = refresh.grant.id
         // A server that returns the refresh token it was sent has not rotated it.
-        let seal = { (rotated: Secret?, expiresAt: Timestamp?) throws(SealError) -> Grant.RefreshToken? in
+        let seal = { (rotated: Secret?, expiresAt: Timestamp?) throws(CryptoError) -> Grant.RefreshToken? in
             guard let rotated, rotated != sent else { return nil }
             return try vault.seal(refreshToken: rotated, for: id, expiresAt: expiresAt)
         }

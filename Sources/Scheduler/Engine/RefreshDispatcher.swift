@@ -6,7 +6,7 @@ import Synchronization
 
 /// Sends the requests of claimed grants, and hands the responses to the committer as they arrive.
 struct RefreshDispatcher: Sendable {
-    let endpoint: any TokenEndpoint
+    let endpoint: any GoogleTokenEndpoint
     let vault: TokenVault
     let time: any TimeSource
     let leaseNeededToSend: Duration
@@ -20,7 +20,7 @@ struct RefreshDispatcher: Sendable {
         var requests: [RefreshSubmission] = []
         for refresh in refreshes {
             let token: Secret?
-            do throws(SealError) {
+            do throws(CryptoError) {
                 token = try vault.openRefreshToken(of: refresh.grant)
             } catch {
                 committer.add(unopened(refresh, error), of: refresh)
@@ -64,7 +64,7 @@ struct RefreshDispatcher: Sendable {
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
             let add = { @Sendable (response: RawRefreshResponse) in
                 committer.add(
-                    PendingResult(refresh: refresh) { () throws(SealError) in
+                    PendingResult(refresh: refresh) { () throws(CryptoError) in
                         try RefreshResult(
                             of: refresh,
                             reading: .reading(response, sent: secrets),
@@ -94,7 +94,7 @@ struct RefreshDispatcher: Sendable {
     /// Returns the result for a token that could not be opened.
     ///
     /// If another worker may have its key, the lease is given back and the grant stays as it is.
-    private func unopened(_ refresh: InFlightRefresh, _ error: SealError) -> RefreshResult {
+    private func unopened(_ refresh: InFlightRefresh, _ error: CryptoError) -> RefreshResult {
         let mayBeElsewhere = if case .unknownKey(let id) = error { vault.ring.reportMissing(id) } else { false }
         return RefreshResult(
             attempt: refresh.attempt,
@@ -106,7 +106,7 @@ struct RefreshDispatcher: Sendable {
     /// Revokes a grant at Google after a disconnect, unless the lease could run out before the answer is stored.
     func revoke(_ refresh: InFlightRefresh) async -> RefreshResult {
         let token: Secret?
-        do throws(SealError) {
+        do throws(CryptoError) {
             let refreshToken = try vault.openRefreshToken(of: refresh.grant)
             token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: refresh.grant) }
         } catch {
@@ -129,7 +129,7 @@ struct RefreshDispatcher: Sendable {
 ///
 /// An app brings an access token, whose account Google names, and a refresh token, whose account cannot be looked up.
 /// If an app kept a refresh token from before its user switched accounts, one user would get the mail of another.
-extension TokenEndpoint {
+extension GoogleTokenEndpoint {
     /// Returns the answer as it counts for the grant.
     ///
     /// If the answer does not have an ID token, the account is looked up once at Google, unless `mayLookUp` is `false`.
@@ -142,7 +142,7 @@ extension TokenEndpoint {
         guard case .granted(let tokens) = answer.verdict, let expected = grant.owner.googleUserID else { return answer }
         var account = tokens.account
         if account == nil, mayLookUp {
-            do throws(AccountLookupFailure) {
+            do throws(LookupError) {
                 account = try await userInfo(accessToken: tokens.accessToken).googleUserID
             } catch {
                 // It stays unknown.

@@ -48,7 +48,7 @@ package actor RefreshEngine {
 
     package init(
         store: any Store,
-        endpoint: any TokenEndpoint,
+        endpoint: any GoogleTokenEndpoint,
         vault: TokenVault,
         configuration: EngineConfiguration,
         time: any TimeSource,

@@ -111,7 +111,7 @@ actor ResultCommitter {
     nonisolated func add(_ result: RefreshResult, of refresh: InFlightRefresh) { add(Self.pending((refresh, result))) }
 
     private static func pending(_ read: ReadResult) -> PendingResult {
-        PendingResult(refresh: read.refresh) { () throws(SealError) in read.result }
+        PendingResult(refresh: read.refresh) { () throws(CryptoError) in read.result }
     }
 
     /// `true` while results wait because the store fails: until it works again, no requests should be sent.

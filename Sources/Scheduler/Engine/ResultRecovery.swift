@@ -76,22 +76,10 @@ package struct ResultRecovery: Hashable, Sendable {
 
 /// Keeps answers that the store does not take, so that the next process finds them.
 package protocol ResultSpill: Sendable {
-    /// Writes results durably outside the store, sealed, and throws if that fails.
+    /// Writes results durably outside the store, sealed, and throws a `FileError` if that fails.
     func save(_ results: [RefreshResult]) async throws
     /// Frees the disk space that is reserved for commits, and returns `false` if there is none left to free.
     func freeReserve() async -> Bool
-}
-
-/// The reason why results could not be written to, or read from, the spill file.
-package struct SpillFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The failure, its place, and the advice to the operator.
-    var message: String
-
-    package init(_ message: String) {
-        self.message = message
-    }
-
-    package var description: String { message }
 }
 
 /// Answers with tokens that a stopping worker could not store.
@@ -112,7 +100,7 @@ extension RefreshResult {
     private static let version = 1
 
     /// Seals a result that brings tokens, and returns `nil` for any other.
-    package func sealed(with vault: TokenVault) throws(SealError) -> SealedSecret? {
+    package func sealed(with vault: TokenVault) throws(CryptoError) -> SealedSecret? {
         guard let spilledText else { return nil }
         return try vault.seal(spilledResult: Secret(utf8: spilledText))
     }
@@ -123,7 +111,7 @@ extension RefreshResult {
         guard let object = JSONValue.object(in: text.utf8), object["version"]?.integer == Int64(version),
             let result = try result(from: object)
         else {
-            throw SpillFileError("A result in it was written by another version of refresh-worker.")
+            throw FileError("A result in it was written by another version of refresh-worker.")
         }
         return result
     }
@@ -174,7 +162,7 @@ extension RefreshResult {
 
     // MARK: Reading
 
-    private static func result(from object: JSONValue) throws(SealError) -> RefreshResult? {
+    private static func result(from object: JSONValue) throws(CryptoError) -> RefreshResult? {
         guard let grant = object["grant"]?.integer, let client = object["client"]?.string,
             let claim = object["claim"]?.integer, let generation = object["generation"]?.integer
         else { return nil }
@@ -184,16 +172,17 @@ extension RefreshResult {
             claim: claim,
             generation: generation,
             lastAttemptAt: timestamp(object["last_attempt_at"]),
-            refreshToken: try object["sent"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
+            refreshToken: try object["sent"].flatMap { (value) throws(CryptoError) in try refreshToken(from: value) }
         )
         let clientSecret = ClientSecretFingerprint(stored: object["client_secret"])
-        let rotated = try object["rotated"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
+        let rotated = try object["rotated"].flatMap { (value) throws(CryptoError) in try refreshToken(from: value) }
         if let flaw = object["flaw"]?.string {
             return rotated.map {
                 RefreshResult(attempt: attempt, answer: .flawed(code: flaw, rotated: $0), clientSecret: clientSecret)
             }
         }
-        guard let access = try object["access"].flatMap({ (value) throws(SealError) in try accessToken(from: value) }),
+        guard
+            let access = try object["access"].flatMap({ (value) throws(CryptoError) in try accessToken(from: value) }),
             (object["rotated"] == nil) == (rotated == nil)
         else { return nil }
         let tokens = RefreshedTokens(
@@ -206,7 +195,7 @@ extension RefreshResult {
         return RefreshResult(attempt: attempt, answer: .granted(tokens), clientSecret: clientSecret)
     }
 
-    private static func accessToken(from object: JSONValue) throws(SealError) -> Grant.AccessToken? {
+    private static func accessToken(from object: JSONValue) throws(CryptoError) -> Grant.AccessToken? {
         guard let sealed = bytes(object["sealed"]), let obtainedAt = timestamp(object["obtained_at"]),
             let expiresAt = timestamp(object["expires_at"]), let type = object["type"]?.string
         else { return nil }
@@ -218,7 +207,7 @@ extension RefreshResult {
         )
     }
 
-    private static func refreshToken(from object: JSONValue) throws(SealError) -> Grant.RefreshToken? {
+    private static func refreshToken(from object: JSONValue) throws(CryptoError) -> Grant.RefreshToken? {
         guard let sealed = bytes(object["sealed"]) else { return nil }
         return Grant.RefreshToken(
             sealed: try SealedSecret(bytes: sealed),

@@ -109,7 +109,7 @@ package struct NoticeDispatcher: Sendable {
 
     private func post(_ notice: Notice) async -> (status: Int?, retryAfter: Duration?) {
         let request = notice.request(to: endpoint, key: key, at: time.now)
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             let response = try await http.send(request, deadline: Self.deadline)
             return (response.status, response.retryAfter)
         } catch {

@@ -157,9 +157,9 @@ package final class RefreshResult: Sendable {
         /// No request was sent, because the grant does not have a refresh token.
         case nothingToSend
         /// No request was sent, because the stored token cannot be opened.
-        case unreadable(SealError)
+        case unreadable(CryptoError)
         /// An attempt at a revocation; `failure` is `nil` if it succeeded.
-        case revocation(failure: AccountLookupFailure?)
+        case revocation(failure: LookupError?)
 
         /// The refresh token that the answer brings to replace the one that was sent.
         var rotated: Grant.RefreshToken? {

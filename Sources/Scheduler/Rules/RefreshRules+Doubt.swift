@@ -273,7 +273,7 @@ extension RefreshRules {
     }
 
     /// Deletes the tokens after a revocation, and tries a failed one again for a day.
-    func finishRevocation(_ failure: AccountLookupFailure?, _ context: DecisionContext) -> RefreshDecision {
+    func finishRevocation(_ failure: LookupError?, _ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         guard let askedAt = grant.revocationAskedAt else { return context.decision(.void) }
         if failure == nil || context.now - askedAt >= Self.maximumRevocation {

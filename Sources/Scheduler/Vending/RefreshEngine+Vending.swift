@@ -37,8 +37,8 @@ extension RefreshEngine {
                 // The token endpoint can return the rejected token again.
                 try refuse(rejected, grant, reason: VendReason.tokenNotReplaced.rawValue)
                 return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
-            case .refuse: throw VendingFailure.refused(grant)
-            case .wait(let span): throw VendingFailure.tooSoon(wait: span)
+            case .refuse: throw VendingError.refused(grant)
+            case .wait(let span): throw VendingError.tooSoon(wait: span)
             case .refresh: break
             }
             if let reason = reasonNotToRefresh(grant) {
@@ -47,7 +47,7 @@ extension RefreshEngine {
             switch await refreshForCaller(grant, until: end).value {
             case .committed(let finished):
                 guard let result = finished.result, let decision = finished.decision else { continue }
-                if case .unreadable(let error) = result.answer { throw VendingFailure.unreadable(error) }
+                if case .unreadable(let error) = result.answer { throw VendingError.unreadable(error) }
                 isAfterRefresh = isAfterRefresh || decision.outcome == .refreshed
                 // A grant that was refreshed, has changed or has ended is decided about again.
                 guard decision.outcome != .refreshed, decision.outcome != .void,
@@ -70,7 +70,7 @@ extension RefreshEngine {
     }
 
     private func storedGrant(of userID: String) async throws -> Grant {
-        guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
+        guard let grant = try await store.grant(ofUser: userID) else { throw VendingError.unknownUser }
         return grant
     }
 
@@ -86,8 +86,8 @@ extension RefreshEngine {
     /// `true` if a token is the stored one.
     ///
     /// The comparison takes constant time.
-    private func stores(_ token: Secret, _ grant: Grant) throws(VendingFailure) -> Bool {
-        do throws(SealError) {
+    private func stores(_ token: Secret, _ grant: Grant) throws(VendingError) -> Bool {
+        do throws(CryptoError) {
             return try dispatcher.vault.openAccessToken(of: grant) == token
         } catch {
             throw .unreadable(error)
@@ -97,13 +97,13 @@ extension RefreshEngine {
     /// Throws if the stored token is the one that the caller rejected.
     private func refuse(_ rejected: Secret?, _ grant: Grant, reason: String) throws {
         guard let rejected, try stores(rejected, grant) else { return }
-        throw VendingFailure.unavailable(reason: reason)
+        throw VendingError.unavailable(reason: reason)
     }
 
     /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
     private func serveOldToken(of grant: Grant, insteadOf rejected: Secret?, reason: String) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
-            throw VendingFailure.unavailable(reason: reason)
+            throw VendingError.unavailable(reason: reason)
         }
         try refuse(rejected, grant, reason: reason)
         return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)

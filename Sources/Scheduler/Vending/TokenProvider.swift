@@ -46,7 +46,7 @@ package struct TokenProvider: Sendable {
         let wanted = Self.reasonable(minimumLife, of: grant)
         switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
         case .serve: return try VendedToken(of: grant, vault: vault)
-        case .refuse: throw VendingFailure.refused(grant)
+        case .refuse: throw VendingError.refused(grant)
         case .refresh, .wait: return try await engine.freshToken(of: grant.userID, minimumLife: wanted)
         }
     }
@@ -89,9 +89,9 @@ package struct VendedToken: Sendable {
 
 extension VendedToken {
     /// Opens the stored access token of a grant; if the grant is in `retrying`, its reason becomes the warning.
-    init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendingFailure) {
+    init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendingError) {
         let opened: Secret?
-        do throws(SealError) {
+        do throws(CryptoError) {
             opened = try vault.openAccessToken(of: grant)
         } catch {
             if case .unknownKey = error, !vault.ring.isComplete { throw .unavailable(for: .keyRing) }
@@ -110,7 +110,7 @@ extension VendedToken {
 }
 
 /// The reason why a caller gets no token.
-package enum VendingFailure: Error, Hashable, Sendable {
+package enum VendingError: Error, Hashable, Sendable {
     case unknownUser
     /// The user, or an administrator, must act.
     case refused(state: GrantState, reason: GrantReason, since: Timestamp)
@@ -119,14 +119,14 @@ package enum VendingFailure: Error, Hashable, Sendable {
     /// The caller rejects a token that was issued just before; it may ask again after that time.
     case tooSoon(wait: Duration)
     /// The stored token cannot be opened with the key ring.
-    case unreadable(SealError)
+    case unreadable(CryptoError)
 }
 
-extension VendingFailure {
-    static func unavailable(for reason: VendReason) -> VendingFailure { .unavailable(reason: reason.rawValue) }
+extension VendingError {
+    static func unavailable(for reason: VendReason) -> VendingError { .unavailable(reason: reason.rawValue) }
 
     /// Returns the failure for a grant that can no longer be refreshed.
-    static func refused(_ grant: Grant) -> VendingFailure {
+    static func refused(_ grant: Grant) -> VendingError {
         guard grant.state.isConnected else {
             return .refused(state: grant.state, reason: grant.reason, since: grant.since)
         }

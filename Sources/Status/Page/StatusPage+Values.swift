@@ -1,5 +1,4 @@
 import Base
-import Telemetry
 
 /// The forms of values: times, numbers, codes and long names.
 extension StatusPage {

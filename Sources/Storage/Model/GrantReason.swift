@@ -1,5 +1,4 @@
 package import Base
-private import Crypto
 
 /// The reason for a grant's state: a short code that is safe to print.
 package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {

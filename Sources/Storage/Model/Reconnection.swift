@@ -48,7 +48,7 @@ extension TokenVault {
     package func isOther(refreshToken brought: Secret?, ofClient clientID: String, than stored: Grant) -> Bool {
         guard let brought else { return false }
         guard stored.clientID == clientID else { return true }
-        switch Result(catching: { () throws(SealError) in try openRefreshToken(of: stored) }) {
+        switch Result(catching: { () throws(CryptoError) in try openRefreshToken(of: stored) }) {
         case .success(let known): return known != brought
         // A stored token that no key opens is useless, so the new one replaces it.
         case .failure: return true

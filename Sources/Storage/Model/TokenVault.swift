@@ -20,7 +20,7 @@ package struct TokenVault: Sendable {
         refreshToken: Secret,
         for id: GrantID,
         expiresAt: Timestamp? = nil
-    ) throws(SealError) -> Grant.RefreshToken {
+    ) throws(CryptoError) -> Grant.RefreshToken {
         Grant.RefreshToken(
             sealed: try ring.current.seal(refreshToken, for: .refreshToken(of: id)),
             marks: TokenMarks(of: refreshToken),
@@ -28,35 +28,35 @@ package struct TokenVault: Sendable {
         )
     }
 
-    package func seal(accessToken: Secret, for id: GrantID) throws(SealError) -> SealedSecret {
+    package func seal(accessToken: Secret, for id: GrantID) throws(CryptoError) -> SealedSecret {
         try ring.current.seal(accessToken, for: .accessToken(of: id))
     }
 
-    package func openRefreshToken(of grant: Grant) throws(SealError) -> Secret? {
+    package func openRefreshToken(of grant: Grant) throws(CryptoError) -> Secret? {
         guard let token = grant.refreshToken else { return nil }
         return try ring.open(token.sealed, for: .refreshToken(of: grant.id))
     }
 
-    package func openAccessToken(of grant: Grant) throws(SealError) -> Secret? {
+    package func openAccessToken(of grant: Grant) throws(CryptoError) -> Secret? {
         guard let token = grant.accessToken else { return nil }
         return try ring.open(token.sealed, for: .accessToken(of: grant.id))
     }
 
-    package func seal(sessionToken: Secret, for id: SessionID) throws(SealError) -> SealedSecret {
+    package func seal(sessionToken: Secret, for id: SessionID) throws(CryptoError) -> SealedSecret {
         try ring.current.seal(sessionToken, for: .successor(of: id))
     }
 
     /// Opens the token that replaced the session's previous one.
-    package func openSuccessor(_ sealed: SealedSecret, of id: SessionID) throws(SealError) -> Secret {
+    package func openSuccessor(_ sealed: SealedSecret, of id: SessionID) throws(CryptoError) -> Secret {
         try ring.open(sealed, for: .successor(of: id))
     }
 
     /// Seals a whole result for the spill file.
-    package func seal(spilledResult: Secret) throws(SealError) -> SealedSecret {
+    package func seal(spilledResult: Secret) throws(CryptoError) -> SealedSecret {
         try ring.current.seal(spilledResult, for: .spilledResult)
     }
 
-    package func open(spilledResult sealed: SealedSecret) throws(SealError) -> Secret {
+    package func open(spilledResult sealed: SealedSecret) throws(CryptoError) -> Secret {
         try ring.open(sealed, for: .spilledResult)
     }
 }

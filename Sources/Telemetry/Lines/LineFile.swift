@@ -12,7 +12,7 @@ struct LineFile: ~Copyable {
     /// `true` if the next line must begin with a line break, because the file ends in an incomplete line.
     private(set) var endsInPartialLine: Bool
 
-    init(_ destination: LineDestination) throws(LineFileError) {
+    init(_ destination: LineDestination) throws(FileError) {
         switch destination {
         case .descriptor(let number): self.init(borrowing: number)
         case .file(let path): try self.init(path: path)
@@ -30,10 +30,10 @@ struct LineFile: ~Copyable {
     /// Opens a file for appending, or creates it.
     ///
     /// `O_NONBLOCK` has no effect on a regular file. A named pipe without a reader fails at once, instead of blocking.
-    private init(path: String) throws(LineFileError) {
+    private init(path: String) throws(FileError) {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let number = unsafe open(path, flags, 0o640)
-        guard number >= 0 else { throw LineFileError(call: "open", path: path, code: errno) }
+        guard number >= 0 else { throw FileError(failed: "open", path, errno) }
         descriptor = number
         isOwned = true
         self.path = path
@@ -55,7 +55,7 @@ struct LineFile: ~Copyable {
     ///
     /// A line that cannot be written completely is removed if possible. Otherwise the next line begins with a line
     /// break, so that only one line is lost, never two.
-    mutating func append(_ lines: Range<Int>, of block: LineBlock) -> (written: Int, failure: LineFileError?) {
+    mutating func append(_ lines: Range<Int>, of block: LineBlock) -> (written: Int, failure: FileError?) {
         let start = block.start(of: lines.lowerBound)
         let text = block.bytes[start..<block.start(of: lines.upperBound)]
         let head = endsInPartialLine ? 1 : 0
@@ -79,7 +79,7 @@ struct LineFile: ~Copyable {
                 let end = whole.isEmpty ? 0 : head + block.start(of: whole.upperBound) - start
                 if !whole.isEmpty { endsInPartialLine = false }
                 if written > end, !removeLast(written - end) { endsInPartialLine = true }
-                return (whole.count, LineFileError(call: "write", path: path, code: code))
+                return (whole.count, FileError(failed: "write", path, code))
             }
         }
         endsInPartialLine = false
@@ -119,17 +119,10 @@ struct LineFile: ~Copyable {
     }
 }
 
-/// A failed call that opens or writes a file of lines.
-package struct LineFileError: Error, CustomStringConvertible {
-    /// The call that failed, such as `open`.
-    let call: String
-    /// The file, or `nil` for a descriptor without a name.
-    let path: String?
-    /// The value of `errno`.
-    let code: Int32
-
-    package var description: String {
+extension FileError {
+    /// - Parameter path: the file, or `nil` for a descriptor without a name.
+    fileprivate init(failed call: String, _ path: String?, _ code: Int32) {
         let reason = unsafe String(cString: strerror(code))
-        return "\(call)\(path.map { " \($0)" } ?? ""): \(reason)"
+        self.init("\(call)\(path.map { " \($0)" } ?? ""): \(reason)", .system(code))
     }
 }

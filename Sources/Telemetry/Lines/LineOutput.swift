@@ -15,7 +15,7 @@ struct LineOutput: ~Copyable {
         _ destination: LineDestination,
         time: any TimeSource,
         diagnostics: DiagnosticLog
-    ) throws(LineFileError) {
+    ) throws(FileError) {
         self.destination = destination
         self.time = time
         self.diagnostics = diagnostics

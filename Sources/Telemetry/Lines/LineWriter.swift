@@ -39,7 +39,7 @@ package final class LineWriter: LineSink {
         time: any TimeSource,
         diagnostics: DiagnosticLog,
         capacity: Int = 10_000
-    ) throws(LineFileError) {
+    ) throws(FileError) {
         output = Mutex(try LineOutput(destination, time: time, diagnostics: diagnostics))
         self.diagnostics = diagnostics
         self.capacity = capacity

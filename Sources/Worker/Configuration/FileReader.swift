@@ -25,7 +25,7 @@ extension FileReader {
         FileReader(
             read: { path throws(InputError) in try readWhole(path, timeout: timeout) },
             readPrivate: { path throws(InputError) in
-                do throws(SecretFileError) {
+                do throws(FileError) {
                     return try Secret.read(privateFile: path)
                 } catch {
                     throw InputError(message: "\(error)", mayPass: error.mayPass)

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 package import HTTPClient
 import Telemetry
 
@@ -54,7 +53,7 @@ package enum SettingValue {
     }
 
     package static func endpoint(_ text: String) throws(InputError) -> Endpoint {
-        do throws(EndpointError) {
+        do throws(FormatError) {
             return try Endpoint(text)
         } catch {
             throw InputError(message: "\(DisplayedText(text)): \(error)")

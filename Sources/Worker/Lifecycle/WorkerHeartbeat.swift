@@ -50,7 +50,7 @@ package struct WorkerHeartbeat: Sendable {
         do {
             try await keyRingMonitor.reloadFile()
             ring.fileProblem = nil
-        } catch let error as KeyRingFileError {
+        } catch let error as FileError {
             ring.rejection = nil
             ring.fileProblem =
                 "\(error.descriptionWhileInUse). The worker continues with the keys in memory; a restart would fail"

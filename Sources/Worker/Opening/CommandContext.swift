@@ -164,19 +164,18 @@ extension CommandFailure {
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as StoreError: self.init(Self.code(of: error), error.message)
-        case let error as KeyRingFileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
-        case let error as SecretFileError: self.init(.inputUnreadable, "\(error)")
-        case let error as SealError:
+        case let error as FileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
+        case let error as CryptoError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
         // Only the start of the client throws this error here. The failure of a request is handled by its caller.
-        case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
+        case let failure as HTTPError: self.init(.inputOutput, failure.message)
         case let error as SystemCallError: self.init(.internalFailure, "\(error)")
         default: self.init(.internalFailure, "\(error)")
         }
     }
 
     /// Creates the failure to get, or to end, a user's tokens.
-    package init(_ failure: VendingFailure, ofUser userID: String) {
+    package init(_ failure: VendingError, ofUser userID: String) {
         let user = "user \(DisplayedText(userID))"
         switch failure {
         case .unknownUser:

@@ -110,13 +110,13 @@ extension CommandContext {
         for flag: String,
         unreadable: ExitCode = .configuration
     ) throws(CommandFailure) -> Secret {
-        do throws(SecretFileError) {
+        do throws(FileError) {
             return try Secret.read(privateFile: path)
         } catch {
             let code: ExitCode =
-                switch error.reason {
-                case .system(let cause): cause.mayPass ? .inputOutput : unreadable
-                case .notRegular, .tooLong, .tooLongForSecret, .open: .configuration
+                switch error.kind {
+                case .system: error.mayPass ? .inputOutput : unreadable
+                default: .configuration
                 }
             throw CommandFailure(code, "\(flag): \(error)")
         }

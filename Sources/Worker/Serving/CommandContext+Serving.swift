@@ -20,7 +20,7 @@ extension CommandContext {
             source = "the variable \(Setting.jwtSecretName)"
             secrets = Secret(inputs.environment[Setting.jwtSecretName] ?? "").lines
         }
-        do throws(SignatureError) {
+        do throws(CryptoError) {
             return try TokenSigner(secrets: secrets)
         } catch {
             throw CommandFailure(.configuration, "\(source): \(error)")
@@ -33,7 +33,7 @@ extension CommandContext {
             throw CommandFailure(.configuration, "--services-file is needed to vend tokens")
         }
         let text = try CommandContext.readPrivate(path, for: "--services-file")
-        do throws(ServicesFileError) {
+        do throws(FormatError) {
             return try ServiceList(parsing: text.reveal().utf8)
         } catch {
             throw CommandFailure(.configuration, "--services-file: \(path): \(error)")
@@ -53,14 +53,14 @@ extension CommandContext {
             throw CommandFailure(code, "--internal-certificate: \(path) \(error.message)")
         }
         let key = try CommandContext.readPrivate(keyPath, for: "--internal-key")
-        do throws(ServerCertificateError) {
+        do throws(HTTPServerError) {
             return try ServerCertificate(chain: chain, key: key)
         } catch {
             let origin =
-                switch error {
+                switch error.code {
                 case .badCertificate: "--internal-certificate: \(path)"
                 case .badKey: "--internal-key: \(keyPath)"
-                case .mismatch, .library: "--internal-certificate and --internal-key: \(path) and \(keyPath)"
+                default: "--internal-certificate and --internal-key: \(path) and \(keyPath)"
                 }
             throw CommandFailure(.configuration, "\(origin): \(error)")
         }

@@ -16,7 +16,7 @@ extension HTTPListeners {
         let lookups = try context.openHTTP(maximumInFlight: maximumLookups)
         let reader = securityEventReader(context, lookups)
         let events = SecurityEventReceiver(
-            verify: { body throws(SecurityEventRefusal) in try await reader.read(body) },
+            verify: { body throws(SecurityEventError) in try await reader.read(body) },
             store: worker.store,
             log: worker.log,
             time: context.time,

@@ -55,7 +55,7 @@ package final class ResultSpillFile: ResultSpill {
             do {
                 try write(sealed)
             } catch {
-                throw SpillFileError(
+                throw FileError(
                     """
                     results that the database does not accept could not be written to a spill file either: \(error). Make \
                     room in \(location.folder), or make it writable for this user.
@@ -118,7 +118,7 @@ package final class ResultSpillFile: ResultSpill {
         // A file of an earlier try that failed.
         try SpillFile.remove(path)
         let file = try SpillFile.create(path)
-        guard try file.tryLock() else { throw SpillFileError("\(path) is in use by another process") }
+        guard try file.tryLock() else { throw FileError("\(path) is in use by another process") }
         return file
     }
 

@@ -220,7 +220,7 @@ package enum SpillFormat {
         while rest.count >= 4 {
             let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             guard length > 0, length <= min(maximumResultLength, rest.count - 4) else { break }
-            do throws(SealError) {
+            do throws(CryptoError) {
                 content.results.append(try SealedSecret(bytes: Array(rest.dropFirst(4).prefix(length))))
             } catch {
                 content.isDamaged = true

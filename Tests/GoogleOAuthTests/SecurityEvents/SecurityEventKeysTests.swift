@@ -74,11 +74,11 @@ struct SecurityEventKeysTests {
             issuer.setUnavailable(true)
             issuer.time.advance(by: .seconds(7200))
             #expect(try await keys.key(id: "key-1").key != nil)
-            await #expect(throws: SecurityEventRefusal.unavailable(retryAfter: .seconds(10))) {
+            await #expect(throws: SecurityEventError.unavailable(retryAfter: .seconds(10))) {
                 try await keys.key(id: "key-2")
             }
             issuer.time.advance(by: .seconds(86_400 - 7200))
-            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(id: "key-1") }
+            await #expect(throws: SecurityEventError.self) { try await keys.key(id: "key-1") }
             issuer.setUnavailable(false)
             issuer.time.advance(by: .seconds(10))
             #expect(try await keys.key(id: "key-1").key != nil)
@@ -91,7 +91,7 @@ struct SecurityEventKeysTests {
             issuer.setUnavailable(true)
             let keys = try issuer.keys()
             for _ in 0..<5 {
-                await #expect(throws: SecurityEventRefusal.unavailable(retryAfter: .seconds(10))) {
+                await #expect(throws: SecurityEventError.unavailable(retryAfter: .seconds(10))) {
                     try await keys.key(id: "key-1")
                 }
             }
@@ -112,7 +112,7 @@ struct SecurityEventKeysTests {
         try await withIssuer { issuer in
             issuer.setKeyAddress(text)
             let keys = try issuer.keys()
-            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(id: "key-1") }
+            await #expect(throws: SecurityEventError.self) { try await keys.key(id: "key-1") }
         }
     }
 }

@@ -154,12 +154,12 @@ struct SecurityEventReaderTests {
 
     struct Flaw: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let code: SecurityEventRefusal.Code
+        let code: SecurityEventError.Code
         let claims: @Sendable (inout JSONLine, Int64) -> Void
 
         init(
             _ description: String,
-            _ code: SecurityEventRefusal.Code,
+            _ code: SecurityEventError.Code,
             iss: String? = SecurityEventIssuer.name,
             aud: String? = SecurityEventIssuer.clientID,
             jti: String? = "j",
@@ -200,7 +200,7 @@ struct SecurityEventReaderTests {
         try await withIssuer { issuer, reader in
             let seconds = issuer.time.now.milliseconds / 1000
             let token = try issuer.token { flaw.claims(&$0, seconds) }
-            let refusal = await #expect(throws: SecurityEventRefusal.self) { try await reader.read(token) }
+            let refusal = await #expect(throws: SecurityEventError.self) { try await reader.read(token) }
             guard case .invalid(let code, _)? = refusal else {
                 Issue.record("the refusal is not final")
                 return
@@ -238,7 +238,7 @@ struct SecurityEventReaderTests {
                 [], Array("{}".utf8), [UInt8](repeating: 0x41, count: 70_000),
             ]
             for token in forgedTokens {
-                await #expect(throws: SecurityEventRefusal.self) { try await reader.read(token) }
+                await #expect(throws: SecurityEventError.self) { try await reader.read(token) }
             }
         }
     }
@@ -251,7 +251,7 @@ struct SecurityEventReaderTests {
             for round in 0..<1500 {
                 var bytes = good
                 bytes[Int(random.nextBits() % UInt64(bytes.count))] ^= UInt8(1 << (random.nextBits() % 8))
-                await #expect(throws: SecurityEventRefusal.self, "seed \(seed), round \(round)") {
+                await #expect(throws: SecurityEventError.self, "seed \(seed), round \(round)") {
                     try await reader.read(bytes)
                 }
             }

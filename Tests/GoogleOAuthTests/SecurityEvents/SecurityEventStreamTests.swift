@@ -76,7 +76,7 @@ struct SecurityEventStreamTests {
     @Test(
         "explains its errors",
         arguments: [
-            ("400 Bad Request", SecurityEventStreamFailure.Reason.malformed, "authorized domain"),
+            ("400 Bad Request", SecurityEventStreamError.Reason.malformed, "authorized domain"),
             ("401 Unauthorized", .unauthenticated, "clock"),
             ("403 Forbidden", .forbidden, "Firebase"),
             ("404 Not Found", .noStream, "google-events register"),
@@ -84,11 +84,11 @@ struct SecurityEventStreamTests {
             ("302 Found", .unavailable(status: 302), "try again later"),
         ]
     )
-    func failures(status: String, reason: SecurityEventStreamFailure.Reason, words: String) async throws {
+    func failures(status: String, reason: SecurityEventStreamError.Reason, words: String) async throws {
         let body = #"{"error":{"message":"Because\u001b[2J."}}"#
         try await withStream(answering: status, body) { stream, _, _ in
             let failure = try #require(
-                await #expect(throws: SecurityEventStreamFailure.self) { try await stream.verify(state: "x") }
+                await #expect(throws: SecurityEventStreamError.self) { try await stream.verify(state: "x") }
             )
             #expect(failure.reason == reason)
             #expect(failure.description.contains(words))
@@ -99,16 +99,18 @@ struct SecurityEventStreamTests {
     @Test(
         "is not requested with a file that is not a service account's key",
         arguments: [
-            ("", ServiceAccountError.notJSON), ("{}", .otherType), (#"{"type":"authorized_user"}"#, .otherType),
-            (#"{"type":"service_account"}"#, .missing("client_email")),
-            (#"{"type":"service_account","client_email":"a","private_key_id":"b"}"#, .missing("private_key")),
+            ("", "it is not a JSON object"), ("{}", "its type is not service_account"),
+            (#"{"type":"authorized_user"}"#, "its type is not service_account"),
+            (#"{"type":"service_account"}"#, "it has no client_email"),
+            (#"{"type":"service_account","client_email":"a"}"#, "it has no private_key_id"),
+            (#"{"type":"service_account","client_email":"a","private_key_id":"b"}"#, "it has no private_key"),
             (
                 #"{"type":"service_account","client_email":"a","private_key_id":"b","private_key":"x"}"#,
-                .key(.unreadable)
+                "its private_key: it is not an unencrypted private key in PEM"
             ),
         ]
     )
-    func keyFiles(text: String, error: ServiceAccountError) {
-        #expect(throws: error) { try ServiceAccount(keyFile: Secret(text)) }
+    func keyFiles(text: String, problem: String) {
+        #expect(throws: FormatError(problem)) { try ServiceAccount(keyFile: Secret(text)) }
     }
 }

@@ -30,19 +30,19 @@ struct HTTP2Fixture {
         authority.remove()
     }
 
-    func send(_ body: String = "token", deadline: Duration? = nil) async -> Result<HTTPResponse, HTTPFailure> {
-        await outcome { () throws(HTTPFailure) in try await client.send(post(server.url, body), deadline: deadline) }
+    func send(_ body: String = "token", deadline: Duration? = nil) async -> Result<HTTPResponse, HTTPError> {
+        await outcome { () throws(HTTPError) in try await client.send(post(server.url, body), deadline: deadline) }
     }
 
     /// Submits requests with the bodies "request 1" and so on together, and returns their results in that order.
-    func sendTogether(_ count: Int) async -> [Result<HTTPResponse, HTTPFailure>] {
-        let (results, continuation) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPFailure>).self)
+    func sendTogether(_ count: Int) async -> [Result<HTTPResponse, HTTPError>] {
+        let (results, continuation) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPError>).self)
         client.submit(
             (1...count).map { number in
                 HTTPTransfer(post(server.url, "request \(number)")) { continuation.yield((number, $0)) }
             }
         )
-        var received: [Int: Result<HTTPResponse, HTTPFailure>] = [:]
+        var received: [Int: Result<HTTPResponse, HTTPError>] = [:]
         for await (number, result) in results {
             received[number] = result
             if received.count == count { break }

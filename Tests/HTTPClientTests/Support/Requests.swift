@@ -2,21 +2,21 @@ import Base
 import HTTPClient
 
 /// The result of a request in a form that a test can compare.
-func outcome(of send: () async throws(HTTPFailure) -> HTTPResponse) async -> Result<HTTPResponse, HTTPFailure> {
-    do throws(HTTPFailure) {
+func outcome(of send: () async throws(HTTPError) -> HTTPResponse) async -> Result<HTTPResponse, HTTPError> {
+    do throws(HTTPError) {
         return .success(try await send())
     } catch {
         return .failure(error)
     }
 }
 
-extension Result<HTTPResponse, HTTPFailure> {
+extension Result<HTTPResponse, HTTPError> {
     var success: HTTPResponse? {
         guard case .success(let response) = self else { return nil }
         return response
     }
 
-    var failure: HTTPFailure? {
+    var failure: HTTPError? {
         guard case .failure(let failure) = self else { return nil }
         return failure
     }
@@ -44,7 +44,7 @@ extension HTTPRequest {
         headers: [(String, String)] = [],
         body: HTTPBody? = nil
     ) {
-        do throws(EndpointError) {
+        do throws(FormatError) {
             let endpoint = try Endpoint(url)
             self.init(method: method, endpoint: endpoint, headers: headers, body: body)
         } catch {

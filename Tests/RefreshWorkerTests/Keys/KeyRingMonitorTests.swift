@@ -207,7 +207,7 @@ struct KeyRingMonitorTests {
             }
             #expect(before?.message.contains("keys retire --lost") == true)
             #expect(try await context.run(["keys", "retire", "\(old)", "--lost"]) == .success)
-            let after = CommandFailure(VendingFailure.unreadable(.unknownKey(old)), ofUser: "user 1")
+            let after = CommandFailure(VendingError.unreadable(.unknownKey(old)), ofUser: "user 1")
             await #expect(throws: after) {
                 _ = try await context.run(["token", "user 1", "--min-ttl", "0"])
             }
@@ -279,10 +279,10 @@ private final class AlarmLines: LineSink {
     }
 }
 
-private struct SilentEndpoint: TokenEndpoint {
+private struct SilentEndpoint: GoogleTokenEndpoint {
     func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo { throw .refused }
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo { throw .refused }
 }

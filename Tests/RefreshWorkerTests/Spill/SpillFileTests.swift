@@ -145,7 +145,7 @@ struct SpillFileTests {
                 // A folder in place of the file makes the rename fail.
                 let target = spill.location.unsaved(by: context.workerName)
                 try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
-                await #expect(throws: SpillFileError.self) { try await spill.save(Array(findings.prefix(1))) }
+                await #expect(throws: FileError.self) { try await spill.save(Array(findings.prefix(1))) }
                 #expect(spill.path == nil)
                 try FileManager.default.removeItem(atPath: target)
                 try await spill.save(Array(findings.dropFirst()))

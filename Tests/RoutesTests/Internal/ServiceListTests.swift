@@ -36,7 +36,7 @@ struct ServiceListTests {
     @Test(
         "is refused completely, with the place of the mistake, for anything else",
         arguments: [
-            ("", ""), ("[]", ""), ("{}", "services"), (#"{"services":{}}"#, "services"),
+            ("", "not JSON"), ("{}", "services"), (#"{"services":{}}"#, "services"),
             (#"{"services":[]}"#, "services"),
             (#"{"services":[1]}"#, "services[0]"), (#"{"services":[],"sevices":[]}"#, "sevices"),
             (file(#"{"name":"a"}"#), "services[0].credential_sha256"),
@@ -65,8 +65,50 @@ struct ServiceListTests {
         ]
     )
     func refused(text: String, place: String) {
-        let error = #expect(throws: ServicesFileError.self) { try ServiceList(parsing: text.utf8) }
-        #expect(error?.place == place)
+        let error = #expect(throws: FormatError.self) { try ServiceList(parsing: text.utf8) }
+        #expect(error?.description.hasPrefix("\(place): ") == true)
+    }
+
+    @Test(
+        "says what is wrong",
+        arguments: [
+            ("[]", "must be an object"), ("{}", "services: is missing"),
+            (#"{"services":{}}"#, "services: must be an array of services"),
+            (#"{"services":[]}"#, "services: must have 1 to 1000 services"),
+            (#"{"services":[],"sevices":[]}"#, "sevices: is not known; there are: services"),
+            (
+                file(entry().replacing("}", with: #","scope":["*"]}"#)),
+                """
+                services[0].scope: is not known; there are: name, credential_sha256, users, scopes, operator
+                """
+            ),
+            (
+                file(entry(name: "7")),
+                "services[0].name: must be 1 to 64 letters, digits, dots, dashes or underscores"
+            ),
+            (
+                file(entry(hash: "null")),
+                "services[0].credential_sha256: must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
+            ),
+            (file(entry(operator: "1")), "services[0].operator: must be true or false"),
+            (
+                file(entry(scopes: "[]")),
+                #"services[0].scopes: must be ["*"] for all, or an array of 1 to 10000 texts"#
+            ),
+            (file(entry(scopes: #"["openid","*"]"#)), "services[0].scopes[1]: must be the only entry to mean all"),
+            (file(entry(scopes: "[7]")), "services[0].scopes[0]: is not a name"),
+            (
+                file(entry(), entry(hash: "\"\(other)\"")),
+                "services[1].name: is already the name of services[0]"
+            ),
+            (
+                file(entry(), entry(name: #""other""#)),
+                "services[1].credential_sha256: is the credential of services[0] too"
+            ),
+        ]
+    )
+    func text(text: String, message: String) {
+        #expect(throws: FormatError(message)) { try ServiceList(parsing: text.utf8) }
     }
 
     @Test(
@@ -93,7 +135,7 @@ struct ServiceListTests {
     }
 
     @Test("may name at most a thousand services", arguments: [(1_000, true), (1_001, false)])
-    func maxServices(count: Int, isAccepted: Bool) {
+    func maximumServices(count: Int, isAccepted: Bool) {
         let entries = (0..<count).map { number in
             let digits = String(number, radix: 16)
             let hash = String(repeating: "0", count: 64 - digits.count) + digits

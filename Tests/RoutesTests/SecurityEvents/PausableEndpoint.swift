@@ -50,7 +50,7 @@ actor PausableEndpoint: AnsweringEndpoint {
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
         guard let info = UserInfo(.object(["sub": .string(SecurityEventFixture.account)])) else { throw .refused }
         return info
     }

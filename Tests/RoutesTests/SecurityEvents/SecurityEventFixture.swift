@@ -24,7 +24,7 @@ final class SecurityEventFixture: Sendable {
     let engine: RefreshEngine
     let counters: IntervalCounters
     private let log: EngineLog
-    private let verified = Mutex<Result<SecurityEventToken, SecurityEventRefusal>>(
+    private let verified = Mutex<Result<SecurityEventToken, SecurityEventError>>(
         .failure(.unavailable(retryAfter: .seconds(10)))
     )
 
@@ -58,7 +58,7 @@ final class SecurityEventFixture: Sendable {
     var receiver: SecurityEventReceiver {
         let engine = engine
         return SecurityEventReceiver(
-            verify: { [self] _ throws(SecurityEventRefusal) in try verified.withLock { $0 }.get() },
+            verify: { [self] _ throws(SecurityEventError) in try verified.withLock { $0 }.get() },
             store: store,
             log: log,
             time: time,
@@ -79,7 +79,7 @@ final class SecurityEventFixture: Sendable {
         return await send()
     }
 
-    func refuse(_ refusal: SecurityEventRefusal) async -> ServerResponse {
+    func refuse(_ refusal: SecurityEventError) async -> ServerResponse {
         verified.withLock { $0 = .failure(refusal) }
         return await send()
     }

@@ -77,7 +77,7 @@ struct AccountFixture {
             googleDeadline: Self.googleDeadline
         )
         let securityEvents = SecurityEventReceiver(
-            verify: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
+            verify: { _ throws(SecurityEventError) in throw .unavailable(retryAfter: .seconds(60)) },
             store: store,
             log: log,
             time: time,

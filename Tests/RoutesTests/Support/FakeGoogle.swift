@@ -26,7 +26,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     enum LookupResult: Sendable {
         case account(Account)
-        case failure(AccountLookupFailure)
+        case failure(LookupError)
         /// The request waits until it is cancelled.
         case noAnswer
     }
@@ -73,7 +73,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     // MARK: Lookups
 
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
         let token = accessToken.reveal()
         // A token from a refresh belongs to the default account, unless a test sets another one.
         let fallback: LookupResult? = token.hasPrefix("fresh-") ? .account(Account()) : nil
@@ -89,7 +89,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         return info
     }
 
-    func tokenInfo(accessToken: Secret) async throws(AccountLookupFailure) -> TokenInfo {
+    func tokenInfo(accessToken: Secret) async throws(LookupError) -> TokenInfo {
         let account = try await account(state.withLock { $0.tokenInfo[accessToken.reveal()] })
         var members: [String: JSONValue] = ["aud": .string(account.audience)]
         members["azp"] = account.authorizedParty.map { .string($0) }
@@ -100,7 +100,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         return info
     }
 
-    private func account(_ result: LookupResult?) async throws(AccountLookupFailure) -> Account {
+    private func account(_ result: LookupResult?) async throws(LookupError) -> Account {
         state.withLock { $0.lookups += 1 }
         switch result {
         case .account(let account): return account

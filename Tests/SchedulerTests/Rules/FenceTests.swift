@@ -22,7 +22,7 @@ struct FenceTests {
                 + [
                     try Sample.granted(), try Sample.granted(rotated: Sample.refreshToken("late")),
                     .flawed(code: "flawed_answer", rotated: try Sample.refreshToken("late")), .nothingToSend,
-                    .unreadable(.malformed), .revocation(failure: nil),
+                    .unreadable(.notSealed), .revocation(failure: nil),
                 ]
         }
     }

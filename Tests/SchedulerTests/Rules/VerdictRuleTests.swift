@@ -238,7 +238,7 @@ struct VerdictRuleTests {
         for state in [GrantState.active, .retrying, .suspended] {
             var grant = try Sample.grant(state: state)
             var fixture = RulesFixture()
-            let decision = fixture.decide(.unreadable(.malformed), on: &grant)
+            let decision = fixture.decide(.unreadable(.notSealed), on: &grant)
             #expect(decision.outcome == .unchanged && decision.alarm?.kind == .unreadableToken)
             #expect(grant.state == state && grant.generation == 3)
             #expect(grant.dueAt == start + .seconds(600))
@@ -271,11 +271,11 @@ struct VerdictRuleTests {
         var grant = try Sample.grant()
         var fixture = RulesFixture()
         _ = grant.disconnectByRequest(revokes: true, at: start)
-        #expect(fixture.decide(.unreadable(.malformed), on: &grant).alarm?.kind == .unreadableToken)
+        #expect(fixture.decide(.unreadable(.notSealed), on: &grant).alarm?.kind == .unreadableToken)
         #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
         #expect(grant.dueAt == start + .seconds(600))
         fixture.advance(by: .seconds(86_400))
-        #expect(fixture.decide(.unreadable(.malformed), on: &grant).outcome == .disconnected)
+        #expect(fixture.decide(.unreadable(.notSealed), on: &grant).outcome == .disconnected)
         #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
     }
 

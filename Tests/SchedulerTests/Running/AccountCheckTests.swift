@@ -14,7 +14,7 @@ struct AccountCheckTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var idToken: String?
-        var userInfo: Result<String, AccountLookupFailure>?
+        var userInfo: Result<String, LookupError>?
         var mayLookUp = true
         var code: String
     }
@@ -101,10 +101,10 @@ struct AccountCheckTests {
 
 /// An endpoint that only answers requests about accounts.
 private final class LookupEndpoint: AnsweringEndpoint {
-    private let saying: Result<String, AccountLookupFailure>?
+    private let saying: Result<String, LookupError>?
     private let count = Mutex(0)
 
-    init(_ saying: Result<String, AccountLookupFailure>?) {
+    init(_ saying: Result<String, LookupError>?) {
         self.saying = saying
     }
 
@@ -118,7 +118,7 @@ private final class LookupEndpoint: AnsweringEndpoint {
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo {
         count.withLock { $0 += 1 }
         let account = try saying?.get()
         guard let info = UserInfo(.object(["sub": .string(account ?? "nobody")])) else { throw .refused }

@@ -24,12 +24,12 @@ struct CallerPaceTests {
         try await fixture.add(1...5, of: "client", overdueSince: .zero)
         for user in 1...5 {
             let engine = fixture.anotherEngine()
-            await #expect(throws: VendingFailure.self) {
+            await #expect(throws: VendingError.self) {
                 try await engine.freshToken(of: "user \(user)", minimumLife: .zero)
             }
         }
         #expect(requestCount.withLock { $0 } == 1)
-        await #expect(throws: VendingFailure.unavailable(reason: reason)) {
+        await #expect(throws: VendingError.unavailable(reason: reason)) {
             try await fixture.engine.freshToken(of: "user 5", minimumLife: .zero)
         }
     }

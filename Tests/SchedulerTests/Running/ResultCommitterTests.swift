@@ -19,11 +19,11 @@ struct ResultCommitterTests {
         isForced: Bool = true,
         verdict: RefreshVerdict = .noAnswer(code: "timeout"),
         answer: RefreshResult.Answer? = nil,
-        beforeReading: @escaping @Sendable () throws(SealError) -> Void = {}
+        beforeReading: @escaping @Sendable () throws(CryptoError) -> Void = {}
     ) throws -> PendingResult {
         let refresh = InFlightRefresh(grant: try Sample.grant(number), isForced: isForced, leaseEnd: time.sinceBoot)
         let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .failed(verdict, retryAfter: nil))
-        return PendingResult(refresh: refresh) { () throws(SealError) in
+        return PendingResult(refresh: refresh) { () throws(CryptoError) in
             try beforeReading()
             return result
         }
@@ -125,12 +125,12 @@ struct ResultCommitterTests {
     func unsealed() async throws {
         let failures = Mutex(1)
         let fixture = ResultCommitterFixture(try TestStore(time: time), time: time)
-        let unsealed = try pending(1, answer: try Sample.granted()) { () throws(SealError) in
+        let unsealed = try pending(1, answer: try Sample.granted()) { () throws(CryptoError) in
             let fails = failures.withLock { left in
                 defer { left -= 1 }
                 return left > 0
             }
-            if fails { throw SealError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
+            if fails { throw CryptoError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
         }
         fixture.committer.add(unsealed)
         await fixture.waitForFailure()
@@ -185,7 +185,7 @@ struct ResultCommitterTests {
 
     @Test("A spill that fails too is reported, and the answers count as lost")
     func failingSpill() async throws {
-        let spill = MemorySpill(error: SpillFileError("the disk is full"))
+        let spill = MemorySpill(error: FileError("the disk is full"))
         let fixture = ResultCommitterFixture(try store(failing: .max, with: .diskFull), time: time, spill: spill)
         fixture.committer.add(try pending(1, answer: try Sample.granted()))
         await fixture.waitForFailure()

@@ -43,7 +43,7 @@ struct StopTests {
 }
 
 /// An endpoint that never answers by itself; a cancelled request ends as not sent.
-private final class SilentEndpoint: TokenEndpoint {
+private final class SilentEndpoint: GoogleTokenEndpoint {
     private let requests = Mutex<[RefreshSubmission]>([])
 
     var requestCount: Int { requests.withLock { $0.count } }
@@ -61,5 +61,5 @@ private final class SilentEndpoint: TokenEndpoint {
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo { throw .refused }
+    func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo { throw .refused }
 }

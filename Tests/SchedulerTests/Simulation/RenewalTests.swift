@@ -46,7 +46,7 @@ struct RenewalTests {
         let provider = provider(fixture)
         let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
         fixture.time.advance(by: .seconds(7))
-        await #expect(throws: VendingFailure.tooSoon(wait: .seconds(3))) {
+        await #expect(throws: VendingError.tooSoon(wait: .seconds(3))) {
             try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         }
         #expect(fixture.google.calls == 1)
@@ -64,10 +64,10 @@ struct RenewalTests {
         let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
         fixture.time.advance(by: .seconds(60))
         fixture.google.answer { _ in .answer(.noAnswer(code: "connect", outcomeUnknown: false)) }
-        await #expect(throws: VendingFailure.unavailable(reason: "connect")) {
+        await #expect(throws: VendingError.unavailable(reason: "connect")) {
             try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         }
-        await #expect(throws: VendingFailure.tooSoon(wait: .seconds(10))) {
+        await #expect(throws: VendingError.tooSoon(wait: .seconds(10))) {
             try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         }
         #expect(fixture.google.calls == 2)
@@ -81,7 +81,7 @@ struct RenewalTests {
         let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
         fixture.time.advance(by: .seconds(60))
         fixture.google.answer { _ in .answer(.invalidGrant) }
-        let expected = VendingFailure.refused(state: .disconnected, reason: .invalidGrant, since: fixture.time.now)
+        let expected = VendingError.refused(state: .disconnected, reason: .invalidGrant, since: fixture.time.now)
         for _ in 0..<2 {
             await #expect(throws: expected) {
                 try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)

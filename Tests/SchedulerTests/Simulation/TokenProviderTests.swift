@@ -39,7 +39,7 @@ struct TokenProviderTests {
         let grant = try Sample.grant(hasRefreshToken: false, accessToken: token)
         let provider = TokenProvider(engine: fixture.engine())
         fixture.time.advance(by: .seconds(5))
-        let expected = VendingFailure.refused(
+        let expected = VendingError.refused(
             state: .reauthRequired,
             reason: .noRefreshToken,
             since: start + .seconds(5)

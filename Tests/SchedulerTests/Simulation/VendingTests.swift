@@ -102,7 +102,7 @@ struct VendingTests {
     @Test("An unknown user is unknown")
     func unknownUser() async throws {
         let fixture = try EngineFixture()
-        await #expect(throws: VendingFailure.unknownUser) {
+        await #expect(throws: VendingError.unknownUser) {
             try await fixture.engine().freshToken(of: "nobody", minimumLife: .zero)
         }
     }
@@ -120,7 +120,7 @@ struct VendingTests {
         try await fixture.add(0..<1)
         fixture.google.answer { _ in .answer(verdict) }
         let engine = fixture.engine()
-        let expected = VendingFailure.refused(state: state, reason: GrantReason(rawValue: reason), since: start)
+        let expected = VendingError.refused(state: state, reason: GrantReason(rawValue: reason), since: start)
         for _ in 0..<3 {
             await #expect(throws: expected) { try await engine.freshToken(of: "user 0", minimumLife: .zero) }
         }
@@ -145,7 +145,7 @@ struct VendingTests {
         #expect(old.accessToken == first.accessToken)
         #expect(old.warning == verdict.code)
         fixture.time.advance(by: .seconds(600))
-        await #expect(throws: VendingFailure.unavailable(reason: verdict.code)) {
+        await #expect(throws: VendingError.unavailable(reason: verdict.code)) {
             try await engine.freshToken(of: "user 0", minimumLife: .zero)
         }
         #expect(fixture.google.calls == 3)
@@ -158,7 +158,7 @@ struct VendingTests {
         let engine = fixture.engine()
         fixture.google.answer { _ in .answer(.endpointFault(code: "http_500")) }
         for _ in 0..<100 {
-            await #expect(throws: VendingFailure.unavailable(reason: "http_500")) {
+            await #expect(throws: VendingError.unavailable(reason: "http_500")) {
                 try await engine.freshToken(of: "user 0", minimumLife: .zero)
             }
             fixture.time.advance(by: .milliseconds(99))
@@ -181,7 +181,7 @@ struct VendingTests {
         #expect(served.warning == "invalid_client" && served.accessToken == first.accessToken)
         let again = try await engine.freshToken(of: "user 0", minimumLife: .seconds(7200))
         #expect(again.warning == "breaker_open" && again.accessToken == first.accessToken)
-        await #expect(throws: VendingFailure.unavailable(reason: "breaker_open")) {
+        await #expect(throws: VendingError.unavailable(reason: "breaker_open")) {
             try await engine.freshToken(of: "user 1", minimumLife: .zero)
         }
         #expect(fixture.google.calls == 2)
@@ -199,7 +199,7 @@ struct VendingTests {
         #expect(try await fixture.states() == [.retrying: 60])
         for _ in 0..<5 {
             fixture.time.advance(by: .seconds(10))
-            await #expect(throws: VendingFailure.unavailable(reason: "invalid_grant")) {
+            await #expect(throws: VendingError.unavailable(reason: "invalid_grant")) {
                 try await engine.freshToken(of: "user 3", minimumLife: .zero)
             }
         }

@@ -96,7 +96,7 @@ struct SpilledResultTests {
         let vault = try vault()
         let answers: [RefreshResult.Answer] = [
             .flawed(code: "flawed_answer", rotated: nil), .failed(.invalidGrant, retryAfter: nil), .nothingToSend,
-            .unreadable(.malformed), .revocation(failure: nil),
+            .unreadable(.notSealed), .revocation(failure: nil),
         ]
         for answer in answers {
             #expect(try RefreshResult(attempt: attempt, answer: answer).sealed(with: vault) == nil)
@@ -111,17 +111,17 @@ struct SpilledResultTests {
         for place in stride(from: 10, to: sealed.bytes.count, by: 7) {
             var bytes = sealed.bytes
             bytes[place] ^= 1
-            #expect(throws: SealError.self) { try RefreshResult.open(SealedSecret(bytes: bytes), with: vault) }
+            #expect(throws: CryptoError.self) { try RefreshResult.open(SealedSecret(bytes: bytes), with: vault) }
         }
         let other = try self.vault()
-        #expect(throws: SealError.self) { try RefreshResult.open(sealed, with: other) }
+        #expect(throws: CryptoError.self) { try RefreshResult.open(sealed, with: other) }
     }
 
     @Test("is refused when it is a token of the database")
     func foreign() throws {
         let vault = try vault()
         let token = try vault.seal(refreshToken: Secret("{}"), for: attempt.grant).sealed
-        #expect(throws: SealError.self) { try RefreshResult.open(token, with: vault) }
+        #expect(throws: CryptoError.self) { try RefreshResult.open(token, with: vault) }
     }
 
     private struct Missing: Error {}

@@ -54,7 +54,7 @@ final class FakeGoogle: AnsweringEndpoint {
         var held: [Held] = []
         var holdWaiters: [(count: Int, caller: CheckedContinuation<Void, Never>)] = []
         var revoked: [String] = []
-        var revocationFailure: AccountLookupFailure?
+        var revocationFailure: LookupError?
         var duringRevocation: @Sendable () async -> Void = {}
         var issued = 0
     }
@@ -79,7 +79,7 @@ final class FakeGoogle: AnsweringEndpoint {
         state.withLock { $0.script = script }
     }
 
-    func failRevocations(with failure: AccountLookupFailure?) {
+    func failRevocations(with failure: LookupError?) {
         state.withLock { $0.revocationFailure = failure }
     }
 

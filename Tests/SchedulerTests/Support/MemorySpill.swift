@@ -1,3 +1,4 @@
+import Base
 import Synchronization
 
 @testable import Scheduler
@@ -7,10 +8,10 @@ import Synchronization
 /// If it has a gate, it saves once the gate is open.
 final class MemorySpill: ResultSpill {
     private let state: Mutex<(saved: [RefreshResult], reserves: Int)>
-    private let error: SpillFileError?
+    private let error: FileError?
     private let gate: Gate?
 
-    init(reserves: Int = 0, error: SpillFileError? = nil, gate: Gate? = nil) {
+    init(reserves: Int = 0, error: FileError? = nil, gate: Gate? = nil) {
         state = Mutex(([], reserves))
         self.error = error
         self.gate = gate

@@ -72,7 +72,7 @@ package struct ServiceCredential: Sendable {
     private let isOperator: Bool
 
     /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
-    package init?(forService name: String, isOperator: Bool = false) throws(SealError) {
+    package init?(forService name: String, isOperator: Bool = false) throws(CryptoError) {
         guard name.isPlainID else { return nil }
         self.isOperator = isOperator
         secret = try .randomText(prefix: Self.prefix, byteCount: 32)

@@ -1,4 +1,4 @@
-import Base
+package import Base
 private import Crypto
 private import Storage
 
@@ -20,9 +20,9 @@ package struct ServiceList: Hashable, Sendable {
 
 extension ServiceList {
     /// The limit of services in one file.
-    private static let maxServices = 1_000
-    private static let maxValues = 10_000
-    private static let maxValueLength = 1024
+    private static let maximumServices = 1_000
+    private static let maximumValues = 10_000
+    private static let maximumValueLength = 1024
 
     /// Parses a services file strictly, so that a spelling mistake never gives a service more access than intended.
     ///
@@ -30,19 +30,19 @@ extension ServiceList {
     ///                   {"name": "jane", "credential_sha256": "…", "users": ["*"], "operator": true}]}
     ///
     /// Only an operator may lack `scopes`: it looks up users and gets no tokens.
-    package init(parsing text: some Collection<UInt8>) throws(ServicesFileError) {
+    package init(parsing text: some Collection<UInt8>) throws(FormatError) {
         let document: JSONValue
-        do throws(JSONError) {
+        do throws(FormatError) {
             document = try JSONValue.parse(text)
         } catch {
-            throw ServicesFileError(place: "", problem: "not JSON: \(error)")
+            throw FormatError("not JSON: \(error)")
         }
         let members = try Self.members(of: document, ["services"], at: "")
         guard let entries = members["services"]?.array else {
-            throw ServicesFileError(place: "services", problem: "must be an array of services")
+            throw Self.mistake(at: "services", "must be an array of services")
         }
-        guard (1...Self.maxServices).contains(entries.count) else {
-            throw ServicesFileError(place: "services", problem: "must have 1 to \(Self.maxServices) services")
+        guard (1...Self.maximumServices).contains(entries.count) else {
+            throw Self.mistake(at: "services", "must have 1 to \(Self.maximumServices) services")
         }
         var services: [[UInt8]: Service] = [:]
         var names: [String: Int] = [:]
@@ -50,17 +50,17 @@ extension ServiceList {
             let place = "services[\(index)]"
             let (hash, service) = try Self.service(entry, at: place)
             if let other = names.updateValue(index, forKey: service.name) {
-                throw ServicesFileError(place: "\(place).name", problem: "is already the name of services[\(other)]")
+                throw Self.mistake(at: "\(place).name", "is already the name of services[\(other)]")
             }
             if let other = services.updateValue(service, forKey: hash) {
                 let problem = "is the credential of services[\(names[other.name] ?? index)] too"
-                throw ServicesFileError(place: "\(place).credential_sha256", problem: problem)
+                throw Self.mistake(at: "\(place).credential_sha256", problem)
             }
         }
         self.init(services: services)
     }
 
-    private static func service(_ entry: JSONValue, at place: String) throws(ServicesFileError) -> ([UInt8], Service) {
+    private static func service(_ entry: JSONValue, at place: String) throws(FormatError) -> ([UInt8], Service) {
         let members = try members(
             of: entry,
             ["name", "credential_sha256", "users"],
@@ -68,19 +68,19 @@ extension ServiceList {
             at: place
         )
         guard let name = members["name"]?.string, name.isPlainID else {
-            throw ServicesFileError(place: "\(place).name", problem: ServiceCredential.nameRule)
+            throw mistake(at: "\(place).name", ServiceCredential.nameRule)
         }
         guard let digits = members["credential_sha256"]?.string, let hash = Hexadecimal.decode(digits),
             hash.count == 32
         else {
             let problem = "must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
-            throw ServicesFileError(place: "\(place).credential_sha256", problem: problem)
+            throw mistake(at: "\(place).credential_sha256", problem)
         }
         let isOperator: Bool
         switch members["operator"] {
         case nil: isOperator = false
         case .bool(let value): isOperator = value
-        default: throw ServicesFileError(place: "\(place).operator", problem: "must be true or false")
+        default: throw mistake(at: "\(place).operator", "must be true or false")
         }
         let scopes: Service.Allowance
         if let value = members["scopes"] {
@@ -88,7 +88,7 @@ extension ServiceList {
         } else if isOperator {
             scopes = .nothing
         } else {
-            throw ServicesFileError(place: "\(place).scopes", problem: "is missing")
+            throw mistake(at: "\(place).scopes", "is missing")
         }
         let users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
         let service = Service(name: name, credentialHash: hash, scopes: scopes, users: users, isOperator: isOperator)
@@ -101,19 +101,19 @@ extension ServiceList {
         _ names: [String],
         optional: [String] = [],
         at place: String
-    ) throws(ServicesFileError) -> [String: JSONValue] {
+    ) throws(FormatError) -> [String: JSONValue] {
         guard let members = value.object else {
-            throw ServicesFileError(place: place, problem: "must be an object")
+            throw mistake(at: place, "must be an object")
         }
         let prefix = place.isEmpty ? "" : "\(place)."
         let allowed = names + optional
         if let unknown = members.keys.filter({ !allowed.contains($0) }).min() {
             let known = allowed.joined(separator: ", ")
             let shown = unknown.unicodeScalars.contains(where: \.disturbsTerminals) ? "?" : unknown.capped(at: 64)
-            throw ServicesFileError(place: prefix + shown, problem: "is not known; there are: \(known)")
+            throw mistake(at: prefix + shown, "is not known; there are: \(known)")
         }
         for name in names where members[name] == nil {
-            throw ServicesFileError(place: prefix + name, problem: "is missing")
+            throw mistake(at: prefix + name, "is missing")
         }
         return members
     }
@@ -122,29 +122,26 @@ extension ServiceList {
         _ value: JSONValue?,
         at place: String,
         _ read: (String) -> String?
-    ) throws(ServicesFileError) -> Service.Allowance {
-        guard let values = value?.array, (1...maxValues).contains(values.count) else {
-            let problem = "must be [\"*\"] for all, or an array of 1 to \(maxValues) texts"
-            throw ServicesFileError(place: place, problem: problem)
+    ) throws(FormatError) -> Service.Allowance {
+        guard let values = value?.array, (1...maximumValues).contains(values.count) else {
+            let problem = "must be [\"*\"] for all, or an array of 1 to \(maximumValues) texts"
+            throw mistake(at: place, problem)
         }
         if values == [.string("*")] { return .everything }
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
-            guard let text = value.string, text.utf8.count <= maxValueLength, text != "*", let name = read(text) else {
+            guard let text = value.string, text.utf8.count <= maximumValueLength, text != "*", let name = read(text)
+            else {
                 let problem = value.string == "*" ? "must be the only entry to mean all" : "is not a name"
-                throw ServicesFileError(place: "\(place)[\(index)]", problem: problem)
+                throw mistake(at: "\(place)[\(index)]", problem)
             }
             names.insert(name)
         }
         return .only(names)
     }
-}
 
-/// A problem of a services file and its place.
-package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The place in the file, such as `services[2].scopes`.
-    let place: String
-    let problem: String
-
-    package var description: String { place.isEmpty ? problem : "\(place): \(problem)" }
+    /// - Parameter place: the place in the file, such as `services[2].scopes`.
+    private static func mistake(at place: String, _ problem: String) -> FormatError {
+        FormatError(place.isEmpty ? problem : "\(place): \(problem)")
+    }
 }

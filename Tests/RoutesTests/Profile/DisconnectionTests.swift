@@ -36,7 +36,7 @@ struct DisconnectionTests {
 
         fixture.time.advance(by: .seconds(60))
         fixture.google.handleRefreshes { _ in .verdict(.invalidGrant) }
-        await #expect(throws: VendingFailure.self) {
+        await #expect(throws: VendingError.self) {
             try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
         }
         let dead = try await fixture.send("GET", "/v1/user/me", token: token)
@@ -262,7 +262,7 @@ struct DisconnectionTests {
         fixture.google.release(
             .granted(TokenResponse(accessToken: Secret("late"), lifetime: .seconds(3600), type: "Bearer"))
         )
-        await #expect(throws: VendingFailure.self) { try await refresh.value }
+        await #expect(throws: VendingError.self) { try await refresh.value }
         #expect(try await fixture.grant()?.state == .disconnected)
         #expect(try await fixture.accessToken() != "late")
         #expect(try await fixture.engine.finishRevocation(of: "42"))

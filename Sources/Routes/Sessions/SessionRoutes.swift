@@ -3,10 +3,9 @@ internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
 internal import Storage
-internal import Telemetry
 
-/// The ComprehensionEngine routes: signing in with Google, and the app's own tokens.
-struct ComprehensionRoutes: Sendable {
+/// The routes under `/api/` in the format of ComprehensionEngine: signing in with Google, and the app's own tokens.
+struct SessionRoutes: Sendable {
     let dependencies: RouteDependencies
 
     private var sessions: AppSessions { AppSessions(dependencies: dependencies) }

@@ -215,7 +215,7 @@ struct GmailConnectorTests {
         fixture.google.setAccount("ya29.jane")
         fixture.google.setOwner(ofRefreshToken: "1//other", .account(.init(id: "g-2", email: "other@x.org")))
         #expect(try await fixture.connect("ya29.jane", refreshToken: "1//other").status == 201)
-        await #expect(throws: VendingFailure.self) {
+        await #expect(throws: VendingError.self) {
             try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
         }
         let grant = try #require(try await fixture.grant())
@@ -240,7 +240,7 @@ struct GmailConnectorTests {
         try await fixture.importGrant(owner: Grant.Owner(googleUserID: "g-wrong"))
         let other = FakeGoogle.Account(id: "g-2", email: "other@x.org")
         fixture.google.setOwner(ofRefreshToken: "1//imported", .account(other))
-        await #expect(throws: VendingFailure.self) {
+        await #expect(throws: VendingError.self) {
             try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(60))
         }
         #expect(try await fixture.grant()?.reason == .accountMismatch)

@@ -1,4 +1,3 @@
-package import Base
 private import Glibc
 
 extension Timestamp {

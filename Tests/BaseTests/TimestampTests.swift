@@ -1,6 +1,5 @@
 import Base
 import Foundation
-import Telemetry
 import Testing
 
 @Suite("An instant in ISO 8601")

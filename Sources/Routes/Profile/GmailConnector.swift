@@ -65,12 +65,12 @@ struct GmailConnector: Sendable {
         let token: VendedToken
         do {
             token = try await dependencies.engine.freshToken(of: caller.userID, minimumLife: Self.longerThanAnyLifetime)
-        } catch VendingFailure.refused, VendingFailure.unreadable {
+        } catch VendingError.refused, VendingError.unreadable {
             return Grant.Owner()
-        } catch VendingFailure.unknownUser {
+        } catch VendingError.unknownUser {
             return nil
         }
-        do throws(AccountLookupFailure) {
+        do throws(LookupError) {
             let owner = try await dependencies.google.userInfo(accessToken: token.accessToken)
             return Grant.Owner(googleUserID: owner.googleUserID, email: owner.email)
         } catch .refused {
@@ -101,7 +101,7 @@ struct GmailConnector: Sendable {
         for id: GrantID,
         refreshToken: Secret?,
         at now: Timestamp
-    ) throws(SealError) -> IncomingTokens {
+    ) throws(CryptoError) -> IncomingTokens {
         let vault = dependencies.vault
         var incoming = IncomingTokens(clientID: identity.clientID, owner: identity.owner, scope: scope)
         incoming.accessToken = Grant.AccessToken(

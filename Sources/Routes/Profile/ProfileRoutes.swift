@@ -4,8 +4,8 @@ internal import Scheduler
 internal import Storage
 internal import Telemetry
 
-/// The PayPulse routes: storing tokens, the profile, disconnecting and deleting.
-struct PayPulseRoutes: Sendable {
+/// The routes under `/v1/` in the format of PayPulse: storing tokens, the profile, disconnecting and deleting.
+struct ProfileRoutes: Sendable {
     let dependencies: RouteDependencies
 
     var routes: [Route] {

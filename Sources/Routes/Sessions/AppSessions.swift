@@ -202,7 +202,7 @@ struct AppSessions: Sendable {
 
 extension TokenVault {
     /// Seals both tokens together, so that every caller within the grace gets the same ones.
-    fileprivate func seal(_ pair: SessionTokenPair, for id: SessionID) throws(SealError) -> SealedSecret {
+    fileprivate func seal(_ pair: SessionTokenPair, for id: SessionID) throws(CryptoError) -> SealedSecret {
         try seal(sessionToken: Secret(pair.accessToken.reveal() + " " + pair.refreshToken.reveal()), for: id)
     }
 
