@@ -151,7 +151,7 @@ extension CommandContext {
                 case .malformed, .noStream: .badData
                 case .unsigned, .unauthenticated, .forbidden: .configuration
                 }
-            throw CommandFailure(code, failure.description)
+            throw CommandError(code, failure.description)
         }
         return .success
     }
@@ -161,7 +161,7 @@ extension CommandContext {
         do throws(ServiceAccountError) {
             return try ServiceAccount(keyFile: file)
         } catch {
-            throw CommandFailure(.badData, "\(path) is not the key of a service account: \(error)")
+            throw CommandError(.badData, "\(path) is not the key of a service account: \(error)")
         }
     }
 
@@ -169,7 +169,7 @@ extension CommandContext {
         do throws(EndpointError) {
             return try Endpoint(text)
         } catch {
-            throw CommandFailure(.usage, error.description)
+            throw CommandError(.usage, error.description)
         }
     }
 }

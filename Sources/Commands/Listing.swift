@@ -24,7 +24,7 @@ struct Listing<Item> {
 
     private static var gap: Int { 2 }
     /// The width up to which a column grows where nothing is cut.
-    private static var widestPadding: Int { 40 }
+    private static var maximumPadding: Int { 40 }
 
     /// The number of items that were printed.
     private(set) var count = 0
@@ -83,7 +83,7 @@ struct Listing<Item> {
     }
 
     private mutating func grow(with rows: [[String]]) {
-        let limit = width == nil ? Self.widestPadding : Int.max
+        let limit = width == nil ? Self.maximumPadding : Int.max
         for row in rows {
             for (column, cell) in row.enumerated() where cell.count <= limit {
                 widths[column] = max(widths[column], cell.count)
@@ -169,11 +169,11 @@ extension String {
     fileprivate func cut(to width: Int) -> String { count <= width ? self : prefix(width - 1) + "…" }
 }
 
-/// Formats a number of bytes for people.
-enum ByteCount {
-    static func text(_ count: Int64) -> String {
-        guard count >= 1024 else { return count == 1 ? "1 byte" : "\(count) bytes" }
-        var tenths = count * 10
+extension Int64 {
+    /// The number as a number of bytes, for people.
+    var inBytes: String {
+        guard self >= 1024 else { return self == 1 ? "1 byte" : "\(self) bytes" }
+        var tenths = self * 10
         var unit = ""
         for larger in ["KiB", "MiB", "GiB", "TiB"] where tenths >= 10240 {
             tenths /= 1024

@@ -27,7 +27,7 @@ extension Command {
         exitCodes: .ofDatabase()
     ) { arguments, context in
         guard arguments.has("plaintext") else {
-            throw CommandFailure(
+            throw CommandError(
                 .usage,
                 """
                 an export holds every token in plain text, usable by every reader: give --plaintext to confirm
@@ -47,7 +47,7 @@ extension Command {
         }
         await store.close()
         guard unreadable == 0 else {
-            throw CommandFailure(
+            throw CommandError(
                 .configuration,
                 "\(unreadable) grants are not in the export, because the key ring does not open their tokens"
             )

@@ -31,7 +31,7 @@ struct ImportedGrantWriter: Sendable {
         case atOnce
     }
 
-    private static let historyLimit = 1000
+    private static let maximumHistory = 1000
 
     /// `nil` for a dry run without a database.
     let store: (any Store)?
@@ -158,7 +158,7 @@ struct ImportedGrantWriter: Sendable {
     /// refresh alone does not count.
     private func isAtLeastAsNew(_ stored: Grant, as imported: ImportedGrant) async throws -> Bool {
         guard let obtainedAt = imported.obtainedAt else { return true }
-        let history = try await store?.events(of: stored.id, atMost: Self.historyLimit) ?? []
+        let history = try await store?.events(of: stored.id, atMost: Self.maximumHistory) ?? []
         let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsRefreshes }
         // If a long history does not have such an event, the event is older than all that were read.
         guard let changedAt = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }

@@ -18,7 +18,7 @@ extension Command {
     ) { arguments, context in
         let user = arguments.operand
         // One more than is shown, to know if there are more.
-        let (grant, history) = try await context.readGrant(of: user, eventsAtMost: Grant.shownEvents + 1)
+        let (grant, history) = try await context.readGrant(of: user, eventsAtMost: Grant.maximumEvents + 1)
         let now = context.time.now
         context.answer(grant.lines(with: history, at: now).joined(separator: "\n")) { line in
             grant.writeWithWarnings(to: &line, at: now)
@@ -54,7 +54,7 @@ extension CommandContext {
     fileprivate func readGrant(of user: String, eventsAtMost count: Int) async throws -> (Grant, [GrantEvent]) {
         try await withExistingStore(for: .reading) { store in
             guard let grant = try await store.grant(ofUser: user) else {
-                throw CommandFailure(VendingFailure.unknownUser, ofUser: user)
+                throw CommandError(VendingFailure.unknownUser, ofUser: user)
             }
             return (grant, try await store.events(of: grant.id, atMost: count))
         }
@@ -63,7 +63,7 @@ extension CommandContext {
 
 extension Grant {
     /// The number of events of its history that are shown with a grant.
-    fileprivate static let shownEvents = 50
+    fileprivate static let maximumEvents = 50
 
     /// The state, with its reason if it has one.
     var stateWithReason: String { state.rawValue + (reason == .none ? "" : ", \(reason)") }
@@ -90,8 +90,8 @@ extension Grant {
             ("stored", createdAt.shown(at: now)),
         ]
         return facts.lines + GrantWarning.all(of: self, at: now).map { "warning: \($0.sentence)" }
-            + ["", "history, the latest first:"] + history.prefix(Self.shownEvents).map { "  " + $0.line }
-            + (history.count > Self.shownEvents ? ["  …"] : [])
+            + ["", "history, the latest first:"] + history.prefix(Self.maximumEvents).map { "  " + $0.line }
+            + (history.count > Self.maximumEvents ? ["  …"] : [])
     }
 }
 

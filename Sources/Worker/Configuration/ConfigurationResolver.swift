@@ -9,7 +9,7 @@ struct ConfigurationResolver {
     private let sources: SettingSources
     let files: FileReader
     private let credentialsDirectory: String?
-    private(set) var problems: [ConfigurationError.Problem]
+    private(set) var problems: [Setting.Problem]
 
     init(_ inputs: ConfigurationInputs) {
         sources = SettingSources(inputs)
@@ -167,11 +167,11 @@ extension DatabaseLocation {
     }
 
     private static let passwordInArgument = InputError(
-        message: """
-            holds a password, which every user of the machine can read in the list of processes: leave it out, and put it \
-            into a password file (PGPASSFILE), or the whole address into a file of mode 0600 that you name with \
-            \(urlFilePrefix)FILE, or into the environment or the configuration file
-            """
+        """
+        holds a password, which every user of the machine can read in the list of processes: leave it out, and put it \
+        into a password file (PGPASSFILE), or the whole address into a file of mode 0600 that you name with \
+        \(urlFilePrefix)FILE, or into the environment or the configuration file
+        """
     )
 
     private static func readAddress(in path: String, _ files: FileReader) throws(InputError)
@@ -181,18 +181,18 @@ extension DatabaseLocation {
         do throws(InputError) {
             content = try files.readPrivate(path)
         } catch {
-            throw InputError(message: "\(DisplayedText(path)): \(error.message)")
+            throw InputError("\(DisplayedText(path)): \(error.message)")
         }
         guard let line = content.lines.first?.reveal(), content.lines.count == 1 else {
-            throw InputError(message: "\(DisplayedText(path)) must hold one line, the address of a database")
+            throw InputError("\(DisplayedText(path)) must hold one line, the address of a database")
         }
         do throws(InputError) {
             try SettingValue.checkText(line)
             let location = try DatabaseLocation(line)
-            guard location.file == nil else { throw InputError(message: "does not begin with postgres://") }
+            guard location.file == nil else { throw InputError("does not begin with postgres://") }
             return location
         } catch {
-            throw InputError(message: "the address in \(DisplayedText(path)) \(error.message)")
+            throw InputError("the address in \(DisplayedText(path)) \(error.message)")
         }
     }
 }

@@ -19,7 +19,7 @@ package struct SettingSources {
 
     /// The values of each layer for each setting, in order of precedence; a repeated flag has several.
     private(set) var layers: [[Setting.Name: [GivenValue]]] = []
-    private(set) var problems: [ConfigurationError.Problem] = []
+    private(set) var problems: [Setting.Problem] = []
     /// The configuration file that was named, if any.
     private(set) var file: String?
 

@@ -26,10 +26,10 @@ extension CommandContext {
     }
 
     /// Opens all parts before anything is announced, so that a fault shows as the exit code of the start.
-    func openWorker(_ notifier: SystemdNotifier) async throws -> RunningWorker {
+    func openWorker(_ notifier: SystemdNotifier) async throws -> WorkerParts {
         let vault = try openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
-        var worker = try RunningWorker(self, store: store, vault: vault, notifier: notifier)
+        var worker = try WorkerParts(self, store: store, vault: vault, notifier: notifier)
         try worker.openListeners()
         return worker
     }

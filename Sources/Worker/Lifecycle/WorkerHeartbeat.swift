@@ -86,7 +86,7 @@ package struct WorkerHeartbeat: Sendable {
         let previous = ring.standbyReason
         ring.standbyReason = obstacle
         if let obstacle {
-            guard log != nil else { throw CommandFailure(.configuration, obstacle) }
+            guard log != nil else { throw CommandError(.configuration, obstacle) }
             raise(.keyRingLacksKeys, obstacle)
         } else if previous != nil {
             log?.end([.keyRingLacksKeys])

@@ -9,7 +9,7 @@ import Telemetry
 typealias Service = @Sendable () async -> Void
 
 /// The services of a worker.
-extension RunningWorker {
+extension WorkerParts {
     /// The interval at which the HTTP client's thread is checked for the watchdog.
     private static let httpCheckInterval: Duration = .seconds(2)
     private static let reserveInterval: Duration = .seconds(30)
