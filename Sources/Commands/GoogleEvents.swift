@@ -17,13 +17,10 @@ extension Command {
         ] + SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            (
-                """
-                refresh-worker google-events register --service-account-file risc.json \
-                --url https://api.example.com/v1/google/security-events
-                """,
-                "once, and when the URL changes"
-            )
+            """
+            refresh-worker google-events register --service-account-file risc.json \
+            --url https://api.example.com/v1/google/security-events
+            """: "once, and when the URL changes"
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context in
@@ -45,7 +42,7 @@ extension Command {
         options: SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            ("refresh-worker google-events status --service-account-file risc.json", "is the stream enabled?")
+            "refresh-worker google-events status --service-account-file risc.json": "is the stream enabled?"
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context in
@@ -74,7 +71,7 @@ extension Command {
         ] + SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            ("refresh-worker google-events verify --service-account-file risc.json", "do events arrive?")
+            "refresh-worker google-events verify --service-account-file risc.json": "do events arrive?"
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context in

@@ -12,14 +12,8 @@ struct Listing<Item> {
     struct Column: Sendable {
         let title: String
         /// The width to which a terminal may cut the column, or `nil` if its texts are never cut.
-        let narrowest: Int?
+        var narrowest: Int?
         let text: @Sendable (Item, Timestamp) -> String
-
-        init(_ title: String, narrowest: Int? = nil, _ text: @escaping @Sendable (Item, Timestamp) -> String) {
-            self.title = title
-            self.narrowest = narrowest
-            self.text = text
-        }
     }
 
     private static var gap: Int { 2 }
@@ -183,20 +177,14 @@ extension Int64 {
     }
 }
 
-/// A line on a terminal that is overwritten on each update.
-///
-/// It writes nothing if the output is not a terminal.
+/// A line of standard error that is overwritten on each update, if that is a terminal.
 final class TerminalProgress: Sendable {
     /// Moves to the first column and erases the rest of the line
     /// (https://man7.org/linux/man-pages/man4/console_codes.4.html).
     private static let eraseLine = "\r\u{1b}[K"
 
-    private let output: Output
+    private let output = Output.error
     private let isShown = Mutex(false)
-
-    init(to output: Output) {
-        self.output = output
-    }
 
     func show(_ text: String) {
         guard output.isTerminal else { return }

@@ -20,8 +20,8 @@ extension Command {
             .jsonObject,
         ],
         examples: [
-            ("refresh-worker services credential mailer", "let the service mailer get tokens"),
-            ("refresh-worker services credential --operator jane", "let jane look up users on the status page"),
+            "refresh-worker services credential mailer": "let the service mailer get tokens",
+            "refresh-worker services credential --operator jane": "let jane look up users on the status page",
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput]
     ) { arguments, context in
@@ -51,7 +51,7 @@ extension Command {
         operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
         options: [.jsonObject],
         settings: [.config, .servicesFile],
-        examples: [("refresh-worker services handle mailer alice", "name alice to the service mailer")],
+        examples: ["refresh-worker services handle mailer alice": "name alice to the service mailer"],
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
     ) { arguments, context in
         let (service, user) = (arguments.operands[0], arguments.operands[1])
@@ -105,10 +105,8 @@ extension Command {
         ],
         settings: [.config, .database, .logLevel],
         examples: [
-            (
-                "refresh-worker notices replay --within 7200",
+            "refresh-worker notices replay --within 7200":
                 "after the backend has lost the notices of the last two hours"
-            )
         ],
         exitCodes: .ofDatabase()
     ) { arguments, context in

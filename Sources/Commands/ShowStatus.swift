@@ -30,9 +30,9 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("refresh-worker status", "a report for people"),
-            ("refresh-worker status --json | jq -r .verdict", "ok or attention, for a monitor"),
-            ("refresh-worker status --watch", "during an upgrade or an outage"),
+            "refresh-worker status": "a report for people",
+            "refresh-worker status --json | jq -r .verdict": "ok or attention, for a monitor",
+            "refresh-worker status --watch": "during an upgrade or an outage",
         ],
         exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration]
     ) { arguments, context in

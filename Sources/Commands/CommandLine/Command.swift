@@ -26,7 +26,7 @@ package struct Command: Sendable {
     /// The others are accepted too, so that a wrapper can always pass the same flags.
     var settings: [Setting.Name] = []
     /// Command lines, each with its purpose.
-    var examples: [(line: String, purpose: String)] = []
+    var examples: KeyValuePairs<String, String> = [:]
     var exitCodes: [ExitCode] = []
     var subcommands: [Command] = []
     /// Refuses arguments that are valid one by one but not together.
@@ -143,7 +143,7 @@ struct OptionSpecification: Sendable {
                 break
             case .choice(let choices, _):
                 guard !choices.contains(value) else { break }
-                let hint = NameSuggestion.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
+                let hint = NameSuggestion.hint(value, among: choices)
                 return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)

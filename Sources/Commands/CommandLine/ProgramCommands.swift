@@ -34,15 +34,10 @@ extension Command {
             """,
         settings: Setting.Name.allCases,
         examples: [
-            (
-                "refresh-worker --config /etc/refresh-worker/refresh-worker.conf",
-                "run the worker as its service does"
-            ),
-            (
-                "refresh-worker --client-id 1234-abc.apps.googleusercontent.com --run-once",
-                "refresh the due grants and exit, from cron"
-            ),
-            ("refresh-worker grants import --help", "learn about one command"),
+            "refresh-worker --config /etc/refresh-worker/refresh-worker.conf": "run the worker as its service does",
+            "refresh-worker --client-id 1234-abc.apps.googleusercontent.com --run-once":
+                "refresh the due grants and exit, from cron",
+            "refresh-worker grants import --help": "learn about one command",
         ],
         exitCodes: .ofDatabase(.cannotCreate)
     ) { _, context in
@@ -68,11 +63,9 @@ extension Command {
             )
         ],
         examples: [
-            ("refresh-worker help grants import", "explain grants import"),
-            (
-                "refresh-worker help --format bash > ~/.local/share/bash-completion/completions/refresh-worker",
-                "completions where make install did not put them"
-            ),
+            "refresh-worker help grants import": "explain grants import",
+            "refresh-worker help --format bash > ~/.local/share/bash-completion/completions/refresh-worker":
+                "completions where make install did not put them",
         ],
         exitCodes: [.success, .usage],
         text: { arguments in

@@ -97,7 +97,7 @@ extension Doctor {
 
     private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]
 
-    /// Judges the response to a refresh with a made-up token: is it a token endpoint, and does it know the client id?
+    /// Judges whether the response to a made-up token is that of a token endpoint that knows the client id.
     ///
     /// Google answers `invalid_grant` for a known client id, and `invalid_client` for an unknown one. `code` is the
     /// member `error` of the body.

@@ -19,16 +19,11 @@ extension Command {
         options: [.jsonObject],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },
         examples: [
-            (
-                "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf",
-                "as the service's user, with the service's configuration"
-            ),
-            (
-                """
-                refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
-                """,
-                "only what to do"
-            ),
+            "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf":
+                "as the service's user, with the service's configuration",
+            """
+            refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
+            """: "only what to do",
         ],
         exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration]
     ) { _, context in

@@ -31,8 +31,8 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("refresh-worker grants add alice --token-file ./alice.token", "a refresh token kept in a file"),
-            ("pass show google/alice | refresh-worker grants add alice", "from a password store"),
+            "refresh-worker grants add alice --token-file ./alice.token": "a refresh token kept in a file",
+            "pass show google/alice | refresh-worker grants add alice": "from a password store",
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
     ) { arguments, context in
@@ -66,7 +66,7 @@ extension Command {
             time: context.time,
             random: context.random,
             existing: .replace,
-            firstRefresh: .atOnce
+            refreshesAtOnce: true
         )
         let outcome = try await writer.store([added])
         let stored = try await store.grant(ofUser: user)

@@ -19,10 +19,8 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            (
-                "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age",
+            "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age":
                 "encrypt the tokens before they reach the disk"
-            )
         ],
         exitCodes: .ofDatabase()
     ) { arguments, context in

@@ -19,7 +19,7 @@ struct GrantReader: Sendable {
     }
 
     private func grant(from members: [String: JSONValue], at now: Timestamp) throws(InputError) -> ImportedGrant {
-        let outer = RecordFields(members)
+        let outer = RecordFields(members: members)
         let named = try outer.identifier("user_id")
         // The output of `aws secretsmanager get-secret-value`.
         guard let nested = members["SecretString"]?.string else {
@@ -28,7 +28,7 @@ struct GrantReader: Sendable {
         guard let content = JSONValue.object(in: nested.utf8)?.object else {
             throw InputError("SecretString is not the text of a JSON object")
         }
-        let inner = RecordFields(content)
+        let inner = RecordFields(members: content)
         let innerUser = try inner.identifier("user_id")
         let nameUser = Self.userID(ofSecret: try outer.text("Name"))
         return try grant(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, at: now)

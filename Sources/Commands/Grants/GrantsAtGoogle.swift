@@ -33,10 +33,8 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
         examples: [
-            (
-                "refresh-worker token alice --min-ttl 300 > /run/user/1000/token",
+            "refresh-worker token alice --min-ttl 300 > /run/user/1000/token":
                 "a token that is valid for five more minutes, not shown on the terminal"
-            )
         ],
         exitCodes: .ofDatabase(.unknownUser, .googleUnreachable, .userMustAct, .interrupted, .terminated)
     ) { arguments, context in
@@ -106,7 +104,7 @@ extension Command {
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
         ],
-        examples: [("refresh-worker grants disconnect alice", "end alice's grant")],
+        examples: ["refresh-worker grants disconnect alice": "end alice's grant"],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
     ) { arguments, context in
         let user = arguments.operand

@@ -59,24 +59,16 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .clientID, .logLevel],
         examples: [
-            ("refresh-worker grants import grants.jsonl", "from a file"),
-            (
-                "ssh old-host export-grants | refresh-worker grants import -",
-                "from another machine, without a copy on disk"
-            ),
-            (
-                """
-                aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
-                """,
-                "one grant, with Amazon's own program"
-            ),
-            (
-                """
-                aws secretsmanager batch-get-secret-value --secret-id-list gmail/user/alice gmail/user/bob | \
-                refresh-worker grants import - --from aws-secrets-manager --dry-run
-                """,
-                "show what would be imported from AWS Secrets Manager"
-            ),
+            "refresh-worker grants import grants.jsonl": "from a file",
+            "ssh old-host export-grants | refresh-worker grants import -":
+                "from another machine, without a copy on disk",
+            """
+            aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
+            """: "one grant, with Amazon's own program",
+            """
+            aws secretsmanager batch-get-secret-value --secret-id-list gmail/user/alice gmail/user/bob | \
+            refresh-worker grants import - --from aws-secrets-manager --dry-run
+            """: "show what would be imported from AWS Secrets Manager",
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable),
         check: { arguments throws(CommandError) in

@@ -34,8 +34,8 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("refresh-worker grants retry alice", "try alice's grant now"),
-            ("refresh-worker grants retry --state suspended", "after an administrator has lifted a block"),
+            "refresh-worker grants retry alice": "try alice's grant now",
+            "refresh-worker grants retry --state suspended": "after an administrator has lifted a block",
         ],
         exitCodes: .ofDatabase(.unknownUser, .userMustAct),
         check: { arguments throws(CommandError) in
@@ -165,13 +165,10 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .clientID, .logLevel],
         examples: [
-            (
-                """
-                refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \
-                --to 1234-abc.apps.googleusercontent.com
-                """,
-                "after an import with a wrong client id"
-            )
+            """
+            refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \
+            --to 1234-abc.apps.googleusercontent.com
+            """: "after an import with a wrong client id"
         ],
         exitCodes: .ofDatabase(),
         check: { arguments throws(CommandError) in

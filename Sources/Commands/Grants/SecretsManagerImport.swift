@@ -61,7 +61,7 @@ struct SecretsManagerImport: RecordImport {
                 try takeClientID(text)
                 return nil
             }
-            let storedAt = try RecordFields(members).instant("CreatedDate")
+            let storedAt = try RecordFields(members: members).instant("CreatedDate")
             let grant = try grant(in: text, of: String(decoding: user, as: UTF8.self), storedAt: storedAt)
             return ImportReading(place: Self.place(of: name), result: .success(grant))
         } catch {

@@ -13,7 +13,7 @@ extension Command {
         operands: [.user("the user whose grant to show")],
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [("refresh-worker grants show alice", "what happened to alice's grant")],
+        examples: ["refresh-worker grants show alice": "what happened to alice's grant"],
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context in
         let user = arguments.operand
@@ -37,7 +37,7 @@ extension Command {
         operands: [.user("the user of the grant")],
         options: [.json],
         settings: [.config, .database, .logLevel],
-        examples: [("refresh-worker grants history alice", "since when is alice disconnected, and why?")],
+        examples: ["refresh-worker grants history alice": "since when is alice disconnected, and why?"],
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context in
         let user = arguments.operand

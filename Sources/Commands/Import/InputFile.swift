@@ -72,7 +72,7 @@ final class ImportProgress {
     private static let interval: Duration = .milliseconds(200)
 
     private let noun: String
-    private let line = TerminalProgress(to: .error)
+    private let line = TerminalProgress()
     private let time: any TimeSource
     private let started: BootInstant
     private var drawnAt: BootInstant?

@@ -19,14 +19,9 @@ struct RecordFields {
     private static let maximumInstant = 253_402_300_799.0
     private static let timeForms = "a time such as 2026-01-31T12:00:00Z, or a number of seconds since 1970"
 
-    private let members: [String: JSONValue]
+    let members: [String: JSONValue]
     /// The record's own names of fields, where they differ.
-    private let names: [String: String]
-
-    init(_ members: [String: JSONValue], names: [String: String] = [:]) {
-        self.members = members
-        self.names = names
-    }
+    var names: [String: String] = [:]
 
     /// The name of a field in messages.
     func label(_ field: String) -> String {

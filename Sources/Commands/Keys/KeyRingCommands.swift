@@ -18,7 +18,7 @@ extension Command {
         options: [.toggle("lost", "give up the tokens of a key ring that is lost"), .jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("sudo -u refresh-worker refresh-worker keys generate", "once, before the worker's first start")
+            "sudo -u refresh-worker refresh-worker keys generate": "once, before the worker's first start"
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration]
     ) { arguments, context in
@@ -103,7 +103,7 @@ extension Command {
         discussion: "Prints the id of each key and the number of stored tokens that it seals, never the key itself.",
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [("refresh-worker keys list", "is the old key still in use?")],
+        examples: ["refresh-worker keys list": "is the old key still in use?"],
         exitCodes: .ofDatabase()
     ) { _, context in
         let keys = KeyRingSummary(try context.openVault().ring.current)

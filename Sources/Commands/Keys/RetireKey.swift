@@ -21,7 +21,7 @@ extension Command {
         operands: [.keyID("the key's id, as keys list prints it")],
         options: [.toggle("lost", "give up a key that no copy of the ring holds"), .jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [("refresh-worker keys retire 7f3a91c2", "after keys rotate has finished")],
+        examples: ["refresh-worker keys retire 7f3a91c2": "after keys rotate has finished"],
         exitCodes: .ofDatabase(.badData)
     ) { arguments, context in
         let (text, isLost) = (arguments.operand, arguments.has("lost"))

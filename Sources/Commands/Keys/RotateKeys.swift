@@ -18,10 +18,8 @@ extension Command {
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            (
-                "sudo -u refresh-worker refresh-worker keys rotate",
+            "sudo -u refresh-worker refresh-worker keys rotate":
                 "once a year, or after a person who knew the key has left"
-            )
         ],
         exitCodes: .ofDatabase()
     ) { _, context in
@@ -66,7 +64,7 @@ extension Command {
         in context: CommandContext
     ) async throws -> KeyRotation.Outcome? {
         let heartbeat = context.heartbeat(in: store, of: vault)
-        let progress = TerminalProgress(to: .error)
+        let progress = TerminalProgress()
         let rotation = KeyRotation(
             keyFile: context.configuration.keyFile,
             store: store,

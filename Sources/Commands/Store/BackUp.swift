@@ -16,7 +16,7 @@ extension Command {
         operands: [.file("the file to create")],
         options: [.jsonObject],
         settings: [.config, .database, .logLevel],
-        examples: [("refresh-worker backup /var/backups/grants.sqlite", "a copy for tonight")],
+        examples: ["refresh-worker backup /var/backups/grants.sqlite": "a copy for tonight"],
         exitCodes: .ofDatabase(.cannotCreate)
     ) { arguments, context in
         let file = arguments.operand
@@ -27,7 +27,7 @@ extension Command {
         guard context.inputs.files.exists(database) else {
             throw CommandError(missing: context.configuration.database)
         }
-        let progress = TerminalProgress(to: .error)
+        let progress = TerminalProgress()
         let store = try await context.openFile(database, time: context.time)
         try await CommandContext.using(store) {
             // The results of a spill file hold tokens that are newer than those in the database.
@@ -112,13 +112,10 @@ extension Command {
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            (
-                """
-                refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
-                --database postgres:///grants
-                """,
-                "after the database was moved while a worker was suspended"
-            )
+            """
+            refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
+            --database postgres:///grants
+            """: "after the database was moved while a worker was suspended"
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
     ) { arguments, context in

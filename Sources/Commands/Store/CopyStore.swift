@@ -37,14 +37,11 @@ extension Command {
         ],
         settings: [.config, .logLevel],
         examples: [
-            (
-                """
-                refresh-worker store copy --from /var/lib/refresh-worker/grants.sqlite \
-                --to url-file:/etc/refresh-worker/database-url
-                """,
-                "from a file to PostgreSQL"
-            ),
-            ("refresh-worker store copy --from postgres:///grants --to ./grants.sqlite", "and back"),
+            """
+            refresh-worker store copy --from /var/lib/refresh-worker/grants.sqlite \
+            --to url-file:/etc/refresh-worker/database-url
+            """: "from a file to PostgreSQL",
+            "refresh-worker store copy --from postgres:///grants --to ./grants.sqlite": "and back",
         ],
         exitCodes: .ofDatabase(.badData, .cannotCreate)
     ) { arguments, context in
@@ -87,7 +84,7 @@ extension Command {
                 ["moved_to": newLocation]
             )
         }
-        let progress = TerminalProgress(to: .error)
+        let progress = TerminalProgress()
         defer { progress.clear() }
         let copying = Task {
             try await StoreCopy(
@@ -127,8 +124,7 @@ extension Command {
         let (flag, text) = ("--\(option)", arguments.needed(option))
         do throws(InputError) {
             try SettingValue.checkText(text)
-            let value = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
-            return try DatabaseLocation.read(value, files: context.inputs.files)
+            return try DatabaseLocation.read(text, isArgument: true, files: context.inputs.files)
         } catch {
             throw CommandError(.configuration, "\(flag): \(error.message)")
         }

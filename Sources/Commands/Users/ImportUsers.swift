@@ -43,17 +43,12 @@ extension Command {
         ],
         settings: [.config, .database, .logLevel],
         examples: [
-            ("refresh-worker users import users.jsonl", "from a file"),
-            (
-                "zcat export/data/*.json.gz | refresh-worker users import - --map paypulse",
-                "from an export of PayPulse's table"
-            ),
-            (
-                """
-                psql -Atc 'SELECT row_to_json(u) FROM users u' | refresh-worker users import - --map comprehension-engine
-                """,
-                "from ComprehensionEngine's database"
-            ),
+            "refresh-worker users import users.jsonl": "from a file",
+            "zcat export/data/*.json.gz | refresh-worker users import - --map paypulse":
+                "from an export of PayPulse's table",
+            """
+            psql -Atc 'SELECT row_to_json(u) FROM users u' | refresh-worker users import - --map comprehension-engine
+            """: "from ComprehensionEngine's database",
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable),
         check: { arguments throws(CommandError) in
@@ -157,7 +152,7 @@ struct UserImport: RecordImport {
             tally.completed += 1
             report("\(place): \(name) is also user \(DisplayedText(other)), who signed in here: joined")
         case .conflict(let other):
-            let label = RecordFields([:], names: map.names).label("google_user_id")
+            let label = RecordFields(members: [:], names: map.names).label("google_user_id")
             tally.countBad("another user has the same \(label)")
             report("\(place): \(name) has the same \(label) as user \(DisplayedText(other)): not stored")
         }

@@ -17,7 +17,7 @@ struct ImportedUser: Equatable, Sendable {
     let isActive: Bool?
 
     init(members: [String: JSONValue], by map: UserFieldMap, at now: Timestamp) throws(InputError) {
-        let fields = RecordFields(members, names: map.names)
+        let fields = RecordFields(members: members, names: map.names)
         guard let id = try fields.identifier("user_id") else {
             throw InputError("\(fields.label("user_id")) is missing; \(map.advice(for: members))")
         }
@@ -130,12 +130,9 @@ struct UserFieldMap: Equatable, Sendable {
     let argument: String?
     /// The file's name for each of ``fields``; a field that is missing here has its own name.
     let names: [String: String]
+}
 
-    private init(argument: String?, names: [String: String]) {
-        self.argument = argument
-        self.names = names
-    }
-
+extension UserFieldMap {
     /// Parses the name of a known map, or `FIELD=NAME,…`.
     ///
     /// Without an argument, fields have their own names.
@@ -156,7 +153,7 @@ struct UserFieldMap: Equatable, Sendable {
                 throw InputError("\(DisplayedText(String(pair))) is not FIELD=NAME")
             }
             guard Self.fields.contains(parts[0]) else {
-                let hint = NameSuggestion.of(parts[0], among: Self.fields).map { "; did you mean \($0)?" } ?? ""
+                let hint = NameSuggestion.hint(parts[0], among: Self.fields)
                 throw InputError(
                     "\(DisplayedText(parts[0])) is not a field of a user\(hint); the fields are \(Self.fieldList)"
                 )

@@ -16,11 +16,9 @@ extension Command {
         options: [.json],
         settings: [.config, .database, .logLevel],
         examples: [
-            ("refresh-worker users list", "a table of all users"),
-            (
-                "refresh-worker users list --json | jq -r 'select(.email_verified == false) .user_id'",
-                "the users whose e-mail address is not verified"
-            ),
+            "refresh-worker users list": "a table of all users",
+            "refresh-worker users list --json | jq -r 'select(.email_verified == false) .user_id'":
+                "the users whose e-mail address is not verified",
         ],
         exitCodes: .ofDatabase()
     ) { _, context in
@@ -39,12 +37,12 @@ extension Command {
     }
 
     private static let userColumns: [Listing<User>.Column] = [
-        .init("USER", narrowest: 12) { user, _ in user.id.escapedForTerminal },
-        .init("E-MAIL", narrowest: 16) { user, _ in user.email?.escapedForTerminal ?? "-" },
-        .init("LAST SIGN-IN") { user, now in user.lastLoginAt?.distance(from: now) ?? "-" },
-        .init("CREATED") { user, now in user.createdAt.distance(from: now) },
-        .init("STATE") { user, _ in user.status },
-        .init("NAME", narrowest: 10) { user, _ in user.name?.escapedForTerminal ?? "-" },
+        .init(title: "USER", narrowest: 12) { user, _ in user.id.escapedForTerminal },
+        .init(title: "E-MAIL", narrowest: 16) { user, _ in user.email?.escapedForTerminal ?? "-" },
+        .init(title: "LAST SIGN-IN") { user, now in user.lastLoginAt?.distance(from: now) ?? "-" },
+        .init(title: "CREATED") { user, now in user.createdAt.distance(from: now) },
+        .init(title: "STATE") { user, _ in user.status },
+        .init(title: "NAME", narrowest: 10) { user, _ in user.name?.escapedForTerminal ?? "-" },
     ]
 }
 
@@ -57,7 +55,7 @@ extension Command {
         operands: [.user("the user to show")],
         options: [.json],
         settings: [.config, .database, .logLevel],
-        examples: [("refresh-worker users show alice", "who is alice?")],
+        examples: ["refresh-worker users show alice": "who is alice?"],
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context in
         let id = arguments.operand
@@ -149,7 +147,7 @@ extension Command {
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
             .logLevel,
         ],
-        examples: [("refresh-worker users delete alice", "delete alice at alice's request")],
+        examples: ["refresh-worker users delete alice": "delete alice at alice's request"],
         exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
     ) { arguments, context in
         let id = arguments.operand

@@ -148,22 +148,24 @@ extension ConfigurationResolver {
         let files = files
         let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
         return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
-            try DatabaseLocation.read(given, files: files)
+            try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
         }
     }
 }
 
 extension DatabaseLocation {
     /// Parses a setting or a flag: a path, an address, or a file that holds an address.
-    package static func read(_ given: SettingSources.GivenValue, files: FileReader) throws(InputError)
+    ///
+    /// Every user of the machine can read an argument, so it must not hold a password.
+    package static func read(_ text: String, isArgument: Bool, files: FileReader) throws(InputError)
         -> DatabaseLocation
     {
-        guard given.value.hasPrefix(urlFilePrefix) else {
-            let location = try DatabaseLocation(given.value)
-            guard !(given.isArgument && location.holdsPassword) else { throw passwordInArgument }
+        guard text.hasPrefix(urlFilePrefix) else {
+            let location = try DatabaseLocation(text)
+            guard !(isArgument && location.holdsPassword) else { throw passwordInArgument }
             return location
         }
-        return try readAddress(in: String(given.value.dropFirst(urlFilePrefix.count)), files)
+        return try readAddress(in: String(text.dropFirst(urlFilePrefix.count)), files)
     }
 
     private static let passwordInArgument = InputError(

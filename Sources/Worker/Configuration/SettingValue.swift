@@ -56,7 +56,7 @@ package enum SettingValue {
     where Word.RawValue == String {
         guard let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue)
-            let hint = NameSuggestion.of(text, among: words).map { "; did you mean \($0)?" } ?? ""
+            let hint = NameSuggestion.hint(text, among: words)
             throw InputError("\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
         }
         return word

@@ -49,7 +49,7 @@ extension CommandContext {
             extending.withLock { extending in
                 guard extending == nil else { return }
                 extending = Task {
-                    await PeriodicTask.run(every: Self.startExtension / 3, by: time, immediately: false) {
+                    await time.repeat(every: Self.startExtension / 3, immediately: false) {
                         extendStart(notifier, while: Self.upgrading)
                     }
                 }

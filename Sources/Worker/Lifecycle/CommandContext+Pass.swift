@@ -1,5 +1,4 @@
 import Base
-import HTTPClient
 import Scheduler
 import Status
 import Storage

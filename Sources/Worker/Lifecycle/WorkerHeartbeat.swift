@@ -110,7 +110,7 @@ package struct WorkerHeartbeat: Sendable {
     package func run(by time: any TimeSource, onReport: @Sendable () -> Void) async {
         var availability = DatabaseAvailability()
         var published: [CurrentAlarm] = []
-        await PeriodicTask.run(every: Self.interval, by: time) {
+        await time.repeat(every: Self.interval) {
             do {
                 try await report()
                 if let engine, await !engine.isStoreFailing { log?.end([.storeFailing]) }

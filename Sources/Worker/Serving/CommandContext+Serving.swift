@@ -152,7 +152,7 @@ final class CertificateMonitor: Sendable {
 
     /// Checks once a day until the task is cancelled.
     func checkDaily() async {
-        await PeriodicTask.run(every: .seconds(86_400), by: time) { check() }
+        await time.repeat(every: .seconds(86_400)) { check() }
     }
 
     func check() {

@@ -57,7 +57,7 @@ struct AddedGrantTests {
     @Test("makes the grant due immediately, new or as a replacement")
     func due() async throws {
         let fixture = try ImportFixture()
-        let writer = fixture.writer(.replace, firstRefresh: .atOnce)
+        let writer = fixture.writer(.replace, refreshesAtOnce: true)
         let json = #"{"refresh_token":"1//one","access_token":"ya29.x","expires_in":3600}"#
         #expect(try await writer.store([try read(json)]) == [.stored])
         #expect(try await fixture.grant("alice").dueAt == fixture.time.now)
