@@ -17,13 +17,10 @@ extension Command {
         ] + SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            (
-                """
-                refresh-worker google-events register --service-account-file risc.json \
-                --url https://api.example.com/v1/google/security-events
-                """,
-                "once, and when the URL changes"
-            )
+            """
+            refresh-worker google-events register --service-account-file risc.json \
+            --url https://api.example.com/v1/google/security-events
+            """: "once, and when the URL changes"
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context in
@@ -45,7 +42,7 @@ extension Command {
         options: SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            ("refresh-worker google-events status --service-account-file risc.json", "is the stream enabled?")
+            "refresh-worker google-events status --service-account-file risc.json": "is the stream enabled?"
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context in
@@ -74,7 +71,7 @@ extension Command {
         ] + SecurityEventStream.options + [.jsonObject],
         settings: [.config, .caFile, .logLevel],
         examples: [
-            ("refresh-worker google-events verify --service-account-file risc.json", "do events arrive?")
+            "refresh-worker google-events verify --service-account-file risc.json": "do events arrive?"
         ],
         exitCodes: SecurityEventStream.exitCodes
     ) { arguments, context in
@@ -151,7 +148,7 @@ extension CommandContext {
                 case .malformed, .noStream: .badData
                 case .unsigned, .unauthenticated, .forbidden: .configuration
                 }
-            throw CommandFailure(code, failure.description)
+            throw CommandError(code, failure.description)
         }
         return .success
     }
@@ -161,7 +158,7 @@ extension CommandContext {
         do throws(FormatError) {
             return try ServiceAccount(keyFile: file)
         } catch {
-            throw CommandFailure(.badData, "\(path) is not the key of a service account: \(error)")
+            throw CommandError(.badData, "\(path) is not the key of a service account: \(error)")
         }
     }
 
@@ -169,7 +166,7 @@ extension CommandContext {
         do throws(FormatError) {
             return try Endpoint(text)
         } catch {
-            throw CommandFailure(.usage, error.description)
+            throw CommandError(.usage, error.description)
         }
     }
 }

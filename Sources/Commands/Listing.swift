@@ -12,19 +12,13 @@ struct Listing<Item> {
     struct Column: Sendable {
         let title: String
         /// The width to which a terminal may cut the column, or `nil` if its texts are never cut.
-        let narrowest: Int?
+        var narrowest: Int?
         let text: @Sendable (Item, Timestamp) -> String
-
-        init(_ title: String, narrowest: Int? = nil, _ text: @escaping @Sendable (Item, Timestamp) -> String) {
-            self.title = title
-            self.narrowest = narrowest
-            self.text = text
-        }
     }
 
     private static var gap: Int { 2 }
     /// The width up to which a column grows where nothing is cut.
-    private static var widestPadding: Int { 40 }
+    private static var maximumPadding: Int { 40 }
 
     /// The number of items that were printed.
     private(set) var count = 0
@@ -83,7 +77,7 @@ struct Listing<Item> {
     }
 
     private mutating func grow(with rows: [[String]]) {
-        let limit = width == nil ? Self.widestPadding : Int.max
+        let limit = width == nil ? Self.maximumPadding : Int.max
         for row in rows {
             for (column, cell) in row.enumerated() where cell.count <= limit {
                 widths[column] = max(widths[column], cell.count)
@@ -169,11 +163,11 @@ extension String {
     fileprivate func cut(to width: Int) -> String { count <= width ? self : prefix(width - 1) + "…" }
 }
 
-/// Formats a number of bytes for people.
-enum ByteCount {
-    static func text(_ count: Int64) -> String {
-        guard count >= 1024 else { return count == 1 ? "1 byte" : "\(count) bytes" }
-        var tenths = count * 10
+extension Int64 {
+    /// The number as a number of bytes, for people.
+    var inBytes: String {
+        guard self >= 1024 else { return self == 1 ? "1 byte" : "\(self) bytes" }
+        var tenths = self * 10
         var unit = ""
         for larger in ["KiB", "MiB", "GiB", "TiB"] where tenths >= 10240 {
             tenths /= 1024
@@ -183,20 +177,14 @@ enum ByteCount {
     }
 }
 
-/// A line on a terminal that is overwritten on each update.
-///
-/// It writes nothing if the output is not a terminal.
+/// A line of standard error that is overwritten on each update, if that is a terminal.
 final class TerminalProgress: Sendable {
     /// Moves to the first column and erases the rest of the line
     /// (https://man7.org/linux/man-pages/man4/console_codes.4.html).
     private static let eraseLine = "\r\u{1b}[K"
 
-    private let output: Output
+    private let output = Output.error
     private let isShown = Mutex(false)
-
-    init(to output: Output) {
-        self.output = output
-    }
 
     func show(_ text: String) {
         guard output.isTerminal else { return }

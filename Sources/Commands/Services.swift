@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Routes
+import Storage
 import Worker
 
 extension Command {
@@ -19,14 +20,14 @@ extension Command {
             .jsonObject,
         ],
         examples: [
-            ("refresh-worker services credential mailer", "let the service mailer get tokens"),
-            ("refresh-worker services credential --operator jane", "let jane look up users on the status page"),
+            "refresh-worker services credential mailer": "let the service mailer get tokens",
+            "refresh-worker services credential --operator jane": "let jane look up users on the status page",
         ],
         exitCodes: [.success, .usage, .badData, .inputOutput]
     ) { arguments, context in
         let service = arguments.operand
         guard let credential = try ServiceCredential(forService: service, isOperator: arguments.has("operator")) else {
-            throw CommandFailure(.badData, "a service's name \(ServiceCredential.nameRule)")
+            throw CommandError(.badData, "a service's name \(ServiceCredential.nameRule)")
         }
         let secret = credential.secret.reveal()
         context.answer("credential  \(secret)\nentry       \(credential.entry)") { line in
@@ -50,7 +51,7 @@ extension Command {
         operands: [.service("a service of the services file"), .user("the user whose tokens the service gets")],
         options: [.jsonObject],
         settings: [.config, .servicesFile],
-        examples: [("refresh-worker services handle mailer alice", "name alice to the service mailer")],
+        examples: ["refresh-worker services handle mailer alice": "name alice to the service mailer"],
         exitCodes: [.success, .usage, .badData, .inputOutput, .configuration]
     ) { arguments, context in
         let (service, user) = (arguments.operands[0], arguments.operands[1])
@@ -68,7 +69,7 @@ extension CommandContext {
     /// Returns the handle of a user for a service that may have the user's tokens.
     func handle(of user: String, for name: String) throws -> String {
         guard let service = try readServices().service(named: name) else {
-            throw CommandFailure(.badData, "the services file does not have a service named \(DisplayedText(name))")
+            throw CommandError(.badData, "the services file does not have a service named \(DisplayedText(name))")
         }
         guard service.mayHaveTokens(ofUser: user) else {
             let problem =
@@ -76,8 +77,45 @@ extension CommandContext {
                 the services file does not let \(name) have tokens of user \(DisplayedText(user)): see "scopes" and \
                 "users" there
                 """
-            throw CommandFailure(.badData, problem)
+            throw CommandError(.badData, problem)
         }
         return try UserHandle.make(of: user, for: service)
+    }
+}
+
+extension Command {
+    /// `notices replay`: queues notices for another delivery.
+    static let replayNotices = Command(
+        words: ["notices", "replay"],
+        summary: "post notices again, under the same ids",
+        discussion: """
+            Puts the notices of the last day, or of --within, back into the outbox, whether they were accepted or \
+            given up; a running worker posts them within a second. Notices are kept for seven days after they were \
+            accepted or given up.
+            """,
+        options: [
+            OptionSpecification(
+                "within",
+                .seconds(1...604_800),
+                "the age of the oldest notice to post again. Default: 86400 (a day)",
+                standard: "86400"
+            ),
+            OptionSpecification("user", .user, "only the notices of this user"),
+            .json,
+        ],
+        settings: [.config, .database, .logLevel],
+        examples: [
+            "refresh-worker notices replay --within 7200":
+                "after the backend has lost the notices of the last two hours"
+        ],
+        exitCodes: .ofDatabase()
+    ) { arguments, context in
+        let start = context.time.now - arguments.seconds("within")
+        let count = try await context.withExistingStore(for: .changing) { store in
+            try await store.replayNotices(since: start, ofUser: arguments["user"], at: context.time.now)
+        }
+        let queued = "\(count) \(count == 1 ? "notice is" : "notices are") queued to be posted again"
+        context.answer(count == 0 ? "no notice matches" : queued) { $0.field("queued", count) }
+        return .success
     }
 }

@@ -7,9 +7,9 @@ import Storage
 import Telemetry
 import Worker
 
-/// `status`: reports on everything that is stored, with or without a running worker.
-struct ShowStatus {
-    static let command = Command(
+extension Command {
+    /// `status`: reports on everything that is stored, with or without a running worker.
+    static let showStatus = Command(
         words: ["status"],
         summary: "show the number of grants by state, the due ones, and problems",
         discussion: """
@@ -30,39 +30,30 @@ struct ShowStatus {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("refresh-worker status", "a report for people"),
-            ("refresh-worker status --json | jq -r .verdict", "ok or attention, for a monitor"),
-            ("refresh-worker status --watch", "during an upgrade or an outage"),
+            "refresh-worker status": "a report for people",
+            "refresh-worker status --json | jq -r .verdict": "ok or attention, for a monitor",
+            "refresh-worker status --watch": "during an upgrade or an outage",
         ],
-        exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration],
-        run: { try await ShowStatus(watches: $0.has("watch")).run(in: $1) }
-    )
-
-    private static let watchInterval: Duration = .seconds(2)
-    /// Moves to the upper left corner; see https://man7.org/linux/man-pages/man4/console_codes.4.html.
-    private static let home = "\u{1b}[H"
-    private static let eraseRestOfLine = "\u{1b}[K"
-    private static let eraseRestOfScreen = "\u{1b}[J"
-
-    let watches: Bool
-
-    func run(in context: CommandContext) async throws -> ExitCode {
+        exitCodes: [.success, .concerns, .cannotTell, .usage, .configuration]
+    ) { arguments, context in
         do {
-            if watches { return try await watch(in: context) }
+            if arguments.has("watch") { return try await watch(in: context) }
             let snapshot = try await context.statusSnapshot()
             Output.standard.write(context.printsJSON ? snapshot.json.text + "\n" : snapshot.text)
             return snapshot.findings.isWell ? .success : .concerns
         } catch {
             // A monitor must not take a status that is unknown for a good or a bad one.
-            throw CommandFailure(.cannotTell, CommandFailure(error).message)
+            throw CommandError(.cannotTell, CommandError(error).message)
         }
     }
+
+    private static let watchInterval: Duration = .seconds(2)
 
     /// `--watch`: redraws the report on a terminal; writes one line for each change elsewhere.
     ///
     /// A database that is out of reach for a while does not end it. One that cannot be opened at the start, or must
     /// not be used any more, ends it with the exit code of an unknown status.
-    private func watch(in context: CommandContext) async throws -> ExitCode {
+    private static func watch(in context: CommandContext) async throws -> ExitCode {
         try await context.withExistingStore(for: .reading) { store in
             let redraws = Output.standard.isTerminal && !context.printsJSON
             var former: StatusSnapshot?
@@ -71,36 +62,25 @@ struct ShowStatus {
                 do {
                     let snapshot = try await context.statusSnapshot(from: store)
                     if redraws {
-                        Output.standard.write(Self.redrawn(snapshot.text))
+                        Output.standard.write(snapshot.text.redrawn)
                     } else {
                         let changes = snapshot.changes(since: formerProblem == nil ? former : nil)
-                        Self.lines(of: changes, snapshot, asJSON: context.printsJSON).forEach(Output.standard.line)
+                        snapshot.lines(of: changes, asJSON: context.printsJSON).forEach(Output.standard.line)
                     }
                     (former, formerProblem) = (snapshot, nil)
                 } catch let error as StoreError {
-                    let failure = CommandFailure(error)
+                    let failure = CommandError(error)
                     guard [.inputOutput, .leftForLater].contains(failure.exitCode) else { throw failure }
                     if redraws {
-                        Output.standard.write(Self.redrawn("\(context.time.now.iso8601Seconds)  \(failure.message)\n"))
+                        Output.standard.write("\(context.time.now.iso8601Seconds)  \(failure.message)\n".redrawn)
                     } else if formerProblem != failure.message {
                         Output.error.line("refresh-worker: \(failure.message)")
                     }
                     formerProblem = failure.message
                 }
-                try await context.time.sleep(for: Self.watchInterval)
+                try await context.time.sleep(for: watchInterval)
             }
         }
-    }
-
-    /// Returns a line for each change; in JSON the whole snapshot, if there is a change.
-    static func lines(of changes: [String], _ snapshot: StatusSnapshot, asJSON isJSON: Bool) -> [String] {
-        guard isJSON else { return changes }
-        return changes.isEmpty ? [] : [snapshot.json.text]
-    }
-
-    /// Returns the text to write over the former one: erasing the screen first would make it flicker.
-    static func redrawn(_ text: String) -> String {
-        home + text.replacing("\n", with: eraseRestOfLine + "\n") + eraseRestOfScreen
     }
 }
 
@@ -110,12 +90,14 @@ extension CommandContext {
         // Closing the connections has written the log back into the file. The file may be opened only now: see
         // `FileStatus`.
         if let path = configuration.database.file {
-            let schema = try await BlockingCallQueue.files.run { Self.schema(ofDatabaseFile: path) }
+            let schema = try await BlockingCallQueue.files.run { FileStatus.schema(ofDatabaseFile: path) }
             snapshot.schema = schema.flatMap { $0 > 0 ? $0 : nil }
         }
         return snapshot
     }
+}
 
+extension FileStatus {
     /// Returns the version of this program's tables (`PRAGMA user_version`), 0 before they exist; `nil` if the file
     /// cannot be read or is not a database (https://sqlite.org/fileformat.html#the_database_header).
     ///
@@ -130,6 +112,14 @@ extension CommandContext {
         guard count == header.count, header.starts(with: Array("SQLite format 3\0".utf8)) else { return nil }
         return header[60..<64].reduce(0) { $0 << 8 | Int($1) }
     }
+}
+
+extension String {
+    /// The text to write over a former one on a terminal: erasing the screen first would make it flicker.
+    ///
+    /// https://man7.org/linux/man-pages/man4/console_codes.4.html has the codes to move to the upper left corner, and to
+    /// erase the rest of a line and of the screen.
+    var redrawn: String { "\u{1b}[H" + replacing("\n", with: "\u{1b}[K\n") + "\u{1b}[J" }
 }
 
 /// The snapshot for people.
@@ -162,7 +152,7 @@ extension StatusSnapshot {
         }
         write("keys", keys, otherwise: "nothing is sealed yet")
         let schema = schema.map { ", schema \($0)" } ?? ""
-        write("database", ["\(database), \(ByteCount.text(databaseBytes))\(schema)"])
+        write("database", ["\(database), \(databaseBytes.inBytes)\(schema)"])
         let files = spilledFiles?.map { file in
             let count = file.results.map { "\($0)" } ?? "unknown"
             return "\(file.path)\(file.isSetAside ? ", SET ASIDE" : ""), results: \(count)"
@@ -185,6 +175,11 @@ extension StatusSnapshot {
         let changed = facts.filter { fact in !old.contains { $0 == fact } }
         let gone = old.filter { fact in !facts.contains { $0.name == fact.name } }.map { (name: $0.name, text: "gone") }
         return (changed + gone).map { "\(at.iso8601Seconds)  \($0.name): \($0.text)" }
+    }
+
+    /// Returns a line for each change; in JSON the whole snapshot, if there is a change.
+    func lines(of changes: [String], asJSON isJSON: Bool) -> [String] {
+        isJSON && !changes.isEmpty ? [json.text] : changes
     }
 
     private var facts: [(name: String, text: String)] {

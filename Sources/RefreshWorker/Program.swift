@@ -48,19 +48,10 @@ enum Program {
     }
 
     private static func fail(_ error: any Error) -> Never {
-        switch error {
-        case let error as UsageError: fail("\(error)", error.exitCode)
-        case let error as ConfigurationError: fail("\(error)", error.exitCode)
-        default:
-            let failure = CommandFailure(error)
-            fail(failure.message, failure.exitCode)
-        }
-    }
-
-    private static func fail(_ message: String, _ code: ExitCode) -> Never {
-        for line in DocumentFolder.current.located(message).split(separator: "\n") {
+        let error = CommandError(error)
+        for line in DocumentFolder.current.located(error.message).split(separator: "\n") {
             Output.error.line("refresh-worker: \(line)")
         }
-        exit(code.rawValue)
+        exit(error.exitCode.rawValue)
     }
 }

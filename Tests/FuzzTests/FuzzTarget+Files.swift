@@ -37,9 +37,9 @@ extension FuzzTarget {
             "chunks do not change the records"
         )
         for record in records {
-            do throws(ImportProblem) {
+            do throws(InputError) {
                 let grant = try reader.grant(from: record, at: now)
-                require((1...RecordFields.textLimit).contains(grant.userID.utf8.count), "a user id is bounded")
+                require((1...RecordFields.maximumTextLength).contains(grant.userID.utf8.count), "a user id is bounded")
                 if let token = grant.accessToken { require(!token.secret.isEmpty, "a stored token is not empty") }
                 if let token = grant.refreshToken { require(!token.isEmpty, "a stored token is not empty") }
             } catch {
@@ -50,13 +50,13 @@ extension FuzzTarget {
     }
 
     private static func readUser(_ record: RecordSplitter.Record, by map: UserFieldMap) {
-        do throws(ImportProblem) {
+        do throws(InputError) {
             let members = try record.members()
             let user = try ImportedUser(members: members, by: map, at: now)
-            require((1...RecordFields.textLimit).contains(user.id.utf8.count), "a user id is bounded")
+            require((1...RecordFields.maximumTextLength).contains(user.id.utf8.count), "a user id is bounded")
             require(user.createdAt.map { $0 <= now } ?? true, "a user is not created in the future")
             let typed = members.mapValues(typed)
-            let again = try ImportedUser(members: DynamoDBItem.plain(["Item": .object(typed)]), by: map, at: now)
+            let again = try ImportedUser(members: ["Item": .object(typed)].withoutDynamoDBTypes, by: map, at: now)
             require(user == again, "a row of DynamoDB means what the row means without types")
         } catch {
             require(!error.message.isEmpty, "a refusal has a text")

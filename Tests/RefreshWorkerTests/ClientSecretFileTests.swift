@@ -73,7 +73,7 @@ struct ClientSecretFileTests {
         ]
     )
     func refused(text: String, clientIDs: [String], complaint: String) {
-        let failure = #expect(throws: CommandFailure.self) {
+        let failure = #expect(throws: CommandError.self) {
             try ClientSecretFile(parsing: Secret(text), path: Self.path, clientIDs: clientIDs)
         }
         #expect(failure?.exitCode == .configuration)
@@ -96,7 +96,7 @@ struct ClientSecretFileTests {
             let context = try fixture.context([(.clientSecretFile, fixture.path(name)), (.clientID, "one")])
             _ = try await context.run(["keys", "generate"])
             try await fixture.openStore().close()
-            let failure = await #expect(throws: CommandFailure.self) {
+            let failure = await #expect(throws: CommandError.self) {
                 _ = try await context.run(["token", "alice", "--min-ttl", "0"])
             }
             #expect(failure?.exitCode == .configuration)

@@ -108,7 +108,7 @@ struct CommandLineTests {
         let invocation = try Command.program.parse(arguments)
         let given = invocation.arguments
         let options = given.options.map { $0.value.isEmpty ? $0.key : "\($0.key)=\($0.value)" }
-        let words = invocation.command.words + given.operands + options.sorted()
+        let words = invocation.arguments.command.words + given.operands + options.sorted()
         #expect(words.joined(separator: " ") == expected)
         #expect(invocation.printsJSON == expected.split(separator: " ").contains("json"))
     }
@@ -168,7 +168,7 @@ struct CommandLineTests {
         ]
     )
     func refused(arguments: [String], reason: String, invocation: String) throws {
-        let error = try #require(throws: UsageError.self) { try Command.program.parse(arguments) }
+        let error = try #require(throws: CommandError.self) { try Command.program.parse(arguments) }
         #expect(error.description.contains(reason), "\(error)")
         #expect(error.description.hasSuffix("'\(invocation) --help' explains it."))
         #expect(error.exitCode.rawValue == 64)
@@ -176,10 +176,17 @@ struct CommandLineTests {
 
     @Test("names every wrong flag at once")
     func namesAll() throws {
-        let error = try #require(throws: UsageError.self) {
+        let error = try #require(throws: CommandError.self) {
             try Command.program.parse(["--nonsense", "--rubbish=1", "--database"])
         }
-        #expect(error.problems.count == 3)
+        #expect(
+            error.message == """
+                unknown flag '--nonsense'
+                unknown flag '--rubbish'
+                --database needs a value
+                'refresh-worker --help' explains it.
+                """
+        )
     }
 
     @Test("refuses a token and does not print it", arguments: CredentialSamples.all)
@@ -191,12 +198,17 @@ struct CommandLineTests {
             ["grants", "list", "--state=" + secret], ["grants", "add", "alice", "{\"refresh_token\":\"\(secret)\"}"],
         ]
         for line in lines {
-            let error = try #require(throws: UsageError.self) { try Command.program.parse(line) }
+            let error = try #require(throws: CommandError.self) { try Command.program.parse(line) }
             #expect(!error.description.contains(secret), "\(line.count) arguments")
         }
-        let error = try #require(throws: UsageError.self) {
+        let error = try #require(throws: CommandError.self) {
             try Command.program.parse(["grants", "add", "alice", secret])
         }
         #expect(error.description.contains("looks like a token"))
+    }
+
+    @Test("a command can only ask for flags that it declares")
+    func undeclared() async {
+        await #expect(processExitsWith: .failure) { _ = CommandArguments(command: .showVersion).has("plaintext") }
     }
 }

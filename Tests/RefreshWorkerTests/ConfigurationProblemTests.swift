@@ -84,12 +84,12 @@ struct ConfigurationProblemTests {
         for part in ["--log-level", "RUN_ONCE", "conf:1", "conf:2", "conf:3", "cannot be set in the"] {
             #expect(complaints.contains { $0.contains(part) }, "\(part) in \(complaints)")
         }
-        #expect(throws: ConfigurationError.self) { try machine.resolve() }
+        #expect(throws: CommandError.self) { try machine.resolve() }
     }
 
     @Test("includes a missing file, and ends with 78")
     func missingFile() throws {
-        let error = try #require(throws: ConfigurationError.self) {
+        let error = try #require(throws: CommandError.self) {
             try TestMachine(flags: [(.config, "/nowhere")]).resolve()
         }
         #expect(error.description == "configuration file '/nowhere': cannot be read: No such file or directory")

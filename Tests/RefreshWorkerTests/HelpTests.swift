@@ -44,7 +44,7 @@ struct HelpTests {
     @Test("fits a terminal of 80 columns, except for text that users copy", arguments: everyCommand)
     func fits(words: [String]) throws {
         let command = try #require(Command.program.tree.first { $0.words == words })
-        let examples = command.examples.map { "  \($0.line)" }
+        let examples = command.examples.map { "  \($0.key)" }
         for line in try Self.help(words).split(separator: "\n") where !examples.contains(String(line)) {
             let isOneWord = line.split(separator: " ").count == 1
             #expect(line.count <= 80 || isOneWord, "\(line)")
@@ -56,10 +56,10 @@ struct HelpTests {
         let command = try #require(Command.program.tree.first { $0.words == words })
         for example in command.examples {
             // The words between the program's name and the shell's own operators.
-            let parts = example.line.split(separator: " ").map(String.init)
-            let start = try #require(parts.lastIndex(of: "refresh-worker"), "\(example.line)")
+            let parts = example.key.split(separator: " ").map(String.init)
+            let start = try #require(parts.lastIndex(of: "refresh-worker"), "\(example.key)")
             let arguments = parts[(start + 1)...].prefix { !["|", ">", "<"].contains($0) }
-            #expect(throws: Never.self, "\(example.line)") { try Command.program.parse(Array(arguments)) }
+            #expect(throws: Never.self, "\(example.key)") { try Command.program.parse(Array(arguments)) }
         }
     }
 

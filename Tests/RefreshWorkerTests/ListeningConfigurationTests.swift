@@ -65,8 +65,9 @@ struct ListeningConfigurationTests {
     )
     func needs(flags: [(Setting.Name, String)], missing: String) throws {
         let configuration = try TestMachine(flags: flags).resolve()
-        let error = #expect(throws: ConfigurationError.self) { try configuration.checkServing(environment: [:]) }
-        #expect(error?.problems.count == 1 && error?.description.contains("needs \(missing)") == true)
+        let error = #expect(throws: CommandError.self) { try configuration.checkServing(environment: [:]) }
+        #expect(configuration.servingProblems(environment: [:]).count == 1)
+        #expect(error?.description.contains("needs \(missing)") == true)
     }
 
     @Test(
@@ -90,8 +91,8 @@ struct ListeningConfigurationTests {
             #expect(throws: Never.self) { try configuration.checkServing(environment: [:]) }
             return
         }
-        let error = #expect(throws: ConfigurationError.self) { try configuration.checkServing(environment: [:]) }
-        #expect(error?.problems.count == 1)
+        let error = #expect(throws: CommandError.self) { try configuration.checkServing(environment: [:]) }
+        #expect(configuration.servingProblems(environment: [:]).count == 1)
         for words in complaint { #expect(error?.description.contains(words) == true, "\(error?.description ?? "")") }
     }
 

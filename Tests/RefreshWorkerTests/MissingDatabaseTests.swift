@@ -43,7 +43,7 @@ struct MissingDatabaseTests {
                 (["keys", "list"], .configuration), (["status"], .cannotTell),
             ]
             for (command, code) in commands {
-                let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
+                let failure = await #expect(throws: CommandError.self) { _ = try await context.run(command) }
                 #expect(failure?.exitCode == code)
                 #expect(failure?.message.contains("(\(name)): mount its disk") == true, "\(failure?.message ?? "")")
             }
@@ -76,7 +76,7 @@ struct MissingDatabaseTests {
         try await OperatorFixture.with { fixture in
             let context = try fixture.context()
             _ = try await context.run(["keys", "generate"])
-            let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
+            let failure = await #expect(throws: CommandError.self) { _ = try await context.run(command) }
             #expect(failure?.exitCode == code)
             #expect(failure?.message.contains(fixture.database) == true)
             #expect(try fixture.names == ["keys"])

@@ -36,7 +36,7 @@ struct MovedDatabaseTests {
                 let error = await #expect(throws: (any Error).self, "\(command)") {
                     _ = try await context.run(command)
                 }
-                let failure = CommandFailure(try #require(error))
+                let failure = CommandError(try #require(error))
                 #expect(failure.exitCode == .configuration, "\(command)")
                 #expect(
                     failure.message.hasPrefix("\(fixture.database) was moved to the SQLite file /"),
@@ -65,8 +65,8 @@ struct MovedDatabaseTests {
             }
             // No worker runs on it.
             #expect(try await context.run(["status", "--json"]) == .concerns)
-            let diagnoses = try await Doctor(context: context).databaseDiagnoses()
-            #expect(diagnoses.contains { $0.severity == .fault && "\($0)".contains("was moved to the SQLite file") })
+            let checks = try await Doctor(context: context).databaseChecks()
+            #expect(checks.contains { $0.severity == .fault && "\($0)".contains("was moved to the SQLite file") })
         }
     }
 }

@@ -7,8 +7,8 @@ import Testing
 /// systemd starts the worker again after code 74, and never after code 78.
 @Suite("The exit code distinguishes temporary errors from those that an operator must fix")
 struct PassingErrorTests {
-    private func failure(_ code: Int32) -> CommandFailure {
-        CommandFailure(FileError("keys", .system(code)))
+    private func failure(_ code: Int32) -> CommandError {
+        CommandError(FileError("keys", .system(code)))
     }
 
     @Test("A key file that cannot be opened temporarily is tried again", arguments: [EIO, EMFILE, ENFILE, ENOMEM])
@@ -32,7 +32,7 @@ struct PassingErrorTests {
                 exists: { _ in true }
             )
         )
-        let error = #expect(throws: ConfigurationError.self) { try Configuration(inputs) }
+        let error = #expect(throws: CommandError.self) { try Configuration(inputs) }
         #expect(error?.exitCode == exitCode)
     }
 

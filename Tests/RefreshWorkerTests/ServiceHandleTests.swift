@@ -34,7 +34,7 @@ struct ServiceHandleTests {
         arguments: [("other", #"["*"]"#, "other"), ("mailer", #"["bob"]"#, "users")]
     )
     func refused(service: String, users: String, word: String) async throws {
-        let error = await #expect(throws: CommandFailure.self) {
+        let error = await #expect(throws: CommandError.self) {
             try await handle(of: "alice", for: service, users: users)
         }
         #expect(error?.exitCode == .badData)

@@ -206,7 +206,7 @@ struct ShowStatusTests {
 
     @Test("--watch redraws over the former text without erasing the screen first")
     func redrawn() {
-        #expect(ShowStatus.redrawn("a\nb\n") == "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J")
+        #expect("a\nb\n".redrawn == "\u{1b}[Ha\u{1b}[K\nb\u{1b}[K\n\u{1b}[J")
     }
 
     @Test("--watch shows one line for each change")
@@ -218,13 +218,13 @@ struct ShowStatusTests {
         }
         let changes = next.changes(since: Self.quiet)
         #expect(
-            ShowStatus.lines(of: changes, next, asJSON: false) == [
+            next.lines(of: changes, asJSON: false) == [
                 "2027-01-15T08:00:00Z  grants: 2 active, 1 retrying", "2027-01-15T08:00:00Z  workers: none running",
                 "2027-01-15T08:00:00Z  verdict: needs attention: no_worker", "2027-01-15T08:00:00Z  client 'c': gone",
             ]
         )
-        #expect(ShowStatus.lines(of: changes, next, asJSON: true) == [next.json.text])
-        #expect(ShowStatus.lines(of: [], next, asJSON: true).isEmpty)
+        #expect(next.lines(of: changes, asJSON: true) == [next.json.text])
+        #expect(next.lines(of: [], asJSON: true).isEmpty)
     }
 
     @Test("a database is described while another process has it open")
@@ -291,7 +291,7 @@ struct ShowStatusTests {
             as [(Int64, String)]
     )
     func sizes(bytes: Int64, text: String) {
-        #expect(ByteCount.text(bytes) == text)
+        #expect(bytes.inBytes == text)
     }
 }
 

@@ -19,7 +19,7 @@ struct StoreCopyReportTests {
         ]
     )
     func emptying(target: String, line: String) throws {
-        let failure = CommandFailure(
+        let failure = CommandError(
             .differs(.grant, source: ArchiveDigest(), target: ArchiveDigest()),
             from: .file("source"),
             to: try DatabaseLocation(target)

@@ -26,17 +26,17 @@ struct TestMachine {
         }
     }
 
-    func resolve() throws(ConfigurationError) -> Configuration {
+    func resolve() throws(CommandError) -> Configuration {
         try Configuration(inputs)
     }
 
     /// The lines of the error; empty if the configuration is valid.
     var complaints: [String] {
-        do throws(ConfigurationError) {
+        do throws(CommandError) {
             _ = try resolve()
             return []
         } catch {
-            return error.problems.map(\.description)
+            return error.message.split(separator: "\n").map(String.init)
         }
     }
 
@@ -48,13 +48,13 @@ struct TestMachine {
             files: FileReader(
                 read: { path throws(InputError) in
                     guard let text = files[path] else {
-                        throw InputError(message: "cannot be read: No such file or directory", isMissing: true)
+                        throw InputError("cannot be read: No such file or directory", isMissing: true)
                     }
                     return Array(text.utf8)
                 },
                 readPrivate: { path throws(InputError) in
                     guard let text = files[path] else {
-                        throw InputError(message: "cannot be read: No such file or directory", isMissing: true)
+                        throw InputError("cannot be read: No such file or directory", isMissing: true)
                     }
                     return Secret(text)
                 },

@@ -26,11 +26,11 @@ package struct Command: Sendable {
     /// The others are accepted too, so that a wrapper can always pass the same flags.
     var settings: [Setting.Name] = []
     /// Command lines, each with its purpose.
-    var examples: [(line: String, purpose: String)] = []
+    var examples: KeyValuePairs<String, String> = [:]
     var exitCodes: [ExitCode] = []
     var subcommands: [Command] = []
     /// Refuses arguments that are valid one by one but not together.
-    var check: @Sendable (CommandArguments) throws(UsageError) -> Void = { _ in }
+    var check: @Sendable (CommandArguments) throws(CommandError) -> Void = { _ in }
     /// The text of a command that only prints one, and needs neither the configuration nor a thread for it.
     var text: (@Sendable (CommandArguments) -> String)?
     /// Does the work.
@@ -55,7 +55,7 @@ package struct Command: Sendable {
 
 extension CommandContext {
     package func run(_ invocation: Invocation) async throws -> ExitCode {
-        guard invocation.text == nil, let run = invocation.command.run else {
+        guard invocation.text == nil, let run = invocation.arguments.command.run else {
             Output.standard.write(invocation.text ?? "")
             return .success
         }
@@ -143,7 +143,7 @@ struct OptionSpecification: Sendable {
                 break
             case .choice(let choices, _):
                 guard !choices.contains(value) else { break }
-                let hint = NameSuggestion.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
+                let hint = NameSuggestion.hint(value, among: choices)
                 return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)
@@ -179,36 +179,36 @@ struct OperandSpecification: Sendable {
     let placeholder: String
     let summary: String
     /// The limit of the value in bytes.
-    let lengthLimit: Int
+    let maximumLength: Int
     /// `true` if a flag can replace the operand, which ``Command/check`` decides.
     var isOptional = false
 
     static func user(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
-        OperandSpecification(placeholder: "USER", summary: summary, lengthLimit: 1024, isOptional: isOptional)
+        OperandSpecification(placeholder: "USER", summary: summary, maximumLength: 1024, isOptional: isOptional)
     }
 
     static func file(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
         OperandSpecification(
             placeholder: "FILE",
             summary: summary,
-            lengthLimit: SettingValue.lengthLimit,
+            maximumLength: SettingValue.maximumLength,
             isOptional: isOptional
         )
     }
 
     static func service(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "SERVICE", summary: summary, lengthLimit: 64)
+        OperandSpecification(placeholder: "SERVICE", summary: summary, maximumLength: 64)
     }
 
     static func keyID(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "ID", summary: summary, lengthLimit: 128)
+        OperandSpecification(placeholder: "ID", summary: summary, maximumLength: 128)
     }
 
     /// Returns the reason why a value is invalid.
     func problem(with value: String) -> String? {
         guard !value.isEmpty else { return "\(placeholder) is empty" }
-        guard value.utf8.count <= lengthLimit else {
-            return "\(placeholder) has \(value.utf8.count) bytes; at most \(lengthLimit) are allowed"
+        guard value.utf8.count <= maximumLength else {
+            return "\(placeholder) has \(value.utf8.count) bytes; at most \(maximumLength) are allowed"
         }
         guard !value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
             return "\(placeholder) contains control characters"

@@ -6,7 +6,7 @@ extension Command {
     package func parse(
         _ arguments: [String],
         documents: DocumentFolder = .sources
-    ) throws(UsageError) -> Invocation {
+    ) throws(CommandError) -> Invocation {
         let scanner = ArgumentScanner(arguments, program: self)
         if scanner.asksForHelp {
             return try helpInvocation(about: scanner.words, documents: documents)
@@ -16,19 +16,19 @@ extension Command {
         }
         if scanner.asksForVersion {
             let options = scanner.flags.contains { $0.name == "json" } ? ["json": ""] : [:]
-            return Invocation(.showVersion, CommandArguments(invocation: invocation, options: options))
+            return Invocation(CommandArguments(command: .showVersion, options: options))
         }
         let (command, operands) = descend(scanner.words)
         var problems = scanner.problems
-        guard problems.isEmpty else { throw UsageError(problems: problems, invocation: command.invocation) }
+        guard problems.isEmpty else { throw CommandError(usage: problems, of: command.invocation) }
         problems += command.problemsOfOperands(operands)
         var (options, flags) = command.sort(scanner.flags, problems: &problems)
         for option in command.options where options[option.name] == nil { options[option.name] = option.standard }
         if problems.isEmpty { problems = command.options.compactMap { options[$0.name] == nil ? $0.missing : nil } }
-        let arguments = CommandArguments(invocation: command.invocation, operands: operands, options: options)
+        let arguments = CommandArguments(command: command, operands: operands, options: options)
         guard problems.isEmpty else { throw arguments.refusal(problems) }
         try command.check(arguments)
-        return Invocation(command, arguments, flags: flags)
+        return Invocation(arguments, flags: flags)
     }
 
     /// Follows the words down the tree as far as they name commands; the remaining words are operands.
@@ -46,13 +46,12 @@ extension Command {
     private func helpInvocation(
         about words: [String],
         documents: DocumentFolder
-    ) throws(UsageError) -> Invocation {
+    ) throws(CommandError) -> Invocation {
         let (command, rest) = descend(words)
         if let word = rest.first, !command.subcommands.isEmpty {
-            throw UsageError(problems: [command.unknownSubcommand(word)], invocation: command.invocation)
+            throw CommandError(usage: [command.unknownSubcommand(word)], of: command.invocation)
         }
-        let arguments = CommandArguments(invocation: command.invocation)
-        return Invocation(command, arguments, help: command.helpText(documents: documents))
+        return Invocation(CommandArguments(command: command), help: command.helpText(documents: documents))
     }
 
     private func unknownSubcommand(_ word: String) -> String {
@@ -108,8 +107,7 @@ extension Command {
 
 /// The arguments of a command, each checked against its specification.
 package struct CommandArguments: Sendable {
-    /// The command as it is typed.
-    let invocation: String
+    let command: Command
     var operands: [String] = []
     /// The values of the command's own flags; empty for a toggle.
     var options: [String: String] = [:]
@@ -117,58 +115,46 @@ package struct CommandArguments: Sendable {
     /// The only operand of the commands that need one.
     var operand: String { operands.first ?? "" }
 
-    subscript(option: String) -> String? { options[option] }
+    /// The value of a flag of the command, or `nil` if it is not given.
+    subscript(option: String) -> String? {
+        precondition(command.options.contains { $0.name == option }, "--\(option) is not a flag of this command")
+        return options[option]
+    }
 
-    func has(_ option: String) -> Bool { options[option] != nil }
+    func has(_ option: String) -> Bool { self[option] != nil }
 
     func seconds(_ option: String) -> Duration { .seconds(Int(needed(option)) ?? 0) }
 
     /// Returns the value of a flag that the command needs, or that has a default.
-    func needed(_ option: String) -> String { options[option] ?? "" }
+    func needed(_ option: String) -> String { self[option] ?? "" }
 
     /// Returns the error about arguments that are valid one by one but not together.
-    func refusal(_ problems: [String]) -> UsageError { UsageError(problems: problems, invocation: invocation) }
+    func refusal(_ problems: [String]) -> CommandError { CommandError(usage: problems, of: command.invocation) }
 }
 
 /// A parsed command line: the command with its arguments, and the settings that were given with it.
 package struct Invocation: Sendable {
-    let command: Command
     let arguments: CommandArguments
     package let flags: [ConfigurationInputs.Flag]
     /// The text of a command that only prints one, or the help of any.
     package let text: String?
 
-    init(
-        _ command: Command,
-        _ arguments: CommandArguments,
-        flags: [ConfigurationInputs.Flag] = [],
-        help: String? = nil
-    ) {
-        self.command = command
+    init(_ arguments: CommandArguments, flags: [ConfigurationInputs.Flag] = [], help: String? = nil) {
         self.arguments = arguments
         self.flags = flags
-        text = help ?? command.text?(arguments)
+        text = help ?? arguments.command.text?(arguments)
     }
 
     /// `true` for the daemon or a single pass.
-    package var runsWorker: Bool { command.words.isEmpty && text == nil }
+    package var runsWorker: Bool { arguments.command.words.isEmpty && text == nil }
     /// `true` for the form of results that `--json` asks for.
-    package var printsJSON: Bool { arguments.has("json") }
+    package var printsJSON: Bool { arguments.options["json"] != nil }
 }
 
-/// The problems of a command line, and the command whose help explains it.
-package struct UsageError: Error, Equatable, Sendable {
-    let problems: [String]
-    /// The command whose help to name, as it is typed.
-    let invocation: String
-
-    package var exitCode: ExitCode { .usage }
-}
-
-extension UsageError: CustomStringConvertible {
-    /// One line for each problem, and one that points to the help; without secrets.
-    package var description: String {
-        (problems + ["'\(invocation) --help' explains it."]).joined(separator: "\n")
+extension CommandError {
+    /// Reports the problems of a command line, a line each, and the command whose help explains it, without secrets.
+    init(usage problems: [String], of invocation: String) {
+        self.init(.usage, (problems + ["'\(invocation) --help' explains it."]).joined(separator: "\n"))
     }
 }
 

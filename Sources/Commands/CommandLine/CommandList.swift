@@ -6,7 +6,7 @@ extension Command {
     package static let program: Command = {
         var program = runWorker
         program.subcommands = [
-            grants, users, printToken, services, keys, notices, googleEvents, ShowStatus.command, runDoctor,
+            grants, users, printToken, services, keys, notices, googleEvents, showStatus, runDoctor,
             backUp, store, results, showVersion, showHelp,
         ]
         return program

@@ -43,10 +43,10 @@ struct HelpPage {
         )
     }
 
-    mutating func examples(_ examples: [(line: String, purpose: String)]) {
+    mutating func examples(_ examples: KeyValuePairs<String, String>) {
         guard !examples.isEmpty else { return }
         heading("Examples")
-        append(examples.flatMap { ["  # \($0.purpose)", "  \($0.line)"] })
+        append(examples.flatMap { line, purpose in ["  # \(purpose)", "  \(line)"] })
     }
 
     private mutating func append(_ lines: [String]) {

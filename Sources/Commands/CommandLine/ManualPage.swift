@@ -51,10 +51,10 @@ struct ManualPage {
         }
     }
 
-    mutating func examples(_ examples: [(line: String, purpose: String)]) {
-        for example in examples {
-            paragraph("Example, \(example.purpose):")
-            lines += [".PP", ".RS 4", ".nf", Self.line(example.line), ".fi", ".RE"]
+    mutating func examples(_ examples: KeyValuePairs<String, String>) {
+        for (line, purpose) in examples {
+            paragraph("Example, \(purpose):")
+            lines += [".PP", ".RS 4", ".nf", Self.line(line), ".fi", ".RE"]
         }
     }
 

@@ -9,116 +9,140 @@ extension Doctor {
     /// Long enough for a slow network, short enough for a person who waits.
     private static let deadline: Duration = .seconds(10)
 
-    private static let userinfoName = "userinfo endpoint"
-    private static let securityEventsName = "security events"
-
-    private var endpoints: [(name: String, endpoint: Endpoint)] {
-        let configuration = context.configuration
-        let configured = configuration.endpoints
-        let always = [
-            (Self.userinfoName, configured.userinfo), ("tokeninfo endpoint", configured.tokeninfo),
-            ("revocation endpoint", configured.revocation),
-        ]
-        guard configuration.publicListener != nil else { return always }
-        return always + [(Self.securityEventsName, configuration.securityEventsEndpoint)]
-    }
+    /// A request to an endpoint, and what its response says.
+    private typealias Probe = (
+        name: String, endpoint: Endpoint, request: HTTPRequest, judge: @Sendable (HTTPResponse) -> Check
+    )
 
     /// Asks all endpoints at once: the token endpoint with a made-up token, the others without content.
     ///
     /// It does not reveal or end anything.
-    func endpointDiagnoses() async -> [Diagnosis] {
+    func endpointChecks() async -> [Check] {
         let http: HTTPClient
         do {
             http = try context.openHTTP()
         } catch {
-            return [.fault("network", "the HTTP client cannot start: \(error)")]
+            return [.fault("the HTTP client cannot start: \(error)").named("network")]
         }
-        let (probes, endpoints) = (tokenProbes, endpoints)
-        let diagnoses = await withTaskGroup(of: (Int, [Diagnosis]).self) { group in
+        let probes = tokenProbes + otherProbes
+        let checks = await withTaskGroup(of: (Int, [Check]).self) { group in
             for (index, probe) in probes.enumerated() {
-                group.addTask { (index, await examine(probe, showsClock: index == 0, over: http)) }
+                group.addTask { (index, await send(probe, showsClock: index == 0, over: http)) }
             }
-            for (index, item) in endpoints.enumerated() {
-                group.addTask { (probes.count + index, [await examine(item.name, item.endpoint, over: http)]) }
-            }
-            var byIndex: [Int: [Diagnosis]] = [:]
-            for await (index, diagnoses) in group { byIndex[index] = diagnoses }
-            return byIndex
+            return await group.reduce(into: [Int: [Check]]()) { $0[$1.0] = $1.1 }
         }
         http.shutDown()
-        return (0..<probes.count + endpoints.count).flatMap { diagnoses[$0] ?? [] }
+        return probes.indices.flatMap { checks[$0] ?? [] }
+    }
+
+    private func send(_ probe: Probe, showsClock: Bool, over http: HTTPClient) async -> [Check] {
+        do throws(HTTPFailure) {
+            let response = try await http.send(probe.request, deadline: Self.deadline)
+            let check = probe.judge(response).ofEndpoint(probe.name)
+            guard showsClock, let date = response.header("date").flatMap({ Timestamp(httpDate: $0) }) else {
+                return [check]
+            }
+            return [check, Self.skew(now: context.time.now, endpointTime: date).named("clock and endpoint")]
+        } catch {
+            let finding = "\(probe.endpoint): \(error.message)"
+            return [.fault(finding, Self.remedy(for: error.kind)).ofEndpoint(probe.name)]
+        }
     }
 
     /// One probe for each client id, or one without.
-    private var tokenProbes: [TokenEndpointProbe] {
+    private var tokenProbes: [Probe] {
         var secrets: [String: Secret] = [:]
-        do throws(CommandFailure) {
-            secrets = try CommandContext.clientSecrets(of: context.configuration).secrets
+        do throws(CommandError) {
+            secrets = try CommandContext.clientSecrets(of: configuration).secrets
         } catch {
             // The check of the client secret reports it.
         }
-        let endpoint = context.configuration.endpoints.token
-        let probes = context.configuration.clientIDs.map { id in
-            TokenEndpointProbe(endpoint: endpoint, clientID: id, clientSecret: secrets[id])
-        }
-        return probes.isEmpty ? [TokenEndpointProbe(endpoint: endpoint, clientID: nil, clientSecret: nil)] : probes
-    }
-
-    private func examine(_ probe: TokenEndpointProbe, showsClock: Bool, over http: HTTPClient) async -> [Diagnosis] {
-        do throws(HTTPError) {
-            let response = try await http.send(probe.request, deadline: Self.deadline)
-            let answer = probe.diagnosis(of: response)
-            guard showsClock, let date = response.header("date").flatMap({ Timestamp(httpDate: $0) }) else {
-                return [answer]
-            }
-            return [answer, Self.checkSkew(now: context.time.now, endpointTime: date)]
-        } catch {
-            return [Self.fault(TokenEndpointProbe.subject, probe.endpoint, error)]
-        }
-    }
-
-    private func examine(_ name: String, _ endpoint: Endpoint, over http: HTTPClient) async -> Diagnosis {
-        do throws(HTTPError) {
-            let response = try await http.send(Self.request(name, endpoint), deadline: Self.deadline)
-            return Self.check(name, endpoint, status: response.status)
-        } catch {
-            return Self.fault(name, endpoint, error)
+        let endpoint = configuration.endpoints.token
+        let ids: [String?] = configuration.clientIDs.isEmpty ? [nil] : configuration.clientIDs
+        return ids.map { id in
+            // No server has issued the token, so nothing can be revealed or ended.
+            let request = HTTPRequest(
+                refreshing: Secret("1//refresh-worker-doctor-made-this-up"),
+                client: OAuthClientCredentials(
+                    id: id ?? "refresh-worker-doctor",
+                    secret: id.flatMap { secrets[$0] }
+                ),
+                pattern: .form(to: endpoint)
+            )
+            return (
+                "token endpoint", endpoint, request,
+                { response in
+                    let code = JSONValue.object(in: response.body.reveal())?["error"]?.string
+                    return Self.token(endpoint, asking: id, status: response.status, code: code)
+                }
+            )
         }
     }
 
-    private static func fault(_ name: String, _ endpoint: Endpoint, _ failure: HTTPError) -> Diagnosis {
-        .fault(name, "\(endpoint): \(failure.message)", advice: remedy(for: failure.kind), isAboutEndpoint: true)
+    /// Requests without content, with the method that the worker uses there: another one may be answered by 404.
+    private var otherProbes: [Probe] {
+        func probe(_ name: String, _ method: RequestPattern.Method, _ endpoint: Endpoint) -> Probe {
+            let request = HTTPRequest(method: method, endpoint: endpoint, body: method == .post ? HTTPBody([]) : nil)
+            return (name, endpoint, request, { Self.other(endpoint, status: $0.status) })
+        }
+        let configured = configuration.endpoints
+        let always = [
+            probe("userinfo endpoint", .get, configured.userinfo),
+            probe("tokeninfo endpoint", .post, configured.tokeninfo),
+            probe("revocation endpoint", .post, configured.revocation),
+        ]
+        guard configuration.publicListener != nil else { return always }
+        return always + [probe("security events", .get, configuration.securityEventsEndpoint)]
     }
 
-    /// Makes a request without content, with the method that the worker uses there: another one may be answered by 404.
-    private static func request(_ name: String, _ endpoint: Endpoint) -> HTTPRequest {
-        [userinfoName, securityEventsName].contains(name)
-            ? HTTPRequest(method: .get, endpoint: endpoint)
-            : HTTPRequest(method: .post, endpoint: endpoint, body: HTTPBody([]))
+    private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]
+
+    /// Judges whether the response to a made-up token is that of a token endpoint that knows the client id.
+    ///
+    /// Google answers `invalid_grant` for a known client id, and `invalid_client` for an unknown one. `code` is the
+    /// member `error` of the body.
+    static func token(_ endpoint: Endpoint, asking clientID: String?, status: Int, code: String?) -> Check {
+        let answer = "\(endpoint) answers \(status)"
+        let correction = "correct --token-endpoint"
+        switch (status, code) {
+        case (400...403, "invalid_grant"?):
+            let known = clientID.map { ", and knows the client id \(DisplayedText($0))" } ?? ""
+            return .ok("\(answer) invalid_grant to a made-up token, as it should\(known)")
+        case (400...403, let code?) where clientCodes.contains(code):
+            guard let clientID else { return .ok("\(answer) \(code) to a made-up client id, as it should") }
+            return .fault(
+                "\(answer) \(code): it refuses the client id \(DisplayedText(clientID))",
+                "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
+            )
+        case (400...403, let code?):
+            let expected = "expected invalid_grant or invalid_client"
+            return .warning("\(answer) \(DisplayedText(code)) to a made-up token: \(expected)")
+        case (429, _), (500..., _): return .warning("\(answer): it does not work now", "try again later")
+        case (300..<400, _): return .fault("\(answer), a redirect, which the worker does not follow", correction)
+        case (200..<300, _): return .fault("\(answer) to a made-up token, so it is not a token endpoint", correction)
+        case (404, _): return .fault("\(answer): the path is wrong", correction)
+        default: return .fault("\(answer) without an OAuth error, so it is not a token endpoint", correction)
+        }
     }
 
-    /// Judges the answer of another endpoint to a request without content.
-    static func check(_ name: String, _ endpoint: Endpoint, status: Int) -> Diagnosis {
+    /// Judges the response of another endpoint to a request without content.
+    private static func other(_ endpoint: Endpoint, status: Int) -> Check {
         let answer = "\(endpoint) answers (status \(status))"
+        let correction = "correct the address"
         switch status {
-        case 300..<400:
-            let text = "\(answer): it redirects, which the worker does not follow"
-            return .fault(name, text, advice: "correct the address", isAboutEndpoint: true)
-        case 404:
-            return .fault(name, "\(answer): its path is wrong", advice: "correct the address", isAboutEndpoint: true)
-        default: return .ok(name, answer)
+        case 300..<400: return .fault("\(answer): it redirects, which the worker does not follow", correction)
+        case 404: return .fault("\(answer): its path is wrong", correction)
+        default: return .ok(answer)
         }
     }
 
-    static func checkSkew(now: Timestamp, endpointTime: Timestamp) -> Diagnosis {
-        let subject = "clock and endpoint"
+    static func skew(now: Timestamp, endpointTime: Timestamp) -> Check {
         let skew = now - endpointTime
-        guard skew.magnitude > tolerableSkew else { return .ok(subject, "agree within a minute") }
+        guard skew.magnitude > tolerableSkew else { return .ok("agree within a minute") }
         let direction = skew > .zero ? "ahead of" : "behind"
         return .warning(
-            subject,
             "this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's",
-            advice: "set it, and synchronize it by NTP (timedatectl set-ntp true)"
+            clockAdvice
         )
     }
 
@@ -142,77 +166,19 @@ extension Doctor {
 }
 
 extension Duration {
-    fileprivate var magnitude: Duration { self < .zero ? .zero - self : self }
+    var magnitude: Duration { self < .zero ? .zero - self : self }
 }
 
-/// A refresh with a made-up token, which shows if the address is a token endpoint and if it knows the client id.
-///
-/// Google answers `invalid_grant` for a known client id, and `invalid_client` for an unknown one.
-struct TokenEndpointProbe {
-    static let subject = "token endpoint"
-    /// No server has issued it, so nothing can be revealed or ended.
-    private static let madeUpToken = "1//refresh-worker-doctor-made-this-up"
-    private static let madeUpClientID = "refresh-worker-doctor"
+extension Timestamp {
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    let endpoint: Endpoint
-    /// The client id to ask about, or `nil` if none is configured.
-    let clientID: String?
-    let clientSecret: Secret?
-
-    var request: HTTPRequest {
-        let client = OAuthClientCredentials(id: clientID ?? Self.madeUpClientID, secret: clientSecret)
-        return HTTPRequest(refreshing: Secret(Self.madeUpToken), client: client, pattern: .form(to: endpoint))
-    }
-
-    func diagnosis(of response: HTTPResponse) -> Diagnosis {
-        let code = JSONValue.object(in: response.body.reveal())?["error"]?.string
-        return diagnosis(status: response.status, code: code)
-    }
-
-    /// Judges an answer by its status and the member `error` of its body, `nil` if it has none.
-    func diagnosis(status: Int, code: String?) -> Diagnosis {
-        let answer = "\(endpoint) answers \(status)"
-        switch (status, code) {
-        case (400...403, "invalid_grant"?):
-            let known = clientID.map { ", and knows the client id \(DisplayedText($0))" } ?? ""
-            return ok("\(answer) invalid_grant to a made-up token, as it should\(known)")
-        case (400...403, let code?) where Self.clientCodes.contains(code):
-            guard let clientID else { return ok("\(answer) \(code) to a made-up client id, as it should") }
-            let advice =
-                "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
-            return fault("\(answer) \(code): it refuses the client id \(DisplayedText(clientID))", advice: advice)
-        case (400...403, let code?):
-            return warning(
-                "\(answer) \(DisplayedText(code)) to a made-up token: expected invalid_grant or invalid_client"
-            )
-        case (429, _), (500..., _):
-            return warning("\(answer): it does not work now", advice: "try again later")
-        case (300..<400, _):
-            return fault("\(answer), a redirect, which the worker does not follow", advice: "correct --token-endpoint")
-        case (200..<300, _):
-            return fault(
-                "\(answer) to a made-up token, so it is not a token endpoint",
-                advice: "correct --token-endpoint"
-            )
-        case (404, _):
-            return fault("\(answer): the path is wrong", advice: "correct --token-endpoint")
-        default:
-            return fault(
-                "\(answer) without an OAuth error, so it is not a token endpoint",
-                advice: "correct --token-endpoint"
-            )
-        }
-    }
-
-    private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]
-
-    private func ok(_ text: String) -> Diagnosis { .ok(Self.subject, text) }
-
-    private func warning(_ finding: String, advice: String? = nil) -> Diagnosis {
-        .warning(Self.subject, finding, advice: advice)
-    }
-
-    private func fault(_ finding: String, advice: String) -> Diagnosis {
-        .fault(Self.subject, finding, advice: advice, isAboutEndpoint: true)
+    /// Parses the instant of a `Date` header, in the only form that servers send: `Sun, 06 Nov 1994 08:49:37 GMT`
+    /// (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7).
+    init?(httpDate header: String) {
+        let words = header.split(separator: " ")
+        guard words.count == 6, words[5] == "GMT", let month = Self.months.firstIndex(where: { $0 == words[2] }),
+            words[4].utf8.count == 8  // ISO 8601 can leave the seconds out.
+        else { return nil }
+        self.init(iso8601: "\(words[3])-\(month < 9 ? "0" : "")\(month + 1)-\(words[1])T\(words[4])Z")
     }
 }

@@ -6,11 +6,11 @@ import Storage
 import Telemetry
 import Worker
 
-/// The checks of files other than the database.
+/// The checks of files other than the database, and of this machine's clocks.
 extension Doctor {
-    private var configuration: Configuration { context.configuration }
+    static let folderAdvice = "check that the worker's user may enter its folders"
 
-    func fileDiagnoses() -> [Diagnosis] {
+    func fileChecks() -> [Check] {
         [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
             + clientIDs
     }
@@ -18,25 +18,26 @@ extension Doctor {
     /// Checks the configuration file.
     ///
     /// Its content is valid, or the program would have ended before.
-    private var configurationFile: Diagnosis {
-        let subject = "configuration"
-        guard let path = configuration.configurationFile else {
-            return .ok(subject, "from flags, environment and defaults; no --config file")
-        }
-        return inspect(subject, path) { status in
+    private var configurationFile: Check {
+        check("configuration", orElse: Self.folderAdvice) {
+            guard let path = configuration.configurationFile else {
+                return .ok("from flags, environment and defaults; no --config file")
+            }
+            guard let status = try FileStatus.of(path) else {
+                return .fault("\(path) does not exist", "check the path")
+            }
+            guard status.kind != .folder else { return .fault("\(path) is a folder", "name a file") }
             guard status.permissions & 0o022 == 0 else {
-                let advice = "run: chmod go-w \(path)"
-                return .warning(subject, "\(path) may be changed by others (mode \(status.mode))", advice: advice)
+                return .warning("\(path) may be changed by others (mode \(status.mode))", "run: chmod go-w \(path)")
             }
             guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
-                let advice = "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
+                let finding = "\(path) can be read by others (mode \(status.mode)) and holds the database's password"
                 return .warning(
-                    subject,
-                    "\(path) can be read by others (mode \(status.mode)) and holds the database's password",
-                    advice: advice
+                    finding,
+                    "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
                 )
             }
-            return .ok(subject, "\(path) is valid")
+            return .ok("\(path) is valid")
         }
     }
 
@@ -52,146 +53,152 @@ extension Doctor {
         }
     }
 
-    private var keyRing: Diagnosis {
-        let subject = "key ring"
-        do {
+    private var keyRing: Check {
+        check("key ring") {
+            let path = configuration.keyFile
             let keyRing = KeyRingSummary(try context.openVault().ring.current)
             if let pending = keyRing.firstPending {
-                let state = "the rotation to key \(pending) is not finished"
-                return .warning(
-                    subject,
-                    "\(configuration.keyFile): \(state)",
-                    advice: "run: refresh-worker keys rotate"
-                )
+                let finding = "\(path): the rotation to key \(pending) is not finished"
+                return .warning(finding, "run: refresh-worker keys rotate")
             }
             if let expired = keyRing.expired(at: context.time.now).first {
-                let advice = "run: refresh-worker keys retire \(expired)"
                 return .warning(
-                    subject,
-                    "\(configuration.keyFile): key \(expired) was retired a day ago",
-                    advice: advice
+                    "\(path): key \(expired) was retired a day ago",
+                    "run: refresh-worker keys retire \(expired)"
                 )
             }
             let count = keyRing.entries.count
-            let keys = count == 1 ? "1 key" : "\(count) keys"
-            return .ok(subject, "\(configuration.keyFile) holds \(keys), \(keyRing.sealingKeyID) seals")
-        } catch {
-            return .fault(subject, "\(error)")
+            return .ok("\(path) holds \(count == 1 ? "1 key" : "\(count) keys"), \(keyRing.sealingKeyID) seals")
         }
     }
 
-    private var clientSecret: Diagnosis? {
+    private var clientSecret: Check? {
         guard let path = configuration.clientSecretFile else { return nil }
-        let subject = "client secret"
-        do throws(CommandFailure) {
+        return check("client secret") {
             let file = try CommandContext.clientSecrets(of: configuration)
-            if let warning = file.warning { return .warning(subject, "\(path) \(warning)") }
+            if let warning = file.warning { return .warning("\(path) \(warning)") }
             let count = file.secrets.count
             return .ok(
-                subject,
                 "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
             )
-        } catch {
-            return .fault(subject, "\(error)")
         }
     }
 
-    private var certificates: Diagnosis? {
+    private var certificates: Check? {
         guard let path = configuration.caFile else { return nil }
-        return check("certificates") { () throws in
+        return check("certificates") {
             try context.checkAuthorities()
-            return "\(path) is trusted instead of the system's certificates"
+            return .ok("\(path) is trusted instead of the system's certificates")
         }
     }
 
-    private var metricsLog: Diagnosis {
-        let subject = "metrics log"
-        guard case .file(let path) = configuration.metricsLog else { return .ok(subject, "goes to standard output") }
-        let folder = FileStatus.folder(of: path)
-        do {
+    private var metricsLog: Check {
+        check("metrics log", orElse: "check the path, and that the worker's user may enter its folders") {
+            guard case .file(let path) = configuration.metricsLog else { return .ok("goes to standard output") }
             guard try FileStatus.of(path) == nil else {
                 return FileStatus.mayWrite(path)
-                    ? .ok(subject, "\(path) can be written")
-                    : .fault(subject, "\(path) cannot be written", advice: "let the worker's user write to it")
+                    ? .ok("\(path) can be written")
+                    : .fault("\(path) cannot be written", "let the worker's user write to it")
             }
+            let folder = FileStatus.folder(of: path)
             guard try FileStatus.of(folder)?.kind == .folder else {
-                return .fault(subject, "the folder of \(path) does not exist", advice: "run: mkdir -p \(folder)")
+                return .fault("the folder of \(path) does not exist", "run: mkdir -p \(folder)")
             }
-            return FileStatus.mayWrite(folder)
-                ? .ok(subject, "\(path) will be created in a folder that can be written")
-                : .fault(subject, "\(path) cannot be created", advice: "let the worker's user write to \(folder)")
-        } catch {
-            return .fault(
-                subject,
-                "\(error)",
-                advice: "check the path, and that the worker's user may enter its folders"
-            )
+            return Self.creation(of: path, in: folder)
         }
     }
 
-    private var credentials: Diagnosis? {
-        let subject = "systemd credentials"
-        guard let folder = context.inputs.environment[Setting.credentialsDirectoryName], !folder.isEmpty else {
-            return nil
+    /// Checks whether a file that does not exist can be created.
+    static func creation(of path: String, in folder: String) -> Check {
+        FileStatus.mayWrite(folder)
+            ? .ok("\(path) will be created in a folder that can be written")
+            : .fault("\(path) cannot be created", "let the worker's user write to \(folder)")
+    }
+
+    private var credentials: Check? {
+        let variable = Setting.credentialsDirectoryName
+        guard let folder = context.inputs.environment[variable], !folder.isEmpty else { return nil }
+        return check("systemd credentials") {
+            let exists = context.inputs.files.exists
+            guard exists(folder) else {
+                return .fault("\(variable) names \(folder), which does not exist", "unset it, or let systemd set it")
+            }
+            let expected = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
+            let names = expected.filter { exists("\(folder)/\($0)") }
+            guard !names.isEmpty else {
+                let finding = "\(folder) holds none of \(expected.joined(separator: ", "))"
+                return .warning(finding, "check LoadCredential= in the unit")
+            }
+            return .ok("\(folder) holds \(names.joined(separator: ", "))")
         }
-        let exists = context.inputs.files.exists
-        let expected = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
-        let names = expected.filter { exists("\(folder)/\($0)") }
-        guard exists(folder) else {
-            return .fault(
-                subject,
-                "\(Setting.credentialsDirectoryName) names \(folder), which does not exist",
-                advice: "unset it, or let systemd set it"
-            )
-        }
-        guard !names.isEmpty else {
-            return .warning(
-                subject,
-                "\(folder) holds none of \(expected.joined(separator: ", "))",
-                advice: "check LoadCredential= in the unit"
-            )
-        }
-        return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
     }
 
     /// Checks the client ids: Google's have one form, other servers' may differ.
-    private var clientIDs: [Diagnosis] {
-        let subject = "client id"
-        guard !configuration.clientIDs.isEmpty else {
-            let advice = "name the client id of your iOS app with --client-id"
-            return [
-                .warning(
-                    subject,
-                    "none is configured, so only grants that carry their own are refreshed",
-                    advice: advice
-                )
-            ]
-        }
+    private var clientIDs: [Check] {
         let isGoogle = Self.isGoogles(configuration.endpoints.token)
-        return configuration.clientIDs.map { id in
-            guard isGoogle, !id.hasSuffix(SettingValue.googleClientIDSuffix) else { return .ok(subject, id) }
-            return .warning(
-                subject,
-                "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do",
-                advice: "copy the client id of your iOS app from the Google Cloud console"
-            )
+        let checks: [Check] = configuration.clientIDs.map { id in
+            guard isGoogle, !id.hasSuffix(SettingValue.googleClientIDSuffix) else { return .ok(id) }
+            let finding = "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do"
+            return .warning(finding, "copy the client id of your iOS app from the Google Cloud console")
         }
+        let none = Check.warning(
+            "none is configured, so only grants that carry their own are refreshed",
+            "name the client id of your iOS app with --client-id"
+        )
+        return (checks.isEmpty ? [none] : checks).map { $0.named("client id") }
     }
 
     static func isGoogles(_ endpoint: Endpoint) -> Bool {
         let host = endpoint.host
         return host == "googleapis.com" || host.hasSuffix(".googleapis.com") || host == "accounts.google.com"
     }
+}
 
-    private func inspect(_ subject: String, _ path: String, _ check: (FileStatus) -> Diagnosis) -> Diagnosis {
-        do {
-            guard let status = try FileStatus.of(path) else {
-                return .fault(subject, "\(path) does not exist", advice: "check the path")
+/// The checks of the clocks, which do not need the network.
+extension Doctor {
+    /// The years 2025 to 2099: the program is not older, and is not expected to run later.
+    private static let plausibleYears =
+        Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
+    /// The tolerated difference between two clocks.
+    ///
+    /// With a larger one, expired tokens count as valid or valid ones as expired.
+    static let tolerableSkew: Duration = .seconds(60)
+    static let clockAdvice = "set it, and synchronize it by NTP (timedatectl set-ntp true)"
+    private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
+
+    func clockChecks() async throws -> [Check] {
+        let lastWrite = try await BlockingCallQueue.files.run { try lastWriteTime() }
+        return [Self.clock(now: context.time.now, lastWrite: lastWrite).named("clock"), bootID]
+    }
+
+    /// Checks the wall clock alone and against the last write: a file cannot have been written in the future.
+    static func clock(now: Timestamp, lastWrite: Timestamp?) -> Check {
+        guard plausibleYears.contains(now) else { return .fault("the clock says \(now.iso8601Seconds)", clockAdvice) }
+        if let lastWrite, lastWrite - now > tolerableSkew {
+            let finding = """
+                the clock says \(now.iso8601Seconds), but the database was written at \(lastWrite.iso8601Seconds): it was \
+                ahead then or is behind now
+                """
+            return .warning(finding, clockAdvice)
+        }
+        return .ok(now.iso8601Seconds)
+    }
+
+    /// The time of the last write to the database or its log.
+    private func lastWriteTime() throws -> Timestamp? {
+        guard let path = configuration.database.file else { return nil }
+        return try [path, path + "-wal"].compactMap { try FileStatus.of($0)?.modifiedAt }.max()
+    }
+
+    private var bootID: Check {
+        check("boot id") {
+            do throws(InputError) {
+                let id = try context.inputs.files.read(Self.bootIDFile)
+                return id.count > 1
+                    ? .ok("can be read; leases use it") : .fault("\(Self.bootIDFile) is empty", "mount /proc")
+            } catch {
+                return .fault("\(Self.bootIDFile) \(error.message), and leases use it", "mount /proc")
             }
-            guard status.kind != .folder else { return .fault(subject, "\(path) is a folder", advice: "name a file") }
-            return check(status)
-        } catch {
-            return .fault(subject, "\(error)", advice: "check that the worker's user may enter its folders")
         }
     }
 }

@@ -8,193 +8,145 @@ extension Doctor {
     /// The folder that systemd creates for the service (`RuntimeDirectory=`).
     private static let runtimeFolder = "/run/refresh-worker"
 
-    private var configuration: Configuration { context.configuration }
-
-    func servingDiagnoses() -> [Diagnosis] {
-        startDiagnoses
-            + [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
-            + listeners
+    func servingChecks() -> [Check] {
+        startChecks
+            + [
+                appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
+                configuration.publicListener.map { listener("public listener", $0) },
+                configuration.internalListener.map { listener("internal listener", $0) },
+            ].compactMap(\.self)
     }
 
-    private var appSecret: Diagnosis? {
+    /// One fault for each rule about settings that the daemon refuses to start with.
+    ///
+    /// The daemon checks the same function; `DoctorAgreementTests` runs a table of configurations through both.
+    private var startChecks: [Check] {
+        configuration.servingProblems(environment: context.inputs.environment).map {
+            .fault("\($0.origin) \($0.message)").named("settings")
+        }
+    }
+
+    private var appSecret: Check? {
         // Without any secret, the settings are a fault already.
         guard configuration.jwtSecretFile != nil || context.inputs.environment[Setting.jwtSecretName] != nil else {
             return nil
         }
         guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
         let source = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
-        return check("app's token secret") { () throws in
+        return check("app's token secret") {
             _ = try context.openSigner()
-            return "\(source) can be used"
+            return .ok("\(source) can be used")
         }
     }
 
     /// Checks former refresh tokens.
     ///
     /// They are only as safe as the secret that signed them, so accepting them should end.
-    private var formerTokens: Diagnosis? {
+    private var formerTokens: Check? {
         guard configuration.publicListener != nil else { return nil }
-        let subject = "former refresh tokens"
         let flag = "--\(Setting.Name.acceptFormerRefreshTokensUntil.rawValue)"
-        guard let end = configuration.acceptFormerRefreshTokensUntil else {
-            return .ok(subject, "refused: \(flag) accepts those of a former backend while its users move")
-        }
-        guard context.time.now < end else {
-            return .warning(
-                subject,
-                "refused since \(end.iso8601Seconds)",
-                advice: "remove \(flag) from the configuration"
+        return check("former refresh tokens") {
+            guard let end = configuration.acceptFormerRefreshTokensUntil else {
+                return .ok("refused: \(flag) accepts those of a former backend while its users move")
+            }
+            guard context.time.now < end else {
+                return .warning("refused since \(end.iso8601Seconds)", "remove \(flag) from the configuration")
+            }
+            return .ok(
+                """
+                accepted until \(end.iso8601Seconds): each one that the app's secret has signed and that has not expired begins \
+                one session of a stored, active user; import the users before
+                """
             )
         }
-        return .ok(
-            subject,
-            """
-            accepted until \(end.iso8601Seconds): each one that the app's secret has signed and that has not expired begins \
-            one session of a stored, active user; import the users before
-            """
-        )
     }
 
-    private var services: Diagnosis? {
+    private var services: Check? {
         guard let path = configuration.servicesFile else {
             guard configuration.internalListener != nil else { return nil }
-            return .ok("services", "none: the internal listener vends no tokens without --services-file")
+            return .ok("none: the internal listener vends no tokens without --services-file").named("services")
         }
-        return check("services") { () throws in
+        return check("services") {
             let count = try context.readServices().count
-            return "\(path) names \(count == 1 ? "1 service" : "\(count) services")"
+            return .ok("\(path) names \(count == 1 ? "1 service" : "\(count) services")")
         }
     }
 
-    private var noticeSecret: Diagnosis? {
+    private var noticeSecret: Check? {
         guard let path = configuration.noticeSecretFile else { return nil }
-        return check("notice secret") { () throws in
+        return check("notice secret") {
             _ = try context.openNoticeKey()
-            return "\(path) can be used"
+            return .ok("\(path) can be used")
         }
     }
 
-    private var certificate: Diagnosis? {
-        guard let path = configuration.internalCertificateFile else { return nil }
-        let subject = "internal certificate"
-        do {
-            // Without a key, the settings are a fault already.
-            guard let certificate = try context.readInternalCertificate() else { return nil }
-            guard let concern = CertificateProblem(certificate, at: context.time.now) else {
-                return .ok(subject, "\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
+    private var certificate: Check? {
+        // Without a key, the settings are a fault already.
+        guard let path = configuration.internalCertificateFile, configuration.internalKeyFile != nil else { return nil }
+        return check("internal certificate") {
+            guard let certificate = try context.readInternalCertificate() else { return .ok("none") }
+            guard let problem = CertificateProblem(certificate, at: context.time.now) else {
+                return .ok("\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
             }
-            return .warning(subject, concern.sentence(about: path))
-        } catch {
-            return .fault(subject, "\(error)")
-        }
-    }
-
-    /// Runs a check.
-    ///
-    /// Its error already says how to fix the problem.
-    func check(_ subject: String, _ body: () throws -> String) -> Diagnosis {
-        do {
-            return .ok(subject, try body())
-        } catch {
-            return .fault(subject, "\(error)")
+            return .warning(problem.sentence(about: path))
         }
     }
 
     /// Warns about missing trusted proxies.
     ///
-    /// A listener that only this machine reaches gets its requests from a proxy.
-    private var proxies: Diagnosis? {
-        guard let location = configuration.publicListener, configuration.trustedProxies.isEmpty, location.isLocal else {
-            return nil
-        }
-        return .warning(
-            "trusted proxies",
-            """
+    /// A listener that only this machine reaches gets its requests from a proxy. For a systemd socket that is unknown
+    /// until systemd passes it.
+    private var proxies: Check? {
+        guard case .own(let address)? = configuration.publicListener, address.reach == .thisMachine,
+            configuration.trustedProxies.isEmpty
+        else { return nil }
+        let finding = """
             none: behind a proxy all clients count as one address, and share its \(configuration.googleCallsPerMinute) \
             failed sign-ins a minute
-            """,
-            advice: "name the proxy with --trusted-proxy"
-        )
+            """
+        return .warning(finding, "name the proxy with --trusted-proxy").named("trusted proxies")
     }
 
-    private var emailLinking: Diagnosis? {
+    private var emailLinking: Check? {
         guard configuration.publicListener != nil, configuration.emailLinking == .any else { return nil }
-        return .warning(
-            "linking by e-mail",
-            """
+        let finding = """
             --link-by-email any: a person who signed up with another person's address shares the account with its \
             owner, once the owner signs in with Google
-            """,
-            advice: "use verified, unless the backend verifies every address before it stores it"
-        )
+            """
+        return .warning(finding, "use verified, unless the backend verifies every address before it stores it")
+            .named("linking by e-mail")
     }
 
-    private var listeners: [Diagnosis] {
-        [
-            configuration.publicListener.map { examine("public listener", $0) },
-            configuration.internalListener.map { examine("internal listener", $0) },
-        ].compactMap(\.self)
-    }
-
-    private func examine(_ subject: String, _ location: ListenerLocation) -> Diagnosis {
+    private func listener(_ name: String, _ location: ListenerLocation) -> Check {
         switch location {
-        case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd passes")
-        case .own(.unix(let path, mode: _)): examine(subject, socket: path)
-        case .own(let address): examine(subject, address: address)
+        case .systemd(let socket): .ok("the socket \(DisplayedText(socket)), which systemd passes").named(name)
+        case .own(.unix(let path, mode: _)): check(name, orElse: Self.folderAdvice) { try Self.socket(path) }
+        case .own(let address): Self.free(address).named(name)
         }
     }
 
-    private func examine(_ subject: String, address: ListenAddress) -> Diagnosis {
+    private static func free(_ address: ListenAddress) -> Check {
         do throws(HTTPServerError) {
             try address.tryToBind()
-            return .ok(subject, "\(address) is free")
+            return .ok("\(address) is free")
         } catch {
-            guard !error.isAddressInUse else { return .ok(subject, "\(address) is in use: by the worker, if it runs") }
-            return .fault(
-                subject,
-                "\(error)",
-                advice: "name an address of this machine, and a port that the worker's user may open"
-            )
+            guard !error.isAddressInUse else { return .ok("\(address) is in use: by the worker, if it runs") }
+            return .fault("\(error)", "name an address of this machine, and a port that the worker's user may open")
         }
     }
 
-    private func examine(_ subject: String, socket path: String) -> Diagnosis {
+    private static func socket(_ path: String) throws -> Check {
         let folder = FileStatus.folder(of: path)
-        do {
-            if let status = try FileStatus.of(path) {
-                guard status.kind == .other else {
-                    return .fault(subject, "\(path) exists and is not a socket", advice: "name another path")
-                }
-                return .ok(subject, "\(path) exists: the worker uses it, if it runs")
-            }
-            guard try FileStatus.of(folder)?.kind == .folder else {
-                guard folder == Self.runtimeFolder else {
-                    return .fault(
-                        subject,
-                        "\(folder) does not exist",
-                        advice: "create it, and let the worker's user write to it"
-                    )
-                }
-                return .warning(subject, "\(folder) does not exist: systemd creates it at the start of the service")
-            }
-            guard FileStatus.mayWrite(folder) else {
-                return .fault(subject, "\(path) cannot be created", advice: "let the worker's user write to \(folder)")
-            }
-            return .ok(subject, "\(path) will be created in a folder that can be written")
-        } catch {
-            return .fault(subject, "\(error)", advice: "check that the worker's user may enter its folders")
+        if let status = try FileStatus.of(path) {
+            return status.kind == .other
+                ? .ok("\(path) exists: the worker uses it, if it runs")
+                : .fault("\(path) exists and is not a socket", "name another path")
         }
-    }
-}
-
-extension ListenerLocation {
-    /// `true` if only this machine reaches the listener.
-    ///
-    /// For a systemd socket that is unknown until systemd passes it.
-    fileprivate var isLocal: Bool {
-        switch self {
-        case .own(let address): address.reach == .thisMachine
-        case .systemd: false
+        guard try FileStatus.of(folder)?.kind == .folder else {
+            return folder == runtimeFolder
+                ? .warning("\(folder) does not exist: systemd creates it at the start of the service")
+                : .fault("\(folder) does not exist", "create it, and let the worker's user write to it")
         }
+        return creation(of: path, in: folder)
     }
 }

@@ -31,8 +31,8 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("refresh-worker grants add alice --token-file ./alice.token", "a refresh token kept in a file"),
-            ("pass show google/alice | refresh-worker grants add alice", "from a password store"),
+            "refresh-worker grants add alice --token-file ./alice.token": "a refresh token kept in a file",
+            "pass show google/alice | refresh-worker grants add alice": "from a password store",
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable)
     ) { arguments, context in
@@ -48,10 +48,10 @@ extension Command {
                 try tokenFile.map { try Secret.read(file: $0) } ?? Secret.read(descriptor: STDIN_FILENO)
             }
         } catch let error as FileError {
-            throw CommandFailure(.inputUnreadable, "\(error)")
+            throw CommandError(.inputUnreadable, "\(error)")
         }
         let added: ImportedGrant
-        do throws(CommandFailure) {
+        do throws(CommandError) {
             added = try ImportedGrant.read(
                 input,
                 forUser: user,
@@ -60,7 +60,7 @@ extension Command {
                 at: context.time.now
             )
         } catch {
-            throw CommandFailure(error.exitCode, "no grant of user \(DisplayedText(user)) was added: \(error.message)")
+            throw CommandError(error.exitCode, "no grant of user \(DisplayedText(user)) was added: \(error.message)")
         }
         let store = try await context.openStore()
         let heartbeat = context.heartbeat(in: store, of: vault)
@@ -71,7 +71,7 @@ extension Command {
             time: context.time,
             random: context.random,
             existing: .replace,
-            firstRefresh: .atOnce
+            refreshesAtOnce: true
         )
         let outcome = try await writer.store([added])
         let stored = try await store.grant(ofUser: user)
@@ -80,9 +80,9 @@ extension Command {
         let verb: String
         switch outcome.first {
         case .keptEnded:
-            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
+            throw CommandError(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
         case .refused:
-            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
+            throw CommandError(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
         case .replaced: verb = "replaced"
         case .stored, .kept, nil: verb = "added"
         }
@@ -103,9 +103,9 @@ extension ImportedGrant {
         clientID: String?,
         configured clientIDs: [String],
         at now: Timestamp
-    ) throws(CommandFailure) -> ImportedGrant {
+    ) throws(CommandError) -> ImportedGrant {
         let text = input.reveal().trimmingWhitespace()
-        guard !text.isEmpty else { throw CommandFailure(.badData, "the input is empty: give a token or a JSON object") }
+        guard !text.isEmpty else { throw CommandError(.badData, "the input is empty: give a token or a JSON object") }
         var grant: ImportedGrant
         if text.utf8.first == UInt8(ascii: "{") {
             grant = try readJSON(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs, at: now)
@@ -113,7 +113,7 @@ extension ImportedGrant {
             grant = try readToken(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs)
         }
         guard grant.userID.utf8.elementsEqual(user.utf8) else {
-            throw CommandFailure(.badData, "user_id in the JSON names another user than the command line")
+            throw CommandError(.badData, "user_id in the JSON names another user than the command line")
         }
         if let clientID { grant.clientID = clientID }
         return grant
@@ -124,12 +124,12 @@ extension ImportedGrant {
         user: String,
         clientIDs: [String],
         at now: Timestamp
-    ) throws(CommandFailure) -> ImportedGrant {
+    ) throws(CommandError) -> ImportedGrant {
         let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
-        do throws(ImportProblem) {
+        do throws(InputError) {
             return try GrantReader(clientIDs: clientIDs, userID: user).grant(from: record, at: now)
         } catch {
-            throw CommandFailure(.badData, "the input is not a grant: \(error.message)")
+            throw CommandError(.badData, "the input is not a grant: \(error.message)")
         }
     }
 
@@ -137,19 +137,19 @@ extension ImportedGrant {
         _ text: String,
         user: String,
         clientIDs: [String]
-    ) throws(CommandFailure) -> ImportedGrant {
+    ) throws(CommandError) -> ImportedGrant {
         guard Token.isWellFormed(text) else {
-            throw CommandFailure(
+            throw CommandError(
                 .badData,
                 "the input is neither one refresh token (visible ASCII, no blanks) nor the JSON of a grant"
             )
         }
         // https://developers.google.com/identity/protocols/oauth2#size
         guard !text.hasPrefix("ya29.") else {
-            throw CommandFailure(.badData, "the input is an access token; a refresh token is needed")
+            throw CommandError(.badData, "the input is an access token; a refresh token is needed")
         }
         guard clientIDs.count == 1 else {
-            throw CommandFailure(
+            throw CommandError(
                 .configuration,
                 "\(clientIDs.isEmpty ? "no" : "more than one") client id is configured: give --client-id"
             )

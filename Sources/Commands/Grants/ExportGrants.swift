@@ -19,15 +19,13 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            (
-                "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age",
+            "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age":
                 "encrypt the tokens before they reach the disk"
-            )
         ],
         exitCodes: .ofDatabase()
     ) { arguments, context in
         guard arguments.has("plaintext") else {
-            throw CommandFailure(
+            throw CommandError(
                 .usage,
                 """
                 an export holds every token in plain text, usable by every reader: give --plaintext to confirm
@@ -47,7 +45,7 @@ extension Command {
         }
         await store.close()
         guard unreadable == 0 else {
-            throw CommandFailure(
+            throw CommandError(
                 .configuration,
                 "\(unreadable) grants are not in the export, because the key ring does not open their tokens"
             )

@@ -14,21 +14,21 @@ struct GrantReader: Sendable {
     /// The lifetime of a token whose JSON has none: that of Google's access tokens.
     private static let defaultLifetime: Duration = .seconds(3600)
 
-    func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
+    func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(InputError) -> ImportedGrant {
         try grant(from: try record.members(), at: now)
     }
 
-    private func grant(from members: [String: JSONValue], at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
-        let outer = RecordFields(members)
+    private func grant(from members: [String: JSONValue], at now: Timestamp) throws(InputError) -> ImportedGrant {
+        let outer = RecordFields(members: members)
         let named = try outer.identifier("user_id")
         // The output of `aws secretsmanager get-secret-value`.
         guard let nested = members["SecretString"]?.string else {
             return try grant(from: outer, userID: named ?? userID, at: now)
         }
         guard let content = JSONValue.object(in: nested.utf8)?.object else {
-            throw ImportProblem("SecretString is not the text of a JSON object")
+            throw InputError("SecretString is not the text of a JSON object")
         }
-        let inner = RecordFields(content)
+        let inner = RecordFields(members: content)
         let innerUser = try inner.identifier("user_id")
         let nameUser = Self.userID(ofSecret: try outer.text("Name"))
         return try grant(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, at: now)
@@ -43,12 +43,14 @@ struct GrantReader: Sendable {
         from fields: RecordFields,
         userID: String?,
         at now: Timestamp
-    ) throws(ImportProblem) -> ImportedGrant {
+    ) throws(InputError) -> ImportedGrant {
         let userID = try Self.checked(userID: userID)
-        do throws(ImportProblem) {
+        do throws(InputError) {
             return try grant(ofUser: userID, from: fields, at: now)
         } catch {
-            throw error.naming(userID)
+            var problem = error
+            problem.userID = userID
+            throw problem
         }
     }
 
@@ -56,7 +58,7 @@ struct GrantReader: Sendable {
         ofUser userID: String,
         from fields: RecordFields,
         at now: Timestamp
-    ) throws(ImportProblem) -> ImportedGrant {
+    ) throws(InputError) -> ImportedGrant {
         let recordedState = try Self.recordedState(in: fields)
         let createdAt = try fields.instant("created_at")
         let refreshToken = try fields.token("refresh_token")
@@ -73,7 +75,7 @@ struct GrantReader: Sendable {
             at: now
         )
         guard refreshToken != nil || accessToken != nil || recordedState?.state.endsRefreshes == true else {
-            throw ImportProblem("refresh_token and access_token are both missing")
+            throw InputError("refresh_token and access_token are both missing")
         }
         return ImportedGrant(
             userID: userID,
@@ -94,51 +96,51 @@ struct GrantReader: Sendable {
     }
 
     /// Checks a user id by the rules of the command line, so that every stored user can be named there.
-    static func checked(userID: String?) throws(ImportProblem) -> String {
-        guard let userID, !userID.isEmpty else { throw ImportProblem("user_id is missing") }
-        guard userID.utf8.count <= RecordFields.textLimit else {
-            throw ImportProblem(
-                "user_id has \(userID.utf8.count) bytes; at most \(RecordFields.textLimit) are allowed"
+    static func checked(userID: String?) throws(InputError) -> String {
+        guard let userID, !userID.isEmpty else { throw InputError("user_id is missing") }
+        guard userID.utf8.count <= RecordFields.maximumTextLength else {
+            throw InputError(
+                "user_id has \(userID.utf8.count) bytes; at most \(RecordFields.maximumTextLength) are allowed"
             )
         }
         guard !userID.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            throw ImportProblem("user_id contains control characters")
+            throw InputError("user_id contains control characters")
         }
         guard !CredentialDetector.matches(userID) else {
-            throw ImportProblem("user_id looks like a token or a secret (not shown)")
+            throw InputError("user_id looks like a token or a secret (not shown)")
         }
         return userID
     }
 
-    private func clientID(in fields: RecordFields) throws(ImportProblem) -> String {
+    private func clientID(in fields: RecordFields) throws(InputError) -> String {
         guard let text = try fields.text("client_id") else {
             switch clientIDs.count {
-            case 0: throw ImportProblem("client_id is missing, and none is configured")
+            case 0: throw InputError("client_id is missing, and none is configured")
             case 1: return clientIDs[0]
-            default: throw ImportProblem("client_id is missing, and several are configured")
+            default: throw InputError("client_id is missing, and several are configured")
             }
         }
         do throws(InputError) {
             try SettingValue.checkText(text)
             return try SettingValue.clientID(text)
         } catch {
-            throw ImportProblem("client_id: \(error.message)")
+            throw InputError("client_id: \(error.message)")
         }
     }
 
-    private static func recordedState(in fields: RecordFields) throws(ImportProblem) -> ImportedGrant.RecordedState? {
+    private static func recordedState(in fields: RecordFields) throws(InputError) -> ImportedGrant.RecordedState? {
         let since = try fields.instant("since")
         let code = try fields.text("reason")
         guard let name = try fields.text("state") else { return nil }
         guard let state = GrantState(rawValue: name) else {
-            throw ImportProblem("state must be one of \(GrantState.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw InputError("state must be one of \(GrantState.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         guard state != .active else {
             return ImportedGrant.RecordedState(state: state, reason: .none, since: since)
         }
         let reason = GrantReason(rawValue: code ?? "unknown")
         guard code == nil || reason.rawValue == code else {
-            throw ImportProblem("reason must be a code of lower-case letters, digits and underscores")
+            throw InputError("reason must be a code of lower-case letters, digits and underscores")
         }
         // A user that another system deleted may sign up here again, so only a deletion here is final.
         guard reason != .userDeleted else {
@@ -152,12 +154,12 @@ struct GrantReader: Sendable {
         createdAt: Timestamp?,
         isRefreshable: Bool,
         at now: Timestamp
-    ) throws(ImportProblem) -> ImportedGrant.AccessToken? {
+    ) throws(InputError) -> ImportedGrant.AccessToken? {
         let type = try fields.text("token_type", limit: 64) ?? "Bearer"
         let expiresAt = try fields.instant("expires_at")
         let statedLifetime = try fields.span("expires_in")
         guard type.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw ImportProblem("token_type is not visible ASCII")
+            throw InputError("token_type is not visible ASCII")
         }
         guard let secret = try fields.token("access_token") else { return nil }
         let lifetime = statedLifetime ?? defaultLifetime

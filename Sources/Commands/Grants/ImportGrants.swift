@@ -59,27 +59,19 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .clientID, .logLevel],
         examples: [
-            ("refresh-worker grants import grants.jsonl", "from a file"),
-            (
-                "ssh old-host export-grants | refresh-worker grants import -",
-                "from another machine, without a copy on disk"
-            ),
-            (
-                """
-                aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
-                """,
-                "one grant, with Amazon's own program"
-            ),
-            (
-                """
-                aws secretsmanager batch-get-secret-value --secret-id-list gmail/user/alice gmail/user/bob | \
-                refresh-worker grants import - --from aws-secrets-manager --dry-run
-                """,
-                "show what would be imported from AWS Secrets Manager"
-            ),
+            "refresh-worker grants import grants.jsonl": "from a file",
+            "ssh old-host export-grants | refresh-worker grants import -":
+                "from another machine, without a copy on disk",
+            """
+            aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
+            """: "one grant, with Amazon's own program",
+            """
+            aws secretsmanager batch-get-secret-value --secret-id-list gmail/user/alice gmail/user/bob | \
+            refresh-worker grants import - --from aws-secrets-manager --dry-run
+            """: "show what would be imported from AWS Secrets Manager",
         ],
         exitCodes: .ofDatabase(.badData, .inputUnreadable),
-        check: { arguments throws(UsageError) in
+        check: { arguments throws(CommandError) in
             guard arguments.has("from") || !arguments.has("prefix") else {
                 throw arguments.refusal(["--prefix has a meaning only with --from"])
             }
@@ -132,165 +124,44 @@ extension Command {
     }
 }
 
-/// One run of any import, from its file to the exit code.
-struct ImportRun {
-    let file: InputFile
-    let progress: ImportProgress
-    let isDryRun: Bool
-    let isJSON: Bool
-    /// Ends what the import used, before the results are reported.
-    let close: () async -> Void
+/// Imports grants from a stream of bytes.
+struct GrantImport: RecordImport {
+    /// The end of a report about a user whose grant stays ended.
+    static let endedGrant =
+        "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
 
-    func report(_ line: String) { progress.writeLine("refresh-worker: \(line)") }
+    let reader: GrantReader
+    let writer: ImportedGrantWriter
+    let time: any TimeSource
+    let report: (String) -> Void
 
-    func perform(_ start: some RecordImport) async throws -> ExitCode {
-        var records = start
-        var failure: CommandFailure?
-        do {
-            try await feed(&records)
-        } catch {
-            failure = CommandFailure(error)
-        }
-        await close()
-        let tally = records.tally
-        (tally.summaryOfReasons + records.remarks + [records.sentence(isDryRun: isDryRun)]).forEach(report)
-        if isJSON { Output.standard.line(records.json.bytes) }
-        guard let failure else { return tally.bad == 0 ? .success : .badData }
-        guard tally.read > 0 else { throw failure }
-        throw CommandFailure(
-            failure.exitCode,
-            """
-            \(failure.message)
-            the import stopped there; the records counted above are stored; start the same import again to \
-            continue: it keeps stored records
-            """
-        )
-    }
-
-    private func feed(_ records: inout some RecordImport) async throws {
-        while true {
-            let chunk: [UInt8]
-            do {
-                chunk = try await file.next()
-            } catch {
-                // The complete records before the failure are good.
-                try await records.finish()
-                throw error
-            }
-            guard !chunk.isEmpty else { break }
-            try await records.feed(chunk)
-            progress.show(records.tally, done: file.fractionRead)
-        }
-        try await records.finish()
-    }
-}
-
-/// The part of an import's input that is not stored yet.
-struct ImportInput<Imported> {
+    var tally = ImportTally()
     var splitter = RecordSplitter()
-    var batch: [ImportReading<Imported>] = []
-}
+    var batch: [ImportReading<ImportedGrant>] = []
 
-/// A file, or standard input, read in pieces from beginning to end.
-final class InputFile: Sendable {
-    private static let pieceSize = 256 * 1024
-
-    private let descriptor: Int32
-    /// The name in messages.
-    private let name: String
-    private let isStandardInput: Bool
-    private let queue = BlockingCallQueue(label: "refresh-worker.input")
-    /// The size of a regular file in bytes, or `nil` for pipes and terminals.
-    private let size: Int?
-    private let bytesRead = Atomic(0)
-
-    /// Opens the file; `-` is standard input.
-    ///
-    /// It blocks while a named pipe does not have a writer, which is harmless this early.
-    init(path: String) throws(CommandFailure) {
-        isStandardInput = path == "-"
-        name = isStandardInput ? "standard input" : "\(DisplayedText(path))"
-        descriptor = isStandardInput ? STDIN_FILENO : unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Self.failure(name, call: "open", code: errno) }
-        var status = stat()
-        let isRegular = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-        size = isRegular ? Int(status.st_size) : nil
+    func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
+        [ImportReading(of: record) { () throws(InputError) in try reader.grant(from: record, at: time.now) }]
     }
 
-    deinit {
-        if !isStandardInput { close(descriptor) }
+    func store(_ batch: [ImportedGrant]) async throws -> [ImportedGrantWriter.Outcome] {
+        try await writer.store(batch)
     }
 
-    /// The fraction of the file that was read, between 0 and 1, or `nil` if its size is unknown.
-    var fractionRead: Double? {
-        guard let size, size > 0 else { return nil }
-        // The file may grow while it is read.
-        return min(1, Double(bytesRead.load(ordering: .relaxed)) / Double(size))
-    }
-
-    /// Returns the next bytes; empty at the end.
-    func next() async throws -> [UInt8] {
-        let piece = try await queue.run { try self.read() }
-        bytesRead.add(piece.count, ordering: .relaxed)
-        return piece
-    }
-
-    private func read() throws(CommandFailure) -> [UInt8] {
-        while true {
-            var code: Int32 = 0
-            let piece = unsafe [UInt8](unsafeUninitializedCapacity: Self.pieceSize) { buffer, filled in
-                let count = unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-                code = count < 0 ? errno : 0
-                filled = max(0, count)
-            }
-            if code == 0 { return piece }
-            guard code == EINTR else { throw Self.failure(name, call: "read", code: code) }
+    mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
+        switch outcome {
+        case .stored: tally.stored += 1
+        case .replaced: tally.replaced += 1
+        case .kept:
+            tally.kept += 1
+            report("\(place): user \(DisplayedText(grant.userID)) is stored already: kept")
+        case .keptEnded:
+            tally.kept += 1
+            report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
+        case .refused:
+            tally.countBad("the user was deleted")
+            report("\(place): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
         }
     }
 
-    private static func failure(_ name: String, call: String, code: Int32) -> CommandFailure {
-        let reason = SystemCallError(call: call, code: code)
-        return CommandFailure(.inputUnreadable, "\(name) cannot be read: \(reason)")
-    }
-}
-
-/// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.
-final class ImportProgress {
-    private static let interval: Duration = .milliseconds(200)
-
-    private let noun: String
-    private let line = TerminalProgress(to: .error)
-    private let time: any TimeSource
-    private let started: BootInstant
-    private var drawnAt: BootInstant?
-
-    /// Creates the progress of reading `noun`, such as `grants`.
-    init(of noun: String, time: any TimeSource) {
-        self.noun = noun
-        self.time = time
-        started = time.sinceBoot
-    }
-
-    /// Writes a permanent line above the progress.
-    func writeLine(_ text: String) {
-        line.clear()
-        drawnAt = nil
-        Output.error.line(text)
-    }
-
-    /// Shows the progress, with the fraction of the input that was read, if its size is known.
-    func show(_ tally: ImportTally, done fraction: Double?) {
-        let now = time.sinceBoot
-        guard drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
-        drawnAt = now
-        line.show(Self.text(tally, of: noun, done: fraction, elapsed: now - started))
-    }
-
-    static func text(_ tally: ImportTally, of noun: String, done fraction: Double?, elapsed: Duration) -> String {
-        let rate = elapsed > .zero ? Int(Double(tally.read) / elapsed.inSeconds) : 0
-        let text = "\(tally.read) \(noun) read, \(tally.bad) bad, \(rate)/s"
-        guard let fraction, fraction > 0, fraction < 1 else { return text }
-        let rest: Duration = .seconds(elapsed.inSeconds * (1 - fraction) / fraction)
-        return "\(text), \(Int(fraction * 100)) %, \(rest.inTwoUnits) left"
-    }
+    func summary(isDryRun: Bool) -> String { "\(tally.read) read: \(tally.counts(isDryRun: isDryRun))" }
 }

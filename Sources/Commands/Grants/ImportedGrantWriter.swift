@@ -24,14 +24,7 @@ struct ImportedGrantWriter: Sendable {
         case replaceOlder
     }
 
-    /// The rule for the first refresh of a grant.
-    enum FirstRefresh: Sendable {
-        /// The time at which its access token is due.
-        case byToken
-        case atOnce
-    }
-
-    private static let historyLimit = 1000
+    private static let maximumHistory = 1000
 
     /// `nil` for a dry run without a database.
     let store: (any Store)?
@@ -39,7 +32,8 @@ struct ImportedGrantWriter: Sendable {
     let time: any TimeSource
     let random: any RandomSource
     var existing: Existing
-    var firstRefresh = FirstRefresh.byToken
+    /// `true` for a first refresh at once instead of when the access token is due.
+    var refreshesAtOnce = false
     /// `true` for a dry run: everything is decided and nothing is written.
     var isDryRun = false
 
@@ -158,7 +152,7 @@ struct ImportedGrantWriter: Sendable {
     /// refresh alone does not count.
     private func isAtLeastAsNew(_ stored: Grant, as imported: ImportedGrant) async throws -> Bool {
         guard let obtainedAt = imported.obtainedAt else { return true }
-        let history = try await store?.events(of: stored.id, atMost: Self.historyLimit) ?? []
+        let history = try await store?.events(of: stored.id, atMost: Self.maximumHistory) ?? []
         let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsRefreshes }
         // If a long history does not have such an event, the event is older than all that were read.
         guard let changedAt = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
@@ -239,6 +233,6 @@ struct ImportedGrantWriter: Sendable {
         if imported.recordedState?.state == .suspended { return .withinProbeInterval }
         // The answer to a refresh names the scopes that the input does not.
         let lacksScopes = imported.scope == nil && imported.refreshToken != nil
-        return firstRefresh == .atOnce || lacksScopes ? .now : .byToken
+        return refreshesAtOnce || lacksScopes ? .now : .byToken
     }
 }

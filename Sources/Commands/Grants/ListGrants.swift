@@ -42,15 +42,11 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("refresh-worker grants list", "a table of all grants"),
-            (
-                "refresh-worker grants list --expired --sort since --limit 20",
-                "the grants that have been without a valid token in their state for longest"
-            ),
-            (
-                "refresh-worker grants list --state disconnected --json | jq -r .user_id",
-                "the users whose consent has ended"
-            ),
+            "refresh-worker grants list": "a table of all grants",
+            "refresh-worker grants list --expired --sort since --limit 20":
+                "the grants that have been without a valid token in their state for longest",
+            "refresh-worker grants list --state disconnected --json | jq -r .user_id":
+                "the users whose consent has ended",
         ],
         exitCodes: .ofDatabase()
     ) { arguments, context in
@@ -98,13 +94,13 @@ extension Command {
     }
 
     static let grantColumns: [Listing<Grant>.Column] = [
-        .init("USER", narrowest: 12) { grant, _ in grant.userID.escapedForTerminal },
-        .init("STATE") { grant, _ in grant.state.rawValue },
-        .init("REASON", narrowest: 12) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
-        .init("SINCE") { grant, now in grant.since.distance(from: now) },
-        .init("TOKEN ENDS") { grant, now in grant.accessToken?.expiresAt.distance(from: now) ?? "-" },
-        .init("DUE") { grant, now in grant.dueAt?.distance(from: now) ?? "-" },
-        .init("E-MAIL", narrowest: 16) { grant, _ in grant.owner.email?.escapedForTerminal ?? "-" },
+        .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapedForTerminal },
+        .init(title: "STATE") { grant, _ in grant.state.rawValue },
+        .init(title: "REASON", narrowest: 12) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
+        .init(title: "SINCE") { grant, now in grant.since.distance(from: now) },
+        .init(title: "TOKEN ENDS") { grant, now in grant.accessToken?.expiresAt.distance(from: now) ?? "-" },
+        .init(title: "DUE") { grant, now in grant.dueAt?.distance(from: now) ?? "-" },
+        .init(title: "E-MAIL", narrowest: 16) { grant, _ in grant.owner.email?.escapedForTerminal ?? "-" },
     ]
 }
 
@@ -158,13 +154,8 @@ struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
     let store: any Store
     var state: GrantState?
     var size = usualSize
-    private var last: GrantID?
-
-    init(store: any Store, state: GrantState? = nil, size: Int = usualSize) {
-        self.store = store
-        self.state = state
-        self.size = size
-    }
+    /// The last grant that was read.
+    var last: GrantID?
 
     func makeAsyncIterator() -> Self { self }
 

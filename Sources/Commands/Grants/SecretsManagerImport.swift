@@ -21,14 +21,15 @@ struct SecretsManagerImport: RecordImport {
     let detail: (String) -> Void
 
     var tally = ImportTally()
-    var input = ImportInput<ImportedGrant>()
+    var splitter = RecordSplitter()
+    var batch: [ImportReading<ImportedGrant>] = []
     /// The number of secrets that were deleted, or marked for it, after they had been listed.
     private(set) var deleted = 0
 
     mutating func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
         let place = "line \(record.line)"
         let members: [String: JSONValue]
-        do throws(ImportProblem) {
+        do throws(InputError) {
             members = try record.members()
         } catch {
             return [ImportReading(place: place, result: .failure(error))]
@@ -39,7 +40,7 @@ struct SecretsManagerImport: RecordImport {
         var values = secrets.compactMap { read(secret: $0.object ?? [:], place) }
         values += (members["Errors"]?.array ?? []).compactMap { read(error: $0.object ?? [:]) }
         if members["NextToken"]?.string?.isEmpty == false {
-            let problem = ImportProblem("is one page of several: import-from-aws reads them all")
+            let problem = InputError("is one page of several: import-from-aws reads them all")
             values.append(ImportReading(place: place, result: .failure(problem)))
         }
         return values
@@ -49,42 +50,42 @@ struct SecretsManagerImport: RecordImport {
     private mutating func read(secret members: [String: JSONValue], _ place: String) -> ImportReading<ImportedGrant>? {
         guard let name = members["Name"]?.string else {
             let problem = "not the output of aws secretsmanager batch-get-secret-value or get-secret-value"
-            return ImportReading(place: place, result: .failure(ImportProblem(problem)))
+            return ImportReading(place: place, result: .failure(InputError(problem)))
         }
         let user = name.utf8.dropFirst(prefix.utf8.count)
         let isOfUser = name.utf8.starts(with: prefix.utf8) && !user.isEmpty
         guard isOfUser || name == Self.clientIDName else { return nil }
-        do throws(ImportProblem) {
-            guard let text = members["SecretString"]?.string else { throw ImportProblem("is binary, not text") }
+        do throws(InputError) {
+            guard let text = members["SecretString"]?.string else { throw InputError("is binary, not text") }
             guard isOfUser else {
                 try takeClientID(text)
                 return nil
             }
-            let storedAt = try RecordFields(members).instant("CreatedDate")
+            let storedAt = try RecordFields(members: members).instant("CreatedDate")
             let grant = try grant(in: text, of: String(decoding: user, as: UTF8.self), storedAt: storedAt)
             return ImportReading(place: Self.place(of: name), result: .success(grant))
         } catch {
             // The name says more than the user in it.
-            return ImportReading(place: Self.place(of: name), result: .failure(ImportProblem(error.message)))
+            return ImportReading(place: Self.place(of: name), result: .failure(InputError(error.message)))
         }
     }
 
-    private mutating func takeClientID(_ text: String) throws(ImportProblem) {
+    private mutating func takeClientID(_ text: String) throws(InputError) {
         guard clientIDs.count != 1 else { return }
         do throws(InputError) {
             let trimmed = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             try SettingValue.checkText(trimmed)
             clientIDs = [try SettingValue.clientID(trimmed)]
         } catch {
-            throw ImportProblem("is not a client id (give --client-id): it \(error.message)")
+            throw InputError("is not a client id (give --client-id): it \(error.message)")
         }
     }
 
-    private func grant(in text: String, of user: String, storedAt: Timestamp?) throws(ImportProblem) -> ImportedGrant {
+    private func grant(in text: String, of user: String, storedAt: Timestamp?) throws(InputError) -> ImportedGrant {
         let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
         var grant = try GrantReader(clientIDs: clientIDs, userID: user).grant(from: record, at: time.now)
         guard grant.userID.utf8.elementsEqual(user.utf8) else {
-            throw ImportProblem("user_id names another user than the secret's name")
+            throw InputError("user_id names another user than the secret's name")
         }
         // The content cannot be newer than the version that contains it, even if its dates say so.
         grant.obtainedAt = [grant.obtainedAt, storedAt].compactMap(\.self).min()
@@ -100,7 +101,7 @@ struct SecretsManagerImport: RecordImport {
             return nil
         }
         let isName = (1...64).contains(code.utf8.count) && code.allSatisfy { $0.isASCII && $0.isLetter }
-        let problem = ImportProblem("may not be read (\(isName ? code : "for an unknown reason"))")
+        let problem = InputError("may not be read (\(isName ? code : "for an unknown reason"))")
         return ImportReading(place: Self.place(of: members["SecretId"]?.string ?? ""), result: .failure(problem))
     }
 
@@ -133,15 +134,8 @@ struct SecretsManagerImport: RecordImport {
         }
     }
 
-    func sentence(isDryRun: Bool) -> String {
-        let all = "\(tally.read + deleted) secrets"
-        let rest = "\(tally.bad) bad, \(deleted) deleted, under \(prefix)"
-        return isDryRun
-            ? """
-            dry run, nothing was stored; \(all): \(tally.stored) to store, \(tally.replaced) to replace, \
-            \(tally.kept) to keep, \(rest)
-            """
-            : "\(all): \(tally.stored) stored, \(tally.replaced) replaced, \(tally.kept) kept, \(rest)"
+    func summary(isDryRun: Bool) -> String {
+        "\(tally.read + deleted) secrets: \(tally.counts(isDryRun: isDryRun)), \(deleted) deleted, under \(prefix)"
     }
 
     var json: JSONLine {

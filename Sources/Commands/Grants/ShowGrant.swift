@@ -12,12 +12,12 @@ extension Command {
         operands: [.user("the user whose grant to show")],
         options: [.json],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [("refresh-worker grants show alice", "what happened to alice's grant")],
+        examples: ["refresh-worker grants show alice": "what happened to alice's grant"],
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context in
         let user = arguments.operand
         // One more than is shown, to know if there are more.
-        let (grant, history) = try await context.readGrant(of: user, eventsAtMost: Grant.shownEvents + 1)
+        let (grant, history) = try await context.readGrant(of: user, eventsAtMost: Grant.maximumEvents + 1)
         let now = context.time.now
         context.answer(grant.lines(with: history, at: now).joined(separator: "\n")) { line in
             grant.writeWithWarnings(to: &line, at: now)
@@ -36,7 +36,7 @@ extension Command {
         operands: [.user("the user of the grant")],
         options: [.json],
         settings: [.config, .database, .logLevel],
-        examples: [("refresh-worker grants history alice", "since when is alice disconnected, and why?")],
+        examples: ["refresh-worker grants history alice": "since when is alice disconnected, and why?"],
         exitCodes: .ofDatabase(.unknownUser)
     ) { arguments, context in
         let user = arguments.operand
@@ -53,7 +53,7 @@ extension CommandContext {
     fileprivate func readGrant(of user: String, eventsAtMost count: Int) async throws -> (Grant, [GrantEvent]) {
         try await withExistingStore(for: .reading) { store in
             guard let grant = try await store.grant(ofUser: user) else {
-                throw CommandFailure(VendingError.unknownUser, ofUser: user)
+                throw CommandError(VendingError.unknownUser, ofUser: user)
             }
             return (grant, try await store.events(of: grant.id, atMost: count))
         }
@@ -62,7 +62,7 @@ extension CommandContext {
 
 extension Grant {
     /// The number of events of its history that are shown with a grant.
-    fileprivate static let shownEvents = 50
+    fileprivate static let maximumEvents = 50
 
     /// The state, with its reason if it has one.
     var stateWithReason: String { state.rawValue + (reason == .none ? "" : ", \(reason)") }
@@ -89,8 +89,8 @@ extension Grant {
             ("stored", createdAt.shown(at: now)),
         ]
         return facts.lines + GrantWarning.all(of: self, at: now).map { "warning: \($0.sentence)" }
-            + ["", "history, the latest first:"] + history.prefix(Self.shownEvents).map { "  " + $0.line }
-            + (history.count > Self.shownEvents ? ["  …"] : [])
+            + ["", "history, the latest first:"] + history.prefix(Self.maximumEvents).map { "  " + $0.line }
+            + (history.count > Self.maximumEvents ? ["  …"] : [])
     }
 }
 

@@ -66,10 +66,10 @@ struct KeyRotation: Sendable {
             progress.isBegun = true
             switch step {
             case .awaitHolders(let key, let lacking):
-                try await wait(step, &progress, orElse: CommandFailure(workers: lacking, doNot: "hold", key))
+                try await wait(step, &progress, orElse: CommandError(workers: lacking, doNot: "hold", key))
                 continue
             case .awaitSealers(let key, let lacking):
-                try await wait(step, &progress, orElse: CommandFailure(workers: lacking, doNot: "seal with", key))
+                try await wait(step, &progress, orElse: CommandError(workers: lacking, doNot: "seal with", key))
                 continue
             case .addKey:
                 let key = try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile)
@@ -93,7 +93,7 @@ struct KeyRotation: Sendable {
         // one.
         try await BlockingCallQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
         try await heartbeat.report()
-        if let refusal = vault.ring.rejection { throw CommandFailure(.configuration, refusal) }
+        if let refusal = vault.ring.rejection { throw CommandError(.configuration, refusal) }
         return RotationState(
             keys: KeyRingSummary(vault.ring.current),
             workers: try await store.liveWorkers(),
@@ -103,7 +103,7 @@ struct KeyRotation: Sendable {
         )
     }
 
-    private func wait(_ step: RotationStep, _ progress: inout Progress, orElse failure: CommandFailure) async throws {
+    private func wait(_ step: RotationStep, _ progress: inout Progress, orElse failure: CommandError) async throws {
         let since = progress.waitingSince ?? time.sinceBoot
         progress.waitingSince = since
         guard time.sinceBoot - since < Self.workerTimeout else { throw failure }
@@ -153,7 +153,7 @@ struct KeyRotation: Sendable {
     }
 }
 
-extension CommandFailure {
+extension CommandError {
     /// Reports workers that did not follow in time.
     fileprivate init(workers: [String], doNot verb: String, _ key: KeyID) {
         self.init(

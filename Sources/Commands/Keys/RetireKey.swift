@@ -20,12 +20,12 @@ extension Command {
         operands: [.keyID("the key's id, as keys list prints it")],
         options: [.toggle("lost", "give up a key that no copy of the ring holds"), .jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
-        examples: [("refresh-worker keys retire 7f3a91c2", "after keys rotate has finished")],
+        examples: ["refresh-worker keys retire 7f3a91c2": "after keys rotate has finished"],
         exitCodes: .ofDatabase(.badData)
     ) { arguments, context in
         let (text, isLost) = (arguments.operand, arguments.has("lost"))
         guard let id = KeyID(text) else {
-            throw CommandFailure(
+            throw CommandError(
                 .badData,
                 "\(DisplayedText(text)) is not a key id: refresh-worker keys list shows the eight digits of each"
             )
@@ -35,12 +35,12 @@ extension Command {
         let path = context.configuration.keyFile
         let outcome = try await context.withExistingStore(for: .changing) { store -> KeyRetirement in
             let keyChecks = StoredKeyChecks(store)
-            if case .foreign = try await keyChecks.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
+            if case .foreign = try await keyChecks.fit(of: ring), !isLost { throw CommandError(foreignRing: path) }
             let keysInUse = try await store.keysInUse()
             if isLost { return try await forgetLostKey(id, ring: ring, keyChecks: keyChecks, keysInUse: keysInUse) }
             let keys = KeyRingSummary(ring)
             let workers = try await store.liveWorkers()
-            if let refusal = CommandFailure(retiring: id, of: keys, keysInUse: keysInUse, workers: workers) {
+            if let refusal = CommandError(retiring: id, of: keys, keysInUse: keysInUse, workers: workers) {
                 throw refusal
             }
             guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
@@ -49,7 +49,7 @@ extension Command {
                 return .retired(removableAt: now + .seconds(86_400))
             }
             guard end <= context.time.now else {
-                throw CommandFailure(
+                throw CommandError(
                     .leftForLater,
                     "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
                 )
@@ -69,11 +69,11 @@ extension Command {
         keysInUse: [KeyID: Int]
     ) async throws -> KeyRetirement {
         guard !ring.keyIDs.contains(id) else {
-            throw CommandFailure(.badData, "key \(id) is not lost: the key ring contains it")
+            throw CommandError(.badData, "key \(id) is not lost: the key ring contains it")
         }
         let recorded = try await keyChecks.keyIDs()
         guard recorded.contains(id) || keysInUse[id] != nil else {
-            throw CommandFailure(.badData, "no stored token needs key \(id)")
+            throw CommandError(.badData, "no stored token needs key \(id)")
         }
         try await keyChecks.remove([id], with: ring)
         return .givenUp(tokens: keysInUse[id] ?? 0)
@@ -125,6 +125,7 @@ enum KeyRetirement: Equatable, Sendable {
         }
     }
 }
+
 extension CommandContext {
     /// Removes an unneeded key from the list in the database, then from the file.
     ///
@@ -135,7 +136,7 @@ extension CommandContext {
     }
 }
 
-extension CommandFailure {
+extension CommandError {
     fileprivate init(foreignRing path: String) {
         self.init(
             .configuration,

@@ -18,10 +18,8 @@ extension Command {
         options: [.jsonObject],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            (
-                "sudo -u refresh-worker refresh-worker keys rotate",
+            "sudo -u refresh-worker refresh-worker keys rotate":
                 "once a year, or after a person who knew the key has left"
-            )
         ],
         exitCodes: .ofDatabase()
     ) { _, context in
@@ -48,14 +46,14 @@ extension Command {
             return outcome
         }
         guard let outcome else {
-            throw CommandFailure(
+            throw CommandError(
                 .leftForLater,
                 "stopped; completed steps are kept. Run refresh-worker keys rotate again: it continues from here"
             )
         }
         context.answer(outcome.lines.joined(separator: "\n"), json: outcome.write)
         outcome.warnings.forEach { Output.error.line($0) }
-        guard outcome.remainingTokens == 0 else { throw CommandFailure(remaining: outcome) }
+        guard outcome.remainingTokens == 0 else { throw CommandError(remaining: outcome) }
         return .success
     }
 
@@ -66,7 +64,7 @@ extension Command {
         in context: CommandContext
     ) async throws -> KeyRotation.Outcome? {
         let heartbeat = context.heartbeat(in: store, of: vault)
-        let progress = TerminalProgress(to: .error)
+        let progress = TerminalProgress()
         let rotation = KeyRotation(
             keyFile: context.configuration.keyFile,
             store: store,
@@ -152,12 +150,12 @@ extension KeyRotation.Outcome {
     }
 }
 
-extension CommandFailure {
+extension CommandError {
     /// The number of users that are named; the others are counted.
-    private static let namedUsers = 20
+    private static let maximumNames = 20
 
     fileprivate init(remaining outcome: KeyRotation.Outcome) {
-        let named = outcome.unreadable.prefix(Self.namedUsers).map { "\(DisplayedText($0))" }
+        let named = outcome.unreadable.prefix(Self.maximumNames).map { "\(DisplayedText($0))" }
         let rest = outcome.unreadable.count - named.count
         self.init(
             .leftForLater,
@@ -167,5 +165,82 @@ extension CommandFailure {
             \(named.joined(separator: "\n"))\(rest > 0 ? "\nand \(rest) more" : "")
             """
         )
+    }
+}
+
+/// Seals stored tokens again with the current key, a batch of grants at a time.
+struct TokenResealing: Sendable {
+    /// The number of grants in a batch: few enough that no worker waits long to write.
+    static let batchSize = 100
+
+    /// The result of one batch.
+    struct Batch: Equatable, Sendable {
+        /// The last grant of the batch, or `nil` at the end.
+        var last: GrantID?
+        /// The number of tokens that are now sealed with the sealing key.
+        var resealed = 0
+        /// Users with a token that its key does not open.
+        var unreadable: [String] = []
+    }
+
+    let store: any Store
+    let vault: TokenVault
+
+    /// Reads the next grants and seals again those of their tokens that one of `keys` seals.
+    ///
+    /// Each token is read again in the transaction that seals it, because workers may write between the first read and
+    /// that transaction.
+    func nextBatch(after cursor: GrantID?, outdated keys: Set<KeyID>) async throws -> Batch {
+        let page = try await store.grants(after: cursor, in: nil, atMost: Self.batchSize)
+        guard let last = page.last?.id else { return Batch() }
+        let outdated = page.filter { $0.isSealed(withOneOf: keys) }.map(\.id)
+        guard !outdated.isEmpty else { return Batch(last: last) }
+        return try await store.transact { transaction in
+            var batch = Batch(last: last)
+            for id in outdated {
+                guard var grant = try transaction.grant(id) else { continue }
+                let count = try reseal(&grant, outdated: keys)
+                if count > 0 { try transaction.update(grant) }
+                batch.resealed += count
+                if grant.isSealed(withOneOf: keys) { batch.unreadable.append(grant.userID) }
+            }
+            return batch
+        }
+    }
+
+    /// Seals the tokens that can be opened and returns their number.
+    private func reseal(_ grant: inout Grant, outdated keys: Set<KeyID>) throws -> Int {
+        var refreshToken: Grant.RefreshToken?
+        var accessToken: SealedSecret?
+        if let sealed = grant.refreshToken?.sealed, keys.contains(sealed.keyID),
+            let secret = try readable({ () throws(CryptoError) in try vault.openRefreshToken(of: grant) })
+        {
+            refreshToken = try vault.seal(refreshToken: secret, for: grant.id)
+        }
+        if let sealed = grant.accessToken?.sealed, keys.contains(sealed.keyID),
+            let secret = try readable({ () throws(CryptoError) in try vault.openAccessToken(of: grant) })
+        {
+            accessToken = try vault.seal(accessToken: secret, for: grant.id)
+        }
+        grant.reseal(refreshToken: refreshToken, accessToken: accessToken)
+        return (refreshToken == nil ? 0 : 1) + (accessToken == nil ? 0 : 1)
+    }
+
+    /// Returns the opened token, or `nil` if it is damaged: one damaged token must not stop the others.
+    private func readable(_ open: () throws(CryptoError) -> Secret?) throws(CryptoError) -> Secret? {
+        do {
+            return try open()
+        } catch {
+            switch error {
+            case .unknownKey, .damaged, .notSealed: return nil
+            default: throw error
+            }
+        }
+    }
+}
+
+extension Grant {
+    fileprivate func isSealed(withOneOf keys: Set<KeyID>) -> Bool {
+        [refreshToken?.sealed.keyID, accessToken?.sealed.keyID].contains { $0.map(keys.contains) ?? false }
     }
 }

@@ -37,28 +37,25 @@ extension Command {
         ],
         settings: [.config, .logLevel],
         examples: [
-            (
-                """
-                refresh-worker store copy --from /var/lib/refresh-worker/grants.sqlite \
-                --to url-file:/etc/refresh-worker/database-url
-                """,
-                "from a file to PostgreSQL"
-            ),
-            ("refresh-worker store copy --from postgres:///grants --to ./grants.sqlite", "and back"),
+            """
+            refresh-worker store copy --from /var/lib/refresh-worker/grants.sqlite \
+            --to url-file:/etc/refresh-worker/database-url
+            """: "from a file to PostgreSQL",
+            "refresh-worker store copy --from postgres:///grants --to ./grants.sqlite": "and back",
         ],
         exitCodes: .ofDatabase(.badData, .cannotCreate)
     ) { arguments, context in
         let source = try location("from", in: arguments, context)
         let target = try location("to", in: arguments, context)
         guard source != target else {
-            throw CommandFailure(.usage, "--from and --to name the same database; name the one to copy to with --to")
+            throw CommandError(.usage, "--from and --to name the same database; name the one to copy to with --to")
         }
         guard let from = try await context.open(source, time: CommandContext.clock(of: source), makesTables: false)
         else {
-            throw CommandFailure(missing: source)
+            throw CommandError(missing: source)
         }
         let summary = try await CommandContext.using(from) {
-            if try await from.isReceiving { throw CommandFailure(unfinished: source) }
+            if try await from.isReceiving { throw CommandError(unfinished: source) }
             // Spilled results of the source are stored there while it is still in use.
             if try await from.movedTo == nil {
                 try await context.recoverResults(into: from, of: source, use: .changing)
@@ -87,7 +84,7 @@ extension Command {
                 ["moved_to": newLocation]
             )
         }
-        let progress = TerminalProgress(to: .error)
+        let progress = TerminalProgress()
         defer { progress.clear() }
         let copying = Task {
             try await StoreCopy(
@@ -109,9 +106,9 @@ extension Command {
         do {
             return try await copying.value
         } catch let failure as StoreCopyError {
-            throw CommandFailure(failure, from: source, to: target)
+            throw CommandError(failure, from: source, to: target)
         } catch is CancellationError {
-            throw CommandFailure(
+            throw CommandError(
                 .leftForLater,
                 "the copy was stopped; \(source) can be used as before, and the same command continues the copy"
             )
@@ -123,14 +120,13 @@ extension Command {
         _ option: String,
         in arguments: CommandArguments,
         _ context: CommandContext
-    ) throws(CommandFailure) -> DatabaseLocation {
+    ) throws(CommandError) -> DatabaseLocation {
         let (flag, text) = ("--\(option)", arguments.needed(option))
         do throws(InputError) {
             try SettingValue.checkText(text)
-            let value = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
-            return try DatabaseLocation.read(value, files: context.inputs.files)
+            return try DatabaseLocation.read(text, isArgument: true, files: context.inputs.files)
         } catch {
-            throw CommandFailure(.configuration, "\(flag): \(error.message)")
+            throw CommandError(.configuration, "\(flag): \(error.message)")
         }
     }
 }
@@ -203,7 +199,7 @@ extension ArchiveRecord.Kind {
     }
 }
 
-extension CommandFailure {
+extension CommandError {
     init(_ failure: StoreCopyError, from source: DatabaseLocation, to target: DatabaseLocation) {
         switch failure {
         case .workers(let side, let names):

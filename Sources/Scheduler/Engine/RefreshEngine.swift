@@ -20,8 +20,6 @@ package actor RefreshEngine {
     var wakeLoop: @Sendable () -> Void = {}
     /// Reports that the loop is alive, after each call of the store that it waited for.
     var reportProgress: @Sendable () -> Void = {}
-    /// The result so far of a pass.
-    var passSummary = PassSummary()
     /// The passes that wait until a refresh ends.
     var slotWaiters: [CheckedContinuation<Void, Never>] = []
     /// The tasks that wait until nothing is in flight.

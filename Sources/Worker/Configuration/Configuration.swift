@@ -47,7 +47,7 @@ package struct Configuration: Equatable, Sendable {
     package let servicesFile: String?
     /// The certificate of the internal listener, if it serves TLS.
     package let internalCertificateFile: String?
-    let internalKeyFile: String?
+    package let internalKeyFile: String?
     /// `true` if /metrics is served over TLS.
     let servesInternalMetrics: Bool
     package let securityEventsEndpoint: Endpoint
@@ -58,7 +58,7 @@ package struct Configuration: Equatable, Sendable {
     ///
     /// Every given value is checked, even one that a layer of higher precedence overrides. Otherwise a mistake in the
     /// file would show only when a flag is removed.
-    package init(_ inputs: ConfigurationInputs) throws(ConfigurationError) {
+    package init(_ inputs: ConfigurationInputs) throws(CommandError) {
         var resolver = ConfigurationResolver(inputs)
         configurationFile = resolver.file
         database = resolver.database()
@@ -97,7 +97,7 @@ package struct Configuration: Equatable, Sendable {
         noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         noticeSecretFile =
             resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
-        guard resolver.problems.isEmpty else { throw ConfigurationError(problems: resolver.problems) }
+        if let error = CommandError(resolver.problems) { throw error }
     }
 }
 
@@ -119,7 +119,12 @@ extension Configuration {
     /// Checks that the settings which the listeners and the notices need are given.
     ///
     /// Only the daemon calls this: other commands read the same file, but systemd does not pass them credentials.
-    package func checkServing(environment: [String: String]) throws(ConfigurationError) {
+    package func checkServing(environment: [String: String]) throws(CommandError) {
+        if let error = CommandError(servingProblems(environment: environment)) { throw error }
+    }
+
+    /// Returns a problem for each need that is not met.
+    package func servingProblems(environment: [String: String]) -> [Setting.Problem] {
         let hasSecret = jwtSecretFile != nil || environment[Setting.jwtSecretName] != nil
         let isPublic = publicListener != nil
         let needs: [(isUnmet: Bool, name: Setting.Name, need: String)] = [
@@ -139,12 +144,12 @@ extension Configuration {
             ),
         ]
         var problems = needs.filter(\.isUnmet).map { unmet in
-            ConfigurationError.Problem(origin: "--\(unmet.name.rawValue)", message: "needs \(unmet.need)")
+            Setting.Problem(origin: "--\(unmet.name.rawValue)", message: "needs \(unmet.need)")
         }
         if case .own(let address) = internalListener, let problem = internalTLSProblem(at: address) {
-            problems.append(ConfigurationError.Problem(origin: "--listen-internal", message: problem))
+            problems.append(Setting.Problem(origin: "--listen-internal", message: problem))
         }
-        guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
+        return problems
     }
 
     /// Returns the reason why the internal listener must not use this address, with TLS or without, or `nil` if it may.
@@ -186,28 +191,26 @@ final class CurrentConfiguration: Sendable {
     }
 }
 
-/// All problems of the configuration, so that they can be fixed in one go.
-package struct ConfigurationError: Error, Equatable, Sendable {
+extension Setting {
     /// One mistake and its origin.
-    package struct Problem: Equatable, Sendable, CustomStringConvertible {
+    package struct Problem: Equatable, Sendable {
         /// The origin of the mistake: a flag, a variable, `file:line` or a credential.
         package let origin: String
         package let message: String
         /// `true` if a file could not be read for a reason that may pass.
         var mayPass = false
-
-        package var description: String { "\(origin): \(message)" }
     }
-
-    package let problems: [Problem]
-
-    /// After a file that could not be read, the settings that are missing may be in it.
-    package var exitCode: ExitCode { problems.contains(where: \.mayPass) ? .inputOutput : .configuration }
 }
 
-extension ConfigurationError: CustomStringConvertible {
-    /// One line for each problem, without secrets.
-    package var description: String {
-        problems.map(\.description).joined(separator: "\n")
+extension CommandError {
+    /// Reports all problems of the configuration, so that they can be fixed in one go: a line each, without secrets.
+    ///
+    /// After a file that could not be read for now, the settings that are missing may be in it.
+    init?(_ problems: [Setting.Problem]) {
+        guard !problems.isEmpty else { return nil }
+        self.init(
+            problems.contains(where: \.mayPass) ? .inputOutput : .configuration,
+            problems.map { "\($0.origin): \($0.message)" }.joined(separator: "\n")
+        )
     }
 }

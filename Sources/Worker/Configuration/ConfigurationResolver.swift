@@ -9,7 +9,7 @@ struct ConfigurationResolver {
     private let sources: SettingSources
     let files: FileReader
     private let credentialsDirectory: String?
-    private(set) var problems: [ConfigurationError.Problem]
+    private(set) var problems: [Setting.Problem]
 
     init(_ inputs: ConfigurationInputs) {
         sources = SettingSources(inputs)
@@ -148,30 +148,32 @@ extension ConfigurationResolver {
         let files = files
         let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
         return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
-            try DatabaseLocation.read(given, files: files)
+            try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
         }
     }
 }
 
 extension DatabaseLocation {
     /// Parses a setting or a flag: a path, an address, or a file that holds an address.
-    package static func read(_ given: SettingSources.GivenValue, files: FileReader) throws(InputError)
+    ///
+    /// Every user of the machine can read an argument, so it must not hold a password.
+    package static func read(_ text: String, isArgument: Bool, files: FileReader) throws(InputError)
         -> DatabaseLocation
     {
-        guard given.value.hasPrefix(urlFilePrefix) else {
-            let location = try DatabaseLocation(given.value)
-            guard !(given.isArgument && location.holdsPassword) else { throw passwordInArgument }
+        guard text.hasPrefix(urlFilePrefix) else {
+            let location = try DatabaseLocation(text)
+            guard !(isArgument && location.holdsPassword) else { throw passwordInArgument }
             return location
         }
-        return try readAddress(in: String(given.value.dropFirst(urlFilePrefix.count)), files)
+        return try readAddress(in: String(text.dropFirst(urlFilePrefix.count)), files)
     }
 
     private static let passwordInArgument = InputError(
-        message: """
-            holds a password, which every user of the machine can read in the list of processes: leave it out, and put it \
-            into a password file (PGPASSFILE), or the whole address into a file of mode 0600 that you name with \
-            \(urlFilePrefix)FILE, or into the environment or the configuration file
-            """
+        """
+        holds a password, which every user of the machine can read in the list of processes: leave it out, and put it \
+        into a password file (PGPASSFILE), or the whole address into a file of mode 0600 that you name with \
+        \(urlFilePrefix)FILE, or into the environment or the configuration file
+        """
     )
 
     private static func readAddress(in path: String, _ files: FileReader) throws(InputError)
@@ -181,18 +183,18 @@ extension DatabaseLocation {
         do throws(InputError) {
             content = try files.readPrivate(path)
         } catch {
-            throw InputError(message: "\(DisplayedText(path)): \(error.message)")
+            throw InputError("\(DisplayedText(path)): \(error.message)")
         }
         guard let line = content.lines.first?.reveal(), content.lines.count == 1 else {
-            throw InputError(message: "\(DisplayedText(path)) must hold one line, the address of a database")
+            throw InputError("\(DisplayedText(path)) must hold one line, the address of a database")
         }
         do throws(InputError) {
             try SettingValue.checkText(line)
             let location = try DatabaseLocation(line)
-            guard location.file == nil else { throw InputError(message: "does not begin with postgres://") }
+            guard location.file == nil else { throw InputError("does not begin with postgres://") }
             return location
         } catch {
-            throw InputError(message: "the address in \(DisplayedText(path)) \(error.message)")
+            throw InputError("the address in \(DisplayedText(path)) \(error.message)")
         }
     }
 }

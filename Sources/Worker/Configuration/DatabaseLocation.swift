@@ -18,7 +18,7 @@ package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
         guard text.contains("://") else {
             guard !Self.looksLikeServer(text) else {
                 throw InputError(
-                    message: "looks like the address of a server, which begins with postgres:// (not shown)"
+                    "looks like the address of a server, which begins with postgres:// (not shown)"
                 )
             }
             self = .file(text)
@@ -26,13 +26,13 @@ package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
         }
         guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else {
             throw InputError(
-                message: "is neither the path of a SQLite file nor an address that begins with postgres:// (not shown)"
+                "is neither the path of a SQLite file nor an address that begins with postgres:// (not shown)"
             )
         }
         do throws(StoreError) {
             self = .server(try DatabaseAddress(url: Secret(text)))
         } catch {
-            throw InputError(message: "is not understood: \(error)")
+            throw InputError("is not understood: \(error)")
         }
     }
 
@@ -75,10 +75,10 @@ extension SettingValue {
         let location = try location(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
         if case .own(.unix) = location {
             throw InputError(
-                message: """
-                    \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
-                    127.0.0.1:PORT, and let the proxy connect to that
-                    """
+                """
+                \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
+                127.0.0.1:PORT, and let the proxy connect to that
+                """
             )
         }
         return location
@@ -89,12 +89,12 @@ extension SettingValue {
         if text.hasPrefix(systemd) {
             let name = String(text.dropFirst(systemd.count))
             guard !name.isEmpty else {
-                throw InputError(message: "names no socket: systemd:NAME, by FileDescriptorName=")
+                throw InputError("names no socket: systemd:NAME, by FileDescriptorName=")
             }
             return .systemd(name: name)
         }
         guard let address = ListenAddress(text) else {
-            throw InputError(message: "\(DisplayedText(text)) is not one of \(forms)")
+            throw InputError("\(DisplayedText(text)) is not one of \(forms)")
         }
         return .own(address)
     }
@@ -108,7 +108,7 @@ extension SettingValue {
     /// Parses an octal file mode that excludes other users.
     static func socketMode(_ text: String) throws(InputError) -> UInt32 {
         guard text.utf8.count <= 4, let mode = UInt32(text, radix: 8), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
-            throw InputError(message: "\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
+            throw InputError("\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
         }
         return mode
     }
@@ -119,7 +119,7 @@ extension SettingValue {
         do throws(HTTPServerError) {
             _ = try TrustedProxies(networks)
         } catch {
-            throw InputError(message: "\(DisplayedText(error.message))")
+            throw InputError("\(DisplayedText(error.message))")
         }
         return networks
     }

@@ -16,6 +16,11 @@ package enum NameSuggestion {
         return nearest?.candidate
     }
 
+    /// Returns the end of a message about a name that is not a candidate; empty if none is near enough to suggest.
+    package static func hint(_ name: String, among candidates: [String]) -> String {
+        of(name, among: candidates).map { "; did you mean \($0)?" } ?? ""
+    }
+
     /// The edit distance with insertions, deletions, substitutions and swaps of neighbours
     /// (optimal string alignment, https://en.wikipedia.org/wiki/Damerau–Levenshtein_distance).
     static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {

@@ -1,25 +1,19 @@
 import Base
 
 /// The given settings, layer by layer, before their values are parsed.
-package struct SettingSources {
+struct SettingSources {
     /// One given value and its origin.
-    package struct GivenValue: Equatable {
+    struct GivenValue: Equatable {
         let value: String
         /// The origin as an error names it: `--max-rate`, `environment variable …` or `file:line: …`.
         let origin: String
         /// `true` if the value is a command-line argument, which every user of the machine can read.
         var isArgument = false
-
-        package init(value: String, origin: String, isArgument: Bool = false) {
-            self.value = value
-            self.origin = origin
-            self.isArgument = isArgument
-        }
     }
 
     /// The values of each layer for each setting, in order of precedence; a repeated flag has several.
     private(set) var layers: [[Setting.Name: [GivenValue]]] = []
-    private(set) var problems: [ConfigurationError.Problem] = []
+    private(set) var problems: [Setting.Problem] = []
     /// The configuration file that was named, if any.
     private(set) var file: String?
 

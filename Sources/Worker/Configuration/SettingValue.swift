@@ -2,44 +2,34 @@ import Base
 package import HTTPClient
 import Telemetry
 
-/// The reason why the text of a setting or a file cannot be used: the second half of a sentence that begins with its
-/// name.
-package struct InputError: Error, Equatable, Sendable {
-    package let message: String
-    /// `true` if the file does not exist, which is not an error for an optional file.
-    var isMissing = false
-    /// `true` if the same call can succeed later without a change by the operator.
-    var mayPass = false
-}
-
 /// Parses the text of a setting into its value, or explains the mistake.
 package enum SettingValue {
     /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
-    package static let lengthLimit = 4096
+    package static let maximumLength = 4096
 
     /// Longer than any client id seen.
     ///
     /// Google's have about 72 characters.
-    static let clientIDLimit = 256
+    static let maximumClientIDLength = 256
 
     /// The end of each of Google's client ids.
     package static let googleClientIDSuffix = ".apps.googleusercontent.com"
 
     /// Checks the rules for values of all kinds: one line, neither empty nor too long, and not like a secret.
     package static func checkText(_ text: String) throws(InputError) {
-        guard text.utf8.count <= lengthLimit else {
-            throw InputError(message: "is longer than \(lengthLimit) bytes")
+        guard text.utf8.count <= maximumLength else {
+            throw InputError("is longer than \(maximumLength) bytes")
         }
         guard !text.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
-            throw InputError(message: "must be one line without NUL bytes")
+            throw InputError("must be one line without NUL bytes")
         }
-        guard !text.isEmpty else { throw InputError(message: "is empty") }
+        guard !text.isEmpty else { throw InputError("is empty") }
         guard !CredentialDetector.matches(text) else {
             throw InputError(
-                message: """
-                    looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \
-                    input, secrets from a file
-                    """
+                """
+                looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \
+                input, secrets from a file
+                """
             )
         }
     }
@@ -56,7 +46,7 @@ package enum SettingValue {
         do throws(FormatError) {
             return try Endpoint(text)
         } catch {
-            throw InputError(message: "\(DisplayedText(text)): \(error)")
+            throw InputError("\(DisplayedText(text)): \(error)")
         }
     }
 
@@ -65,8 +55,8 @@ package enum SettingValue {
     where Word.RawValue == String {
         guard let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue)
-            let hint = NameSuggestion.of(text, among: words).map { "; did you mean \($0)?" } ?? ""
-            throw InputError(message: "\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
+            let hint = NameSuggestion.hint(text, among: words)
+            throw InputError("\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
         }
         return word
     }
@@ -75,7 +65,7 @@ package enum SettingValue {
     static func rate(_ text: String) throws(InputError) -> Double {
         let isPlain = text.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
         guard isPlain, let number = Double(text), number > 0, number <= 100_000 else {
-            throw InputError(message: "\(DisplayedText(text)) is not a number above 0 and up to 100000")
+            throw InputError("\(DisplayedText(text)) is not a number above 0 and up to 100000")
         }
         return number
     }
@@ -88,7 +78,7 @@ package enum SettingValue {
     /// Parses a date, which means its first instant in UTC, or a date with a time.
     static func date(_ text: String) throws(InputError) -> Timestamp {
         guard let instant = Timestamp(iso8601: text) ?? Timestamp(iso8601: text + "T00:00:00Z") else {
-            throw InputError(message: "\(DisplayedText(text)) is not a date such as 2027-03-31 or 2027-03-31T12:00:00Z")
+            throw InputError("\(DisplayedText(text)) is not a date such as 2027-03-31 or 2027-03-31T12:00:00Z")
         }
         return instant
     }
@@ -97,9 +87,9 @@ package enum SettingValue {
     static func count(_ text: String, in range: ClosedRange<Int>, of unit: String = "") throws(InputError) -> Int {
         guard text.isDecimalNumber, let number = Int(text), range.contains(number) else {
             throw InputError(
-                message: """
-                    \(DisplayedText(text)) is not a whole number\(unit) from \(range.lowerBound) to \(range.upperBound)
-                    """
+                """
+                \(DisplayedText(text)) is not a whole number\(unit) from \(range.lowerBound) to \(range.upperBound)
+                """
             )
         }
         return number
@@ -111,14 +101,14 @@ package enum SettingValue {
         switch text.lowercased() {
         case "yes", "true", "on", "1": return true
         case "no", "false", "off", "0": return false
-        default: throw InputError(message: "\(DisplayedText(text)) is neither yes nor no")
+        default: throw InputError("\(DisplayedText(text)) is neither yes nor no")
         }
     }
 
     package static func clientID(_ text: String) throws(InputError) -> String {
-        guard text.utf8.count <= clientIDLimit, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+        guard text.utf8.count <= maximumClientIDLength, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw InputError(
-                message: "\(DisplayedText(text)) is not a client id: up to \(clientIDLimit) visible ASCII characters"
+                "\(DisplayedText(text)) is not a client id: up to \(maximumClientIDLength) visible ASCII characters"
             )
         }
         return text
@@ -132,7 +122,7 @@ package enum SettingValue {
             guard !trimmed.isEmpty else { continue }
             identifiers.append(try clientID(String(trimmed)))
         }
-        guard !identifiers.isEmpty else { throw InputError(message: "names no client id") }
+        guard !identifiers.isEmpty else { throw InputError("names no client id") }
         return identifiers
     }
 }

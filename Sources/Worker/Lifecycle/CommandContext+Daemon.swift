@@ -26,10 +26,10 @@ extension CommandContext {
     }
 
     /// Opens all parts before anything is announced, so that a fault shows as the exit code of the start.
-    func openWorker(_ notifier: SystemdNotifier) async throws -> RunningWorker {
+    func openWorker(_ notifier: SystemdNotifier) async throws -> WorkerParts {
         let vault = try openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
-        var worker = try RunningWorker(self, store: store, vault: vault, notifier: notifier)
+        var worker = try WorkerParts(self, store: store, vault: vault, notifier: notifier)
         try worker.openListeners()
         return worker
     }
@@ -49,7 +49,7 @@ extension CommandContext {
             extending.withLock { extending in
                 guard extending == nil else { return }
                 extending = Task {
-                    await PeriodicTask.run(every: Self.startExtension / 3, by: time, immediately: false) {
+                    await time.repeat(every: Self.startExtension / 3, immediately: false) {
                         extendStart(notifier, while: Self.upgrading)
                     }
                 }

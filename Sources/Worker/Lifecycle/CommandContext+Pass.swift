@@ -1,5 +1,4 @@
 import Base
-import HTTPClient
 import Scheduler
 import Status
 import Storage
@@ -16,11 +15,11 @@ extension CommandContext {
     package func runPass() async throws -> ExitCode {
         let started = time.sinceBoot
         let stopDeadline = min(configuration.stopDeadline, Self.maximumStop)
-        let closing = started + (Self.maximumPass - RunningWorker.timeToClose - .seconds(1))
+        let closing = started + (Self.maximumPass - WorkerParts.timeToClose - .seconds(1))
         let stopping = closing + (.zero - stopDeadline - RefreshEngine.maximumOverrun)
         let vault = try openVault()
         let store = try await openStore()
-        let worker = try RunningWorker(self, store: store, vault: vault)
+        let worker = try WorkerParts(self, store: store, vault: vault)
         let engine = worker.engine
         let signals = await SignalStream.start()
         worker.metrics.record(.started(version: Version.current, mode: "run_once"))

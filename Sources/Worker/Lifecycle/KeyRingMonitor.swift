@@ -71,7 +71,7 @@ final class KeyRingMonitor: Sendable {
             state.withLock { $0.fitting = current }
             return nil
         case .foreign where isFirst:
-            throw CommandFailure(.configuration, sentence(fit))
+            throw CommandError(.configuration, sentence(fit))
         case .lacks, .foreign:
             return "\(sentence(fit)). Until then this worker refreshes nothing"
         }

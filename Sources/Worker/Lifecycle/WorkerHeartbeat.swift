@@ -86,7 +86,7 @@ package struct WorkerHeartbeat: Sendable {
         let previous = ring.standbyReason
         ring.standbyReason = obstacle
         if let obstacle {
-            guard log != nil else { throw CommandFailure(.configuration, obstacle) }
+            guard log != nil else { throw CommandError(.configuration, obstacle) }
             raise(.keyRingLacksKeys, obstacle)
         } else if previous != nil {
             log?.end([.keyRingLacksKeys])
@@ -110,7 +110,7 @@ package struct WorkerHeartbeat: Sendable {
     package func run(by time: any TimeSource, onReport: @Sendable () -> Void) async {
         var availability = DatabaseAvailability()
         var published: [CurrentAlarm] = []
-        await PeriodicTask.run(every: Self.interval, by: time) {
+        await time.repeat(every: Self.interval) {
             do {
                 try await report()
                 if let engine, await !engine.isStoreFailing { log?.end([.storeFailing]) }

@@ -18,7 +18,7 @@ extension CommandContext {
     /// Opens the database for a command that needs an existing one and must not create it.
     package func openExistingStore(for use: DatabaseAccess) async throws -> any Store {
         guard let store = try await openStoreIfThere(for: use) else {
-            throw CommandFailure(missing: configuration.database)
+            throw CommandError(missing: configuration.database)
         }
         return store
     }
@@ -68,7 +68,7 @@ extension CommandContext {
         switch location {
         case .file(let path):
             let leftovers = try await BlockingCallQueue.files.run { try LeftoverFiles.besideMissing(path) }
-            guard leftovers.isEmpty else { throw CommandFailure(leftovers, besideMissing: path) }
+            guard leftovers.isEmpty else { throw CommandError(leftovers, besideMissing: path) }
             guard makesTables || inputs.files.exists(path) else { return nil }
             return try await openFile(path, time: time, for: use, onUpgrade: onUpgrade)
         case .server(let address):
@@ -117,7 +117,7 @@ extension CommandContext {
     private func usable(_ store: any Store, for use: DatabaseAccess) async throws -> any Store {
         let location = configuration.database
         do {
-            if try await store.isReceiving { throw CommandFailure(unfinished: location) }
+            if try await store.isReceiving { throw CommandError(unfinished: location) }
             guard let newLocation = try await store.movedTo else {
                 try await recoverResults(into: store, use: use)
                 return store
@@ -135,7 +135,7 @@ extension CommandContext {
     }
 }
 
-extension CommandFailure {
+extension CommandError {
     package init(unfinished location: DatabaseLocation) {
         self.init(
             .configuration,

@@ -66,7 +66,7 @@ package struct CommandContext: Sendable {
     }
 
     /// Refuses a file of authorities that cannot be used: libcurl would report it only at each request.
-    package func checkAuthorities() throws(CommandFailure) {
+    package func checkAuthorities() throws(CommandError) {
         guard let path = configuration.caFile else { return }
         let content: [UInt8]
         do throws(InputError) {
@@ -74,11 +74,11 @@ package struct CommandContext: Sendable {
         } catch {
             let code: ExitCode = error.mayPass ? .inputOutput : .configuration
             let advice = "check the path, and let the worker's user read it"
-            throw CommandFailure(code, "--ca-file: \(path) \(error.message): \(advice)")
+            throw CommandError(code, "--ca-file: \(path) \(error.message): \(advice)")
         }
         guard content.firstRange(of: Array("CERTIFICATE-----".utf8)) != nil else {
             let problem = "--ca-file: \(path) holds no certificate in PEM: name the authority's certificate file"
-            throw CommandFailure(.configuration, problem)
+            throw CommandError(.configuration, problem)
         }
     }
 
@@ -121,7 +121,7 @@ package struct CommandContext: Sendable {
         do {
             writer = try LineWriter(to: configuration.metricsLog, time: time, diagnostics: diagnostics)
         } catch {
-            throw CommandFailure(.cannotCreate, "the metrics log: \(error)")
+            throw CommandError(.cannotCreate, "the metrics log: \(error)")
         }
         return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
     }
@@ -158,11 +158,11 @@ struct SilentSink: LineSink {
     func write(_ line: JSONLine) -> Bool { false }
 }
 
-extension CommandFailure {
+extension CommandError {
     /// Wraps any error with the exit code that fits it.
     package init(_ error: any Error) {
         switch error {
-        case let failure as CommandFailure: self = failure
+        case let failure as CommandError: self = failure
         case let error as StoreError: self.init(Self.code(of: error), error.message)
         case let error as FileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
         case let error as CryptoError:

@@ -109,7 +109,7 @@ extension CommandContext {
         _ path: String,
         for flag: String,
         unreadable: ExitCode = .configuration
-    ) throws(CommandFailure) -> Secret {
+    ) throws(CommandError) -> Secret {
         do throws(FileError) {
             return try Secret.read(privateFile: path)
         } catch {
@@ -118,12 +118,12 @@ extension CommandContext {
                 case .system: error.mayPass ? .inputOutput : unreadable
                 default: .configuration
                 }
-            throw CommandFailure(code, "\(flag): \(error)")
+            throw CommandError(code, "\(flag): \(error)")
         }
     }
 
     /// Reads the secrets of confidential clients, which are none if no file is configured.
-    package static func clientSecrets(of configuration: Configuration) throws(CommandFailure) -> ClientSecretFile {
+    package static func clientSecrets(of configuration: Configuration) throws(CommandError) -> ClientSecretFile {
         guard let path = configuration.clientSecretFile else { return ClientSecretFile() }
         let text = try readPrivate(path, for: ClientSecretFile.flag)
         return try ClientSecretFile(parsing: text, path: path, clientIDs: configuration.clientIDs)
@@ -184,7 +184,7 @@ package enum LeftoverFiles {
         """
 }
 
-extension CommandFailure {
+extension CommandError {
     init(_ leftovers: [String], besideMissing path: String) {
         self.init(.configuration, "\(LeftoverFiles.finding(path, leftovers)): \(LeftoverFiles.advice)")
     }

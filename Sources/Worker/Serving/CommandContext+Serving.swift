@@ -1,10 +1,11 @@
-import Base
+package import Base
 package import Crypto
 import HTTPClient
 package import HTTPServer
 package import Routes
 import Scheduler
 import Storage
+import Synchronization
 import Telemetry
 
 /// Opens the dependencies of the listeners and the notices; each error says how to fix it.
@@ -23,20 +24,20 @@ extension CommandContext {
         do throws(CryptoError) {
             return try TokenSigner(secrets: secrets)
         } catch {
-            throw CommandFailure(.configuration, "\(source): \(error)")
+            throw CommandError(.configuration, "\(source): \(error)")
         }
     }
 
     /// Reads the services that may get tokens.
     package func readServices() throws -> ServiceList {
         guard let path = configuration.servicesFile else {
-            throw CommandFailure(.configuration, "--services-file is needed to vend tokens")
+            throw CommandError(.configuration, "--services-file is needed to vend tokens")
         }
         let text = try CommandContext.readPrivate(path, for: "--services-file")
         do throws(FormatError) {
             return try ServiceList(parsing: text.reveal().utf8)
         } catch {
-            throw CommandFailure(.configuration, "--services-file: \(path): \(error)")
+            throw CommandError(.configuration, "--services-file: \(path): \(error)")
         }
     }
 
@@ -50,7 +51,7 @@ extension CommandContext {
             chain = try inputs.files.read(path)
         } catch {
             let code: ExitCode = error.mayPass ? .inputOutput : .configuration
-            throw CommandFailure(code, "--internal-certificate: \(path) \(error.message)")
+            throw CommandError(code, "--internal-certificate: \(path) \(error.message)")
         }
         let key = try CommandContext.readPrivate(keyPath, for: "--internal-key")
         do throws(HTTPServerError) {
@@ -62,18 +63,18 @@ extension CommandContext {
                 case .badKey: "--internal-key: \(keyPath)"
                 default: "--internal-certificate and --internal-key: \(path) and \(keyPath)"
                 }
-            throw CommandFailure(.configuration, "\(origin): \(error)")
+            throw CommandError(.configuration, "\(origin): \(error)")
         }
     }
 
     /// Reads the key that signs notices.
     package func openNoticeKey() throws -> MessageKey {
         guard let path = configuration.noticeSecretFile else {
-            throw CommandFailure(.configuration, "--notice-secret-file is needed to sign notices")
+            throw CommandError(.configuration, "--notice-secret-file is needed to sign notices")
         }
         let secret = try CommandContext.readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
         guard secret.count >= TokenSigner.minimumSecretLength else {
-            throw CommandFailure(
+            throw CommandError(
                 .configuration,
                 """
                 --notice-secret-file: \(path) holds \(secret.count) bytes, and at least \(TokenSigner.minimumSecretLength) are \
@@ -113,7 +114,7 @@ extension CommandContext {
         case .own(let address): return address
         case .systemd(let name):
             guard let descriptor = inherited[name] else {
-                throw CommandFailure(
+                throw CommandError(
                     .configuration,
                     """
                     systemd has not passed a socket named \(DisplayedText(name)): see FileDescriptorName= in the \
@@ -122,6 +123,89 @@ extension CommandContext {
                 )
             }
             return .inherited(descriptor: descriptor)
+        }
+    }
+}
+
+/// Raises alarms about the certificate that a listener presents.
+final class CertificateMonitor: Sendable {
+    private let certificate: Mutex<ServerCertificate>
+    private let path: String
+    private let log: EngineLog
+    private let time: any TimeSource
+
+    init(_ certificate: ServerCertificate, path: String, log: EngineLog, time: any TimeSource) {
+        self.certificate = Mutex(certificate)
+        self.path = path
+        self.log = log
+        self.time = time
+    }
+
+    /// The end of the current certificate's validity.
+    var expiresAt: Timestamp { certificate.withLock(\.expiresAt) }
+
+    /// Continues with a certificate that was read again.
+    func replace(with latest: ServerCertificate) {
+        certificate.withLock { $0 = latest }
+        check()
+    }
+
+    /// Checks once a day until the task is cancelled.
+    func checkDaily() async {
+        await time.repeat(every: .seconds(86_400)) { check() }
+    }
+
+    func check() {
+        guard let problem = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
+        log.raise(problem.kind, problem.sentence(about: path))
+    }
+}
+
+/// The problem of a certificate that a person must fix.
+package enum CertificateProblem: Equatable {
+    case notYetValid(from: Timestamp)
+    case expiring(at: Timestamp)
+    case expired(at: Timestamp)
+
+    /// Most authorities and their tools renew with more time left.
+    private static let maximumWarning: Duration = .seconds(14 * 86_400)
+
+    /// Without this, certificates that live for a few days would always count as about to expire.
+    private static let fractionOfLifetime = 4
+
+    init?(validFrom: Timestamp, expiresAt: Timestamp, at now: Timestamp) {
+        let warning = min(Self.maximumWarning, (expiresAt - validFrom) / Self.fractionOfLifetime)
+        if now >= expiresAt {
+            self = .expired(at: expiresAt)
+        } else if now < validFrom {
+            self = .notYetValid(from: validFrom)
+        } else if expiresAt - now <= warning {
+            self = .expiring(at: expiresAt)
+        } else {
+            return nil
+        }
+    }
+
+    package init?(_ certificate: ServerCertificate, at now: Timestamp) {
+        self.init(validFrom: certificate.validFrom, expiresAt: certificate.expiresAt, at: now)
+    }
+
+    /// The kind of the alarm.
+    var kind: AlarmKind {
+        switch self {
+        case .notYetValid: .certificateNotYetValid
+        case .expiring: .certificateExpiring
+        case .expired: .certificateExpired
+        }
+    }
+
+    /// Returns the problem of the certificate in a file, and the advice to fix it.
+    package func sentence(about path: String) -> String {
+        let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
+        return switch self {
+        case .notYetValid(let from): "\(path) is not valid before \(from.iso8601Seconds): check the clock"
+        case .expiring(let end): "\(path) expires at \(end.iso8601Seconds): \(renewal)"
+        case .expired(let end): "\(path) expired at \(end.iso8601Seconds), and services refuse it: \(renewal)"
         }
     }
 }

@@ -10,7 +10,7 @@ import Telemetry
 /// The routes of each listener, made from the parts of the running worker.
 extension HTTPListeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
-    static func publicRouter(_ worker: RunningWorker, probes: MonitoringHandler) throws -> Router {
+    static func publicRouter(_ worker: WorkerParts, probes: MonitoringHandler) throws -> Router {
         let context = worker.context
         // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients send.
         let lookups = try context.openHTTP(maximumInFlight: maximumLookups)
@@ -38,7 +38,7 @@ extension HTTPListeners {
         )
     }
 
-    static func routeDependencies(_ worker: RunningWorker, _ lookups: HTTPClient) throws -> RouteDependencies {
+    static func routeDependencies(_ worker: WorkerParts, _ lookups: HTTPClient) throws -> RouteDependencies {
         let context = worker.context
         let configuration = context.configuration
         return RouteDependencies(
@@ -62,7 +62,7 @@ extension HTTPListeners {
     }
 
     static func internalRouter(
-        _ worker: RunningWorker,
+        _ worker: WorkerParts,
         services: ServiceDirectory?,
         reader: SynchronousGrantReader?,
         probes: MonitoringHandler
@@ -90,7 +90,7 @@ extension HTTPListeners {
     }
 
     static func probes(
-        _ worker: RunningWorker,
+        _ worker: WorkerParts,
         phase: ServingPhase,
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil }
     ) -> MonitoringHandler {
@@ -121,7 +121,7 @@ extension HTTPListeners {
         _ configuration: HTTPServer.Configuration,
         _ router: Router,
         refusalHandler: @escaping HTTPServer.RefusalHandler,
-        _ worker: RunningWorker
+        _ worker: WorkerParts
     ) throws -> HTTPServer {
         let diagnostics = worker.context.diagnostics
         let counters = worker.counters.lifetime
@@ -146,7 +146,7 @@ extension HTTPListeners {
                 handler: { await router.answer($0) }
             )
         } catch {
-            throw CommandFailure(cannotListen: error)
+            throw CommandError(cannotListen: error)
         }
     }
 }

@@ -25,7 +25,7 @@ struct HTTPListeners: Sendable {
 
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
-    init(_ worker: RunningWorker) throws {
+    init(_ worker: WorkerParts) throws {
         let context = worker.context
         let configuration = context.configuration
         let inherited = try SocketActivation.descriptors(
@@ -41,7 +41,7 @@ struct HTTPListeners: Sendable {
         let publicAddress = try configuration.publicListener.map { location in
             let address = try context.listenAddress(location, inherited: inherited)
             guard address.reach != .unixSocket else {
-                throw CommandFailure(
+                throw CommandError(
                     .configuration,
                     """
                     --listen: the socket from systemd is a unix socket, whose clients do not have an address for rate \
@@ -55,7 +55,7 @@ struct HTTPListeners: Sendable {
             let directory = try configuration.servicesFile.map { _ in ServiceDirectory(try context.readServices()) }
             let address = try context.listenAddress(location, inherited: inherited)
             if let problem = configuration.internalTLSProblem(at: address) {
-                throw CommandFailure(.configuration, "--listen-internal: \(problem)")
+                throw CommandError(.configuration, "--listen-internal: \(problem)")
             }
             var server = HTTPServer.Configuration(listen: address)
             server.certificate = try context.readInternalCertificate()
@@ -164,7 +164,7 @@ struct ConnectionLimits: Equatable, Sendable {
     }
 }
 
-extension CommandFailure {
+extension CommandError {
     /// Adds the advice that fits the system's reason.
     init(cannotListen error: HTTPServerError) {
         let advice =

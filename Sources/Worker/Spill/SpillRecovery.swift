@@ -63,7 +63,7 @@ extension CommandContext {
             }
             content = SpillFormat.read(bytes)
         } catch let error as SystemCallError {
-            throw CommandFailure(
+            throw CommandError(
                 .inputOutput,
                 """
                 results wait in \(path), which cannot be read: \(error). See that it is a regular file that this user owns, and try \
@@ -218,7 +218,7 @@ extension CommandContext {
             // The file stays in place, so that the next process that opens the database tries again.
             diagnostics.error(
                 "results that were not saved before cannot be stored now",
-                ["folder": location.folder, "error": CommandFailure(error).message]
+                ["folder": location.folder, "error": CommandError(error).message]
             )
         }
     }
@@ -229,7 +229,7 @@ extension CommandContext {
     /// Otherwise a spill file does not exist, as far as can be known, or only another key ring opens it.
     static func endsWork(_ error: any Error) -> Bool {
         switch error {
-        case is StoreError, is CommandFailure: true
+        case is StoreError, is CommandError: true
         case let error as SystemCallError: error.mayPass
         default: false
         }

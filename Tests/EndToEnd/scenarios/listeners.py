@@ -67,7 +67,7 @@ def scenario(fixture):
     services.write_text("{")
     accounts.worker.signal(signal.SIGHUP)
     wait_for(lambda: "not reloaded" in accounts.worker.errors.read_text(), 10, "the broken file is reported")
-    assert "CommandFailure" not in accounts.worker.errors.read_text(), "the log shows no type names"
+    assert "CommandError" not in accounts.worker.errors.read_text(), "the log shows no type names"
     accounts.vend("u-1").expect(200)
     services.write_text(known.replace('"users": ["*"]', '"users": ["u-2"]'))
     accounts.worker.signal(signal.SIGHUP)

@@ -35,7 +35,7 @@ def scenario(fixture):
     wait_for(lambda: "not reloaded" in errors.read_text(), 10, "the reload is refused")
     accounts.vend("u-1").expect(200)
     assert " debug " not in errors.read_text(), "a refused reload does not change the log level"
-    assert "CommandFailure" not in errors.read_text(), "the log shows no type names"
+    assert "CommandError" not in errors.read_text(), "the log shows no type names"
     services.write_text(whole)
     accounts.worker.signal(signal.SIGHUP)
     wait_for(lambda: "request" in errors.read_text() or not accounts.vend("u-1"), 10, "the whole file is applied")

@@ -116,9 +116,9 @@ struct DoctorAgreementTests {
         }
     }
 
-    private func faults(_ context: CommandContext) async throws -> [Diagnosis] {
+    private func faults(_ context: CommandContext) async throws -> [Check] {
         let doctor = Doctor(context: context)
-        let all = doctor.fileDiagnoses() + doctor.servingDiagnoses() + (try await doctor.databaseDiagnoses())
+        let all = doctor.fileChecks() + doctor.servingChecks() + (try await doctor.databaseChecks())
         return all.filter { $0.severity == .fault }
     }
 

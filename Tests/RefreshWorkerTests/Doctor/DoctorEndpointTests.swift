@@ -14,10 +14,10 @@ import Testing
     .enabled(if: OpenSSL.isInstalled, "openssl is not installed, so no certificates can be made")
 )
 struct DoctorEndpointTests {
-    private func diagnose(_ fixture: OperatorFixture, url: String, caFile: String) async throws -> [Diagnosis] {
+    private func diagnose(_ fixture: OperatorFixture, url: String, caFile: String) async throws -> [Check] {
         let names: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
         let flags = names.map { ($0, url) } + [(.caFile, fixture.path(caFile))]
-        return await Doctor(context: try fixture.context(flags)).endpointDiagnoses()
+        return await Doctor(context: try fixture.context(flags)).endpointChecks()
     }
 
     @Test("any answer is ok, and its date shows whether the clocks agree")
@@ -26,10 +26,10 @@ struct DoctorEndpointTests {
             let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
             defer { server.stop() }
             try OpenSSL.makeCertificate("good", in: fixture)
-            let diagnoses = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
-            #expect(diagnoses.map(\.severity) == [.ok, .warning, .ok, .ok, .ok], "\(diagnoses)")
-            #expect(diagnoses.first?.text.contains("answers 401 invalid_client to a made-up client id") == true)
-            #expect(diagnoses.dropFirst().first?.subject == "clock and endpoint")
+            let checks = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
+            #expect(checks.map(\.severity) == [.ok, .warning, .ok, .ok, .ok], "\(checks)")
+            #expect(checks.first?.text.contains("answers 401 invalid_client to a made-up client id") == true)
+            #expect(checks.dropFirst().first?.name == "clock and endpoint")
         }
     }
 
@@ -39,30 +39,29 @@ struct DoctorEndpointTests {
             let server = try RefusingServer(status: status, date: "Sun, 06 Nov 1994 08:49:37 GMT", body: "<html>")
             defer { server.stop() }
             try OpenSSL.makeCertificate("good", in: fixture)
-            let diagnoses = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
-            #expect(diagnoses.map(\.severity) == [.fault, .warning, .fault, .fault, .fault], "\(diagnoses)")
-            #expect(Diagnosis.exitCode(of: diagnoses) == .googleUnreachable)
+            let checks = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
+            #expect(checks.map(\.severity) == [.fault, .warning, .fault, .fault, .fault], "\(checks)")
+            #expect(checks.exitCode == .googleUnreachable)
         }
     }
 
     @Test(
         "the answer to a made-up token is judged",
         arguments: [
-            (400, "invalid_grant", Diagnosis.Severity.ok, "knows the client id '1-a'"),
+            (400, "invalid_grant", Check.Severity.ok, "knows the client id '1-a'"),
             (401, "invalid_client", .fault, "refuses the client id '1-a'"),
             (400, "deleted_client", .fault, "refuses the client id '1-a'"),
             (400, "invalid_request", .warning, "expected invalid_grant"), (401, nil, .fault, "not a token endpoint"),
             (404, nil, .fault, "the path is wrong"), (404, "invalid_grant", .fault, "the path is wrong"),
             (302, nil, .fault, "redirect"), (200, nil, .fault, "not a token endpoint"), (503, nil, .warning, "later"),
             (429, nil, .warning, "later"),
-        ] as [(Int, String?, Diagnosis.Severity, String)]
+        ] as [(Int, String?, Check.Severity, String)]
     )
-    func judged(status: Int, code: String?, severity: Diagnosis.Severity, text: String) async throws {
+    func judged(status: Int, code: String?, severity: Check.Severity, text: String) async throws {
         try await OperatorFixture.with { fixture in
             let endpoint = try fixture.context().configuration.endpoints.token
-            let probe = TokenEndpointProbe(endpoint: endpoint, clientID: "1-a", clientSecret: nil)
-            let diagnosis = probe.diagnosis(status: status, code: code)
-            #expect(diagnosis.severity == severity && diagnosis.text.contains(text), "\(diagnosis)")
+            let check = Doctor.token(endpoint, asking: "1-a", status: status, code: code)
+            #expect(check.severity == severity && check.text.contains(text), "\(check)")
         }
     }
 
@@ -73,10 +72,10 @@ struct DoctorEndpointTests {
             try OpenSSL.makeCertificate("other", in: fixture)
             let server = try OpenSSL.Server(certificate: "good", in: fixture)
             defer { server.stop() }
-            let diagnoses = try await diagnose(fixture, url: "https://localhost:\(server.port)/", caFile: "other.pem")
-            #expect(diagnoses.map(\.severity) == [.fault, .fault, .fault, .fault])
-            #expect(diagnoses.first?.text.contains("--ca-file") == true)
-            #expect(Diagnosis.exitCode(of: diagnoses) == .googleUnreachable)
+            let checks = try await diagnose(fixture, url: "https://localhost:\(server.port)/", caFile: "other.pem")
+            #expect(checks.map(\.severity) == [.fault, .fault, .fault, .fault])
+            #expect(checks.first?.text.contains("--ca-file") == true)
+            #expect(checks.exitCode == .googleUnreachable)
         }
     }
 

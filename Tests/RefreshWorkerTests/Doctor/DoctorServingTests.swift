@@ -29,31 +29,31 @@ struct DoctorServingTests {
         _ fixture: OperatorFixture,
         without left: Set<Setting.Name> = [],
         with others: [(Setting.Name, String)] = []
-    ) throws -> [Diagnosis] {
+    ) throws -> [Check] {
         // The first value of a setting counts.
         let flags = others + (try flags(fixture)).filter { !left.contains($0.0) }
-        return try Doctor(context: fixture.context(flags)).servingDiagnoses()
+        return try Doctor(context: fixture.context(flags)).servingChecks()
     }
 
     @Test("a worker without listeners and notices gets no checks")
     func nothing() async throws {
         try await OperatorFixture.with { fixture in
             let doctor = Doctor(context: try fixture.context())
-            #expect(doctor.servingDiagnoses() == [])
+            #expect(doctor.servingChecks() == [])
         }
     }
 
     @Test("each part of a valid set-up is ok")
     func good() async throws {
         try await OperatorFixture.with { fixture in
-            let diagnoses = try diagnose(fixture)
-            #expect(diagnoses.allSatisfy { $0.severity == .ok }, "\(diagnoses)")
+            let checks = try diagnose(fixture)
+            #expect(checks.allSatisfy { $0.severity == .ok }, "\(checks)")
             let subjects = [
                 "app's token secret", "former refresh tokens", "services", "notice secret", "public listener",
                 "internal listener",
             ]
-            #expect(diagnoses.map(\.subject) == subjects)
-            #expect(!"\(diagnoses)".contains(Self.secret))
+            #expect(checks.map(\.name) == subjects)
+            #expect(!"\(checks)".contains(Self.secret))
             #expect(try fixture.names == ["jwt", "notices", "services"], "the doctor created a socket")
         }
     }
@@ -61,20 +61,20 @@ struct DoctorServingTests {
     @Test("it shows the end of the time for former refresh tokens")
     func formerTokens() async throws {
         try await OperatorFixture.with { fixture in
-            let cases: [(String?, Diagnosis.Severity, String)] = [
+            let cases: [(String?, Check.Severity, String)] = [
                 (nil, .ok, "refused: --accept-former-refresh-tokens-until accepts"),
                 ("2099-01-01", .ok, "accepted until 2099-01-01T00:00:00Z"),
                 ("2020-01-01T12:00:00Z", .warning, "refused since 2020-01-01T12:00:00Z: remove"),
             ]
             for (date, severity, text) in cases {
-                let diagnoses = try diagnose(fixture, with: date.map { [(.acceptFormerRefreshTokensUntil, $0)] } ?? [])
-                let diagnosis = try #require(diagnoses.first { $0.subject == "former refresh tokens" })
-                #expect(diagnosis.severity == severity && diagnosis.text.contains(text), "\(diagnosis)")
+                let checks = try diagnose(fixture, with: date.map { [(.acceptFormerRefreshTokensUntil, $0)] } ?? [])
+                let check = try #require(checks.first { $0.name == "former refresh tokens" })
+                #expect(check.severity == severity && check.text.contains(text), "\(check)")
             }
         }
     }
 
-    /// A file of the valid set-up, its damaged content, and the expected diagnosis.
+    /// A file of the valid set-up, its damaged content, and the expected check.
     struct Damage: Sendable, CustomTestStringConvertible {
         let file: String
         let text: String
@@ -100,8 +100,8 @@ struct DoctorServingTests {
         try await OperatorFixture.with { fixture in
             let flags = try flags(fixture)
             try fixture.write(damage.text, to: damage.file, mode: damage.mode)
-            let faults = Doctor(context: try fixture.context(flags)).servingDiagnoses().filter { $0.severity != .ok }
-            #expect(faults.map(\.subject) == [damage.subject])
+            let faults = Doctor(context: try fixture.context(flags)).servingChecks().filter { $0.severity != .ok }
+            #expect(faults.map(\.name) == [damage.subject])
             #expect(faults.first?.severity == .fault)
             #expect(faults.first?.text.contains(damage.advice) == true, "\(faults)")
         }
@@ -111,7 +111,7 @@ struct DoctorServingTests {
     func proxies() async throws {
         try await OperatorFixture.with { fixture in
             let found = try diagnose(fixture, without: [.trustedProxy]).filter { $0.severity != .ok }
-            #expect(found.map(\.subject) == ["trusted proxies"])
+            #expect(found.map(\.name) == ["trusted proxies"])
             #expect(found.first?.severity == .warning)
             let open = try diagnose(fixture, without: [.trustedProxy, .listen], with: [(.listen, "0.0.0.0:0")])
             #expect(open.allSatisfy { $0.severity == .ok }, "\(open)")
@@ -134,7 +134,7 @@ struct DoctorServingTests {
                 (.internalKey, fixture.path("key")),
             ]
             let found = try diagnose(fixture, without: [.listenInternal], with: tls)
-            let certificate = try #require(found.first { $0.subject == "internal certificate" })
+            let certificate = try #require(found.first { $0.name == "internal certificate" })
             #expect(certificate.severity == (days > 0 ? .ok : .warning))
             #expect(certificate.text.contains(days > 0 ? "valid until" : "expired at"), "\(certificate)")
             #expect(found.filter { $0 != certificate }.allSatisfy { $0.severity == .ok }, "\(found)")
@@ -145,7 +145,7 @@ struct DoctorServingTests {
             #expect(!"\(open)".contains("PRIVATE"))
 
             let plain = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, "0.0.0.0:0")])
-            let listener = try #require(plain.first { $0.subject == "settings" })
+            let listener = try #require(plain.first { $0.name == "settings" })
             #expect(listener.severity == .fault)
             #expect(listener.text.contains("--internal-certificate"), "\(plain)")
         }
@@ -157,18 +157,18 @@ struct DoctorServingTests {
             let server = try ScriptedServer { _ in [] }
             defer { server.stop() }
             let taken = try diagnose(fixture, without: [.listen], with: [(.listen, "127.0.0.1:\(server.port)")])
-            #expect(taken.first { $0.subject == "public listener" }?.text.contains("is in use") == true, "\(taken)")
+            #expect(taken.first { $0.name == "public listener" }?.text.contains("is in use") == true, "\(taken)")
 
             // Addresses reserved for documentation do not belong to any machine
             // (https://www.rfc-editor.org/rfc/rfc5737).
             let foreign = try diagnose(fixture, without: [.listen], with: [(.listen, "192.0.2.1:80")])
-            #expect(foreign.filter { $0.severity == .fault }.map(\.subject) == ["public listener"])
+            #expect(foreign.filter { $0.severity == .fault }.map(\.name) == ["public listener"])
 
             try fixture.write("", to: "file")
             for path in ["file", "none/socket"] {
                 let location = "unix:\(fixture.path(path))"
                 let found = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, location)])
-                #expect(found.first { $0.subject == "internal listener" }?.severity == .fault, "\(found)")
+                #expect(found.first { $0.name == "internal listener" }?.severity == .fault, "\(found)")
             }
         }
     }

@@ -10,11 +10,11 @@ import Testing
 struct DoctorTests {
     /// Makes all checks except those over the network.
     private func diagnose(_ fixture: OperatorFixture, _ flags: [(Setting.Name, String)] = []) async throws
-        -> [Diagnosis]
+        -> [Check]
     {
         let doctor = Doctor(context: try fixture.context(flags))
-        let files = doctor.fileDiagnoses() + doctor.servingDiagnoses()
-        return files + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
+        let files = doctor.fileChecks() + doctor.servingChecks()
+        return files + (try await doctor.databaseChecks()) + (try await doctor.clockChecks())
     }
 
     /// Makes a key ring, and a database with some grants.
@@ -30,12 +30,12 @@ struct DoctorTests {
         try await OperatorFixture.with { fixture in
             try await setUp(fixture)
             try fixture.write("REFRESH_WORKER_LOG_LEVEL=error\n", to: "conf")
-            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf")), (.clientID, "1-a")])
-            #expect(diagnoses.filter { $0.severity != .ok } == [])
-            let subjects = Set(diagnoses.map(\.subject))
+            let checks = try await diagnose(fixture, [(.config, fixture.path("conf")), (.clientID, "1-a")])
+            #expect(checks.filter { $0.severity != .ok } == [])
+            let subjects = Set(checks.map(\.name))
             #expect(subjects.isSuperset(of: ["configuration", "key ring", "database", "database content"]))
             #expect(subjects.isSuperset(of: ["keys in use", "clock", "boot id"]))
-            #expect(Diagnosis.exitCode(of: diagnoses) == .success)
+            #expect(checks.exitCode == .success)
         }
     }
 
@@ -135,11 +135,11 @@ struct DoctorTests {
             try await setUp(fixture)
             let flags = try damage.apply(to: fixture)
             let names = try fixture.names
-            let diagnoses = try await diagnose(fixture, flags)
-            let faults = diagnoses.filter { $0.severity == .fault }
-            #expect(faults.map(\.subject) == [damage.subject])
+            let checks = try await diagnose(fixture, flags)
+            let faults = checks.filter { $0.severity == .fault }
+            #expect(faults.map(\.name) == [damage.subject])
             #expect(faults.first?.text.contains(damage.advice) == true, "\(faults)")
-            #expect(Diagnosis.exitCode(of: diagnoses) == .configuration)
+            #expect(checks.exitCode == .configuration)
             #expect(try fixture.names == names, "the doctor changed something")
         }
     }
@@ -148,9 +148,9 @@ struct DoctorTests {
     func noDatabase() async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
-            let diagnoses = try await diagnose(fixture, [(.clientID, "1-a")])
-            #expect(diagnoses.filter { $0.severity == .warning }.map(\.subject) == ["database"])
-            #expect(Diagnosis.exitCode(of: diagnoses) == .success)
+            let checks = try await diagnose(fixture, [(.clientID, "1-a")])
+            #expect(checks.filter { $0.severity == .warning }.map(\.name) == ["database"])
+            #expect(checks.exitCode == .success)
             #expect(try fixture.names == ["keys"])
 
             try fixture.write("", to: "grants.sqlite")
@@ -165,8 +165,8 @@ struct DoctorTests {
             try await setUp(fixture)
             _ = try KeyRingFile.addPending(path: fixture.keyFile)
             try fixture.write("", to: "conf", mode: 0o666)
-            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf")), (.clientID, "1-a")])
-            #expect(diagnoses.filter { $0.severity != .ok }.map(\.subject) == ["configuration", "key ring"])
+            let checks = try await diagnose(fixture, [(.config, fixture.path("conf")), (.clientID, "1-a")])
+            #expect(checks.filter { $0.severity != .ok }.map(\.name) == ["configuration", "key ring"])
         }
     }
 
@@ -176,9 +176,9 @@ struct DoctorTests {
             let google: [(Setting.Name, String)] = [(.tokenEndpoint, "https://oauth2.googleapis.com/token")]
             let odd: [(Setting.Name, String)] = [(.clientID, "odd")]
             let good: [(Setting.Name, String)] = [(.clientID, "1-a.apps.googleusercontent.com")]
-            for (flags, severity) in [(google + odd, Diagnosis.Severity.warning), (google + good, .ok), (odd, .ok)] {
-                let found = Doctor(context: try fixture.context(flags)).fileDiagnoses()
-                #expect(found.filter { $0.subject == "client id" }.map(\.severity) == [severity])
+            for (flags, severity) in [(google + odd, Check.Severity.warning), (google + good, .ok), (odd, .ok)] {
+                let found = Doctor(context: try fixture.context(flags)).fileChecks()
+                #expect(found.filter { $0.name == "client id" }.map(\.severity) == [severity])
             }
         }
     }
@@ -193,11 +193,11 @@ struct DoctorTests {
             let flags: [(Setting.Name, String)] = [
                 (.clientSecretFile, fixture.path("secrets")), (.clientID, "2-b.apps.googleusercontent.com"),
             ]
-            let found = Doctor(context: try fixture.context(flags)).fileDiagnoses()
-            let diagnosis = try #require(found.first { $0.subject == "client secret" })
-            #expect(diagnosis.severity == .warning)
-            #expect(diagnosis.text.contains("'1-a.apps.googleusercontent.com'"))
-            #expect(!diagnosis.text.contains("2-b") && !diagnosis.text.contains("hush"))
+            let found = Doctor(context: try fixture.context(flags)).fileChecks()
+            let check = try #require(found.first { $0.name == "client secret" })
+            #expect(check.severity == .warning)
+            #expect(check.text.contains("'1-a.apps.googleusercontent.com'"))
+            #expect(!check.text.contains("2-b") && !check.text.contains("hush"))
         }
     }
 
@@ -206,7 +206,7 @@ struct DoctorTests {
         try await OperatorFixture.with { fixture in
             let found = { (folder: String) throws in
                 let context = try fixture.context(environment: [Setting.credentialsDirectoryName: folder])
-                return Doctor(context: context).fileDiagnoses().first { $0.subject == "systemd credentials" }?.severity
+                return Doctor(context: context).fileChecks().first { $0.name == "systemd credentials" }?.severity
             }
             #expect(try found("") == nil)
             #expect(try found(fixture.path("none")) == .fault)

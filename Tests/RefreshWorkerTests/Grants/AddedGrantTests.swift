@@ -14,7 +14,7 @@ struct AddedGrantTests {
         _ text: String,
         clientID: String? = nil,
         configured: [String] = ["c1"]
-    ) throws(CommandFailure) -> ImportedGrant {
+    ) throws(CommandError) -> ImportedGrant {
         try ImportedGrant.read(Secret(text), forUser: "alice", clientID: clientID, configured: configured, at: now)
     }
 
@@ -33,10 +33,10 @@ struct AddedGrantTests {
         #expect(try read("1//token", clientID: "c9", configured: ["a", "b"]).clientID == "c9")
         #expect(try read(#"{"refresh_token":"r","client_id":"c2"}"#, clientID: "c9").clientID == "c9")
         #expect(try read(#"{"refresh_token":"r","client_id":"c2"}"#).clientID == "c2")
-        #expect(throws: CommandFailure(.configuration, "no client id is configured: give --client-id")) {
+        #expect(throws: CommandError(.configuration, "no client id is configured: give --client-id")) {
             try read("1//token", configured: [])
         }
-        #expect(throws: CommandFailure(.configuration, "more than one client id is configured: give --client-id")) {
+        #expect(throws: CommandError(.configuration, "more than one client id is configured: give --client-id")) {
             try read("1//token", configured: ["a", "b"])
         }
     }
@@ -49,7 +49,7 @@ struct AddedGrantTests {
         ]
     )
     func refuses(text: String) throws {
-        let failure = try #require(throws: CommandFailure.self) { try read(text) }
+        let failure = try #require(throws: CommandError.self) { try read(text) }
         #expect(failure.exitCode == .badData)
         #expect(!failure.message.contains("CRET"))
     }
@@ -57,7 +57,7 @@ struct AddedGrantTests {
     @Test("makes the grant due immediately, new or as a replacement")
     func due() async throws {
         let fixture = try ImportFixture()
-        let writer = fixture.writer(.replace, firstRefresh: .atOnce)
+        let writer = fixture.writer(.replace, refreshesAtOnce: true)
         let json = #"{"refresh_token":"1//one","access_token":"ya29.x","expires_in":3600}"#
         #expect(try await writer.store([try read(json)]) == [.stored])
         #expect(try await fixture.grant("alice").dueAt == fixture.time.now)

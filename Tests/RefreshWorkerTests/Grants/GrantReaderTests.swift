@@ -20,7 +20,7 @@ struct GrantReaderTests {
             _ = try read(json, clientIDs: clientIDs)
             return nil
         } catch {
-            return (error as? ImportProblem)?.message
+            return (error as? InputError)?.message
         }
     }
 
@@ -244,9 +244,9 @@ struct GrantReaderTests {
                 }
             }
             let record = RecordSplitter.Record(line: 1, content: .text(changed))
-            do throws(ImportProblem) {
+            do throws(InputError) {
                 let grant = try GrantReader(clientIDs: ["c"]).grant(from: record, at: now)
-                #expect((1...RecordFields.textLimit).contains(grant.userID.utf8.count), "seed \(seed)")
+                #expect((1...RecordFields.maximumTextLength).contains(grant.userID.utf8.count), "seed \(seed)")
                 good += 1
             } catch {
                 #expect(!error.message.isEmpty, "seed \(seed)")

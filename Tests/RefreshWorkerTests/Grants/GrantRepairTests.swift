@@ -82,7 +82,7 @@ struct GrantRepairTests {
     )
     func refused(user: String, code: ExitCode, text: String) async throws {
         try await withGrants { fixture, context async throws in
-            let failure = await #expect(throws: CommandFailure.self) {
+            let failure = await #expect(throws: CommandError.self) {
                 _ = try await context.run(["grants", "retry", user])
             }
             #expect(failure?.exitCode == code)
@@ -126,7 +126,7 @@ struct GrantRepairTests {
     @Test("set-client refuses a client id that is not configured")
     func unconfigured() async throws {
         try await withGrants { fixture, context async throws in
-            let failure = await #expect(throws: CommandFailure.self) {
+            let failure = await #expect(throws: CommandError.self) {
                 _ = try await context.run(["grants", "set-client", "--from", "client", "--to", "typo"])
             }
             #expect(failure?.exitCode == .configuration)

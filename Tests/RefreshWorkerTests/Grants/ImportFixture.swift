@@ -30,16 +30,14 @@ final class ImportFixture {
         }
     }
 
-    func writer(_ existing: ImportedGrantWriter.Existing, firstRefresh: ImportedGrantWriter.FirstRefresh = .byToken)
-        -> ImportedGrantWriter
-    {
+    func writer(_ existing: ImportedGrantWriter.Existing, refreshesAtOnce: Bool = false) -> ImportedGrantWriter {
         ImportedGrantWriter(
             store: store,
             vault: vault,
             time: time,
             random: SystemRandom(),
             existing: existing,
-            firstRefresh: firstRefresh
+            refreshesAtOnce: refreshesAtOnce
         )
     }
 

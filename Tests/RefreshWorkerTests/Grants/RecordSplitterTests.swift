@@ -66,15 +66,15 @@ struct RecordSplitterTests {
 
     @Test("skips the rest of a line that is too long, and continues after it")
     func tooLong() {
-        let long = "{\"user_id\":\"" + String(repeating: "x", count: RecordSplitter.longestRecord) + "\"}"
+        let long = "{\"user_id\":\"" + String(repeating: "x", count: RecordSplitter.maximumRecordLength) + "\"}"
         let text = "{\"a\":1}\n\(long)\n{\"b\":2}\n"
         #expect(summary(split(text)) == ["1 {\"a\":1}", "2 tooLong", "3 {\"b\":2}"])
     }
 
     @Test("accepts a record of exactly the longest length")
     func longest() {
-        let text = "{\"a\":\"" + String(repeating: "x", count: RecordSplitter.longestRecord - 8) + "\"}"
-        #expect(text.utf8.count == RecordSplitter.longestRecord)
+        let text = "{\"a\":\"" + String(repeating: "x", count: RecordSplitter.maximumRecordLength - 8) + "\"}"
+        #expect(text.utf8.count == RecordSplitter.maximumRecordLength)
         #expect(split(text).map(\.content) == [.text(Array(text.utf8))])
     }
 

@@ -25,7 +25,7 @@ struct KeyRetirementTests {
     )
     func refused(key: KeyID, keysInUse: [KeyID: Int], workers: [WorkerReport], code: ExitCode, text: String) throws {
         let refusal = try #require(
-            CommandFailure(retiring: key, of: Self.keys, keysInUse: keysInUse, workers: workers)
+            CommandError(retiring: key, of: Self.keys, keysInUse: keysInUse, workers: workers)
         )
         #expect(refusal.exitCode == code)
         #expect(refusal.message.contains(text))
@@ -34,7 +34,7 @@ struct KeyRetirementTests {
     @Test("an unneeded key is removed")
     func allowed() {
         let worker = WorkerReport(id: "8-cd", keyIDs: [Self.old, Self.new], sealingKeyID: Self.new)
-        let refusal = CommandFailure(
+        let refusal = CommandError(
             retiring: Self.old,
             of: Self.keys,
             keysInUse: [Self.new: 3],
@@ -216,11 +216,11 @@ struct KeyRetirementTests {
 }
 
 /// Returns the failure of a command as the program would end; `nil` if it succeeded.
-func failure(of command: () async throws -> ExitCode) async -> CommandFailure? {
+func failure(of command: () async throws -> ExitCode) async -> CommandError? {
     do {
         _ = try await command()
         return nil
     } catch {
-        return CommandFailure(error)
+        return CommandError(error)
     }
 }

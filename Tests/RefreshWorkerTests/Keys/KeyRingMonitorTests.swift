@@ -98,7 +98,7 @@ struct KeyRingMonitorTests {
             try FileManager.default.removeItem(atPath: fixture.keyFile)
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             let foreign = try await Worker(fixture, named: "foreign")
-            let failure = await #expect(throws: CommandFailure.self) { try await foreign.report() }
+            let failure = await #expect(throws: CommandError.self) { try await foreign.report() }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.contains("is not the one that sealed the tokens of this database") == true)
             #expect(try await foreign.store.liveWorkers().map(\.id) == [])
@@ -165,7 +165,7 @@ struct KeyRingMonitorTests {
             try await fixture.insert(1...1, sealedBy: holder.vault, into: holder.store)
             try await holder.report()
             let context = try fixture.context([(.keyFile, fixture.path("stale"))])
-            let failure = await #expect(throws: CommandFailure.self) {
+            let failure = await #expect(throws: CommandError.self) {
                 _ = try await context.run(["token", "user 1", "--min-ttl", "0"])
             }
             #expect(failure?.exitCode == .configuration)
@@ -202,12 +202,12 @@ struct KeyRingMonitorTests {
             await worker.stop()
             try KeyRingFile.remove(old, path: fixture.keyFile)
             let context = try fixture.context()
-            let before = await #expect(throws: CommandFailure.self) {
+            let before = await #expect(throws: CommandError.self) {
                 _ = try await context.run(["token", "user 1", "--min-ttl", "0"])
             }
             #expect(before?.message.contains("keys retire --lost") == true)
             #expect(try await context.run(["keys", "retire", "\(old)", "--lost"]) == .success)
-            let after = CommandFailure(VendingError.unreadable(.unknownKey(old)), ofUser: "user 1")
+            let after = CommandError(VendingError.unreadable(.unknownKey(old)), ofUser: "user 1")
             await #expect(throws: after) {
                 _ = try await context.run(["token", "user 1", "--min-ttl", "0"])
             }

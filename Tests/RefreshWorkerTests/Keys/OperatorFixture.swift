@@ -59,7 +59,7 @@ struct OperatorFixture: Sendable {
     func context(
         _ flags: [(Setting.Name, String)] = [],
         environment: [String: String] = [:]
-    ) throws(ConfigurationError) -> CommandContext {
+    ) throws(CommandError) -> CommandContext {
         let endpoints: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
         let defaults: [(Setting.Name, String)] =
             [(.keyFile, keyFile), (.database, database)] + endpoints.map { ($0, "http://127.0.0.1:9/") }

@@ -17,7 +17,7 @@ struct ListeningFailureTests {
     )
     func advice(reason: Int32, text: String) {
         let error = HTTPServerError(code: .cannotListen, message: "cannot listen on unix:/run/x", systemError: reason)
-        #expect(CommandFailure(cannotListen: error).message.hasPrefix("cannot listen on unix:/run/x: \(text)"))
+        #expect(CommandError(cannotListen: error).message.hasPrefix("cannot listen on unix:/run/x: \(text)"))
     }
 
     @Test("on an address of another machine names the command that lists those of this one")
@@ -25,6 +25,6 @@ struct ListeningFailureTests {
         // Documentation only (RFC 5737), so no machine has it.
         let address = ListenAddress.tcp(address: "203.0.113.1", port: 8080)
         let error = #expect(throws: HTTPServerError.self) { try address.tryToBind() }
-        #expect(CommandFailure(cannotListen: try #require(error)).message.hasSuffix("run: ip address"))
+        #expect(CommandError(cannotListen: try #require(error)).message.hasSuffix("run: ip address"))
     }
 }

@@ -80,7 +80,7 @@ struct SettingUseTests {
         try await Self.withFixture { fixture in
             try await StartedWorker.with([.listen: "127.0.0.1:0"], in: fixture) { started in
                 try StartedWorker.write([.clientID: ""], in: fixture)
-                await #expect(throws: ConfigurationError.self) { try await started.worker.reloadConfiguration() }
+                await #expect(throws: CommandError.self) { try await started.worker.reloadConfiguration() }
                 #expect(started.dependencies.clientIDs == ["1234-first.apps.googleusercontent.com"])
             }
         }
@@ -113,13 +113,14 @@ struct SettingUseTests {
             let flags: [(Setting.Name, String)] = [
                 (.keyFile, fixture.path("missing")), (.noticeURL, "https://notices.example/"),
             ]
-            await #expect(throws: ConfigurationError.self) { try await fixture.context(flags).run([]) }
+            let refusal = await #expect(throws: CommandError.self) { try await fixture.context(flags).run([]) }
+            #expect(refusal?.message == "--notice-url: needs --notice-secret-file: notices are signed")
             let once = flags + [(.runOnce, "yes")]
             await #expect(throws: (any Error).self) {
                 do {
                     _ = try await fixture.context(once).run([])
                 } catch {
-                    #expect(!(error is ConfigurationError) && CommandFailure(error).message.contains("missing"))
+                    #expect(CommandError(error).message.contains("missing"))
                     throw error
                 }
             }
@@ -141,7 +142,7 @@ struct SettingUseTests {
         do {
             return try await StartedWorker.with(settings, file: file, in: fixture) { try await $0.uses(name) }
         } catch {
-            return [CommandFailure(error).message]
+            return [CommandError(error).message]
         }
     }
 

@@ -16,7 +16,7 @@ import Telemetry
 /// A worker with all of its parts, as a configuration file starts it, and without its loops.
 struct StartedWorker {
     private let root: String
-    let worker: RunningWorker
+    let worker: WorkerParts
     let dependencies: RouteDependencies
     let reader: SecurityEventReader
 
@@ -60,7 +60,7 @@ struct StartedWorker {
         try fixture.write(lines.joined().replacing("ROOT", with: fixture.root), to: file)
     }
 
-    private init(_ worker: RunningWorker, root: String) throws {
+    private init(_ worker: WorkerParts, root: String) throws {
         self.root = root
         self.worker = worker
         dependencies = try HTTPListeners.routeDependencies(worker, worker.http)

@@ -246,11 +246,11 @@ struct SpillFileTests {
     func listed() async throws {
         try await withFindings { fixture, context, vault, findings in
             let doctor = Doctor(context: context)
-            #expect(doctor.spillDiagnoses().map(\.severity) == [.ok])
+            #expect(doctor.spillChecks().map(\.severity) == [.ok])
             try SpillFile.create(fixture.path("grants.sqlite.writing-2-b")).allocate(4096)
-            #expect(doctor.spillDiagnoses().map(\.severity) == [.ok], "empty reserved space counts as a result")
+            #expect(doctor.spillChecks().map(\.severity) == [.ok], "empty reserved space counts as a result")
             let path = try await spill(findings, context, vault)
-            let waiting = doctor.spillDiagnoses()
+            let waiting = doctor.spillChecks()
             #expect(waiting.map(\.severity) == [.warning])
             #expect(waiting.first?.text.contains("3 results in \(path)") == true)
             #expect(waiting.first?.text.contains("refresh-worker results recover \(path)") == true)
@@ -270,7 +270,7 @@ struct SpillFileTests {
             #expect(files.map(\.path) == [aside])
             #expect(files.map(\.isSetAside) == [true])
             #expect(files.map(\.results) == [3])
-            #expect(Doctor(context: blind).spillDiagnoses().map(\.severity) == [.warning])
+            #expect(Doctor(context: blind).spillChecks().map(\.severity) == [.warning])
             #expect(try await context.run(["results", "recover", aside]) == .success)
             #expect(try await context.statusSnapshot().spilledFiles == [])
         }
@@ -284,7 +284,7 @@ struct SpillFileTests {
                 atPath: fixture.path("grants.sqlite.unsaved-1-a"),
                 withIntermediateDirectories: false
             )
-            let failure = await #expect(throws: CommandFailure.self) {
+            let failure = await #expect(throws: CommandError.self) {
                 try await context.run(["grants", "disconnect", "user 1"])
             }
             #expect(failure?.exitCode == .inputOutput)
@@ -311,7 +311,7 @@ struct SpillFileTests {
         try await withFindings { fixture, context, _, _ in
             let path = fixture.path("zeros")
             try fixture.write(String(repeating: "\0", count: size), to: "zeros")
-            let failure = await #expect(throws: CommandFailure.self) {
+            let failure = await #expect(throws: CommandError.self) {
                 try await context.run(["results", "recover", path])
             }
             #expect(failure?.exitCode == .badData)

@@ -37,7 +37,7 @@ struct UserCommandTests {
     func unknown(user: String) async throws {
         try await withUser { fixture, context async throws in
             if user == "user 1" { _ = try await context.run(["users", "delete", user]) }
-            let failure = await #expect(throws: CommandFailure.self) {
+            let failure = await #expect(throws: CommandError.self) {
                 _ = try await context.run(["users", "delete", user])
             }
             #expect(failure?.exitCode == .unknownUser)

@@ -6,7 +6,7 @@ import Testing
 @testable import Storage
 
 @Suite("The doctor on a PostgreSQL server")
-struct ServerDiagnosisTests {
+struct ServerCheckTests {
     private static let now = ManualTime().now
 
     private static func facts(_ change: (inout ServerFacts) -> Void = { _ in }) -> ServerFacts {
@@ -35,20 +35,20 @@ struct ServerDiagnosisTests {
     private static func check(
         _ facts: ServerFacts,
         at url: String = "postgres://w:secret-of-test@db/grants?sslmode=verify-full"
-    ) throws -> [Diagnosis] {
-        Doctor.check(facts, at: try DatabaseAddress(url: Secret(url)), hostClock: now)
+    ) throws -> [Check] {
+        Doctor.checks(of: facts, at: try DatabaseAddress(url: Secret(url)), hostClock: now)
     }
 
     @Test("all is ok with a durable primary over verified TLS")
     func well() throws {
-        let diagnoses = try Self.check(Self.facts())
-        #expect(diagnoses.allSatisfy { $0.severity == .ok }, "\(diagnoses)")
-        #expect(diagnoses.first?.text.contains("PostgreSQL 15.8 at postgres://w@db/grants") == true)
-        #expect(!"\(diagnoses)".contains("secret-of-test"))
+        let checks = try Self.check(Self.facts())
+        #expect(checks.allSatisfy { $0.severity == .ok }, "\(checks)")
+        #expect(checks.first?.text.contains("PostgreSQL 15.8 at postgres://w@db/grants") == true)
+        #expect(!"\(checks)".contains("secret-of-test"))
     }
 
     /// A change of the facts, the severity, and a part of the text.
-    private static let cases: [(@Sendable (inout ServerFacts) -> Void, Diagnosis.Severity, String)] = [
+    private static let cases: [(@Sendable (inout ServerFacts) -> Void, Check.Severity, String)] = [
         ({ $0.isStandby = true }, .fault, "name the primary"),
         ({ $0.writableBy = "ALTER ROLE w SET x = off" }, .fault, "run there: ALTER ROLE w SET x = off"),
         ({ $0.waitsLessForStandby = true }, .warning, "synchronous_commit is below on"),
@@ -75,8 +75,8 @@ struct ServerDiagnosisTests {
 
     @Test("another default isolation is named, and is no fault")
     func isolation() throws {
-        let diagnoses = try Self.check(Self.facts { $0.isolation = "serializable" })
-        let settings = try #require(diagnoses.first { $0.subject == "database settings" })
+        let checks = try Self.check(Self.facts { $0.isolation = "serializable" })
+        let settings = try #require(checks.first { $0.name == "database settings" })
         #expect(settings.severity == .ok && settings.text.contains("isolation is serializable: the worker asks for"))
     }
 
@@ -91,16 +91,16 @@ struct ServerDiagnosisTests {
     @Test(
         "the connection must be encrypted only if it leaves the machine",
         arguments: [
-            ("postgres://db/g", Diagnosis.Severity.warning), ("postgres://db/g?sslmode=require", .warning),
+            ("postgres://db/g", Check.Severity.warning), ("postgres://db/g?sslmode=require", .warning),
             ("postgres:///g", .ok), ("postgres:///g?host=/run/pg", .ok), ("postgres://127.0.0.1/g", .ok),
             ("postgres://localhost,db/g", .warning),
         ]
     )
-    func connection(url: String, severity: Diagnosis.Severity) throws {
-        let diagnosis = try #require(
-            try Self.check(Self.facts(), at: url).first { $0.subject == "database connection" }
+    func connection(url: String, severity: Check.Severity) throws {
+        let check = try #require(
+            try Self.check(Self.facts(), at: url).first { $0.name == "database connection" }
         )
-        #expect(diagnosis.severity == severity, "\(diagnosis)")
+        #expect(check.severity == severity, "\(check)")
     }
 
     @Test(
@@ -108,8 +108,8 @@ struct ServerDiagnosisTests {
         arguments: [(-7200, "2 h behind"), (0, "agrees"), (90, "1 min 30 s ahead of")]
     )
     func clock(seconds: Int64, text: String) throws {
-        let diagnoses = try Self.check(Self.facts { facts in facts.clock = Self.now + .seconds(seconds) })
-        let clock = try #require(diagnoses.first { $0.subject == "database clock" })
+        let checks = try Self.check(Self.facts { facts in facts.clock = Self.now + .seconds(seconds) })
+        let clock = try #require(checks.first { $0.name == "database clock" })
         #expect(clock.severity == .ok)
         #expect(clock.text.contains(text), "\(clock)")
     }

@@ -12,33 +12,28 @@ struct RecordFields {
     /// The limit of names, addresses and ids in bytes.
     ///
     /// Longer ones are invalid.
-    static let textLimit = 1024
-    private static let longestScope = 16_384
-    private static let longestLifetime: Int64 = 3_660 * 86_400
+    static let maximumTextLength = 1024
+    private static let maximumScopeLength = 16_384
+    private static let maximumLifetime: Int64 = 3_660 * 86_400
     /// The end of the year 9999.
-    private static let latestInstant = 253_402_300_799.0
+    private static let maximumInstant = 253_402_300_799.0
     private static let timeForms = "a time such as 2026-01-31T12:00:00Z, or a number of seconds since 1970"
 
-    private let members: [String: JSONValue]
+    let members: [String: JSONValue]
     /// The record's own names of fields, where they differ.
-    private let names: [String: String]
-
-    init(_ members: [String: JSONValue], names: [String: String] = [:]) {
-        self.members = members
-        self.names = names
-    }
+    var names: [String: String] = [:]
 
     /// The name of a field in messages.
     func label(_ field: String) -> String {
         names[field].map { "\($0) (\(field))" } ?? field
     }
 
-    func text(_ field: String, limit: Int = textLimit) throws(ImportProblem) -> String? {
+    func text(_ field: String, limit: Int = maximumTextLength) throws(InputError) -> String? {
         switch value(field) {
         case nil, .null: return nil
         case .string(let text):
             guard text.utf8.count <= limit else {
-                throw ImportProblem("\(label(field)) has \(text.utf8.count) bytes; at most \(limit) are allowed")
+                throw InputError("\(label(field)) has \(text.utf8.count) bytes; at most \(limit) are allowed")
             }
             return text.isEmpty ? nil : text
         default: throw problem(field, needs: "a string")
@@ -46,11 +41,11 @@ struct RecordFields {
     }
 
     /// Returns an identifier, which some systems write as a number.
-    func identifier(_ field: String) throws(ImportProblem) -> String? {
+    func identifier(_ field: String) throws(InputError) -> String? {
         switch value(field) {
         case .number(let digits):
             guard digits.utf8.count <= 30, digits.isDecimalNumber else {
-                throw ImportProblem("\(label(field)) is a number with a sign or a fraction; an id has digits only")
+                throw InputError("\(label(field)) is a number with a sign or a fraction; an id has digits only")
             }
             return digits
         case nil, .null, .string: return try text(field)
@@ -58,7 +53,7 @@ struct RecordFields {
         }
     }
 
-    func token(_ field: String) throws(ImportProblem) -> Secret? {
+    func token(_ field: String) throws(InputError) -> Secret? {
         let token = Token.optional(value(field))
         guard token.isWellFormed else {
             throw problem(field, needs: "a token: visible ASCII of at most \(Token.maximumLength) bytes")
@@ -67,14 +62,14 @@ struct RecordFields {
     }
 
     /// Returns an instant from ISO 8601 or seconds since 1970.
-    func instant(_ field: String) throws(ImportProblem) -> Timestamp? {
+    func instant(_ field: String) throws(InputError) -> Timestamp? {
         try instant(field, orElse: { _ in nil }, needs: Self.timeForms)
     }
 
     /// Returns an instant.
     ///
     /// A date without a time means its first instant in UTC.
-    func day(_ field: String) throws(ImportProblem) -> Timestamp? {
+    func day(_ field: String) throws(InputError) -> Timestamp? {
         try instant(
             field,
             orElse: { Timestamp(iso8601Date: $0) },
@@ -96,15 +91,15 @@ struct RecordFields {
         _ field: String,
         orElse read: (String) -> Timestamp?,
         needs forms: String
-    ) throws(ImportProblem) -> Timestamp? {
+    ) throws(InputError) -> Timestamp? {
         switch value(field) {
         case nil, .null, .string(""): return nil
         case .string(let text):
             guard let instant = Timestamp(iso8601: text) ?? read(text) else { throw problem(field, needs: forms) }
             return instant
         case .number(let digits):
-            guard let seconds = Double(digits), (0...Self.latestInstant).contains(seconds) else {
-                throw ImportProblem(
+            guard let seconds = Double(digits), (0...Self.maximumInstant).contains(seconds) else {
+                throw InputError(
                     "\(label(field)) is a number that is out of range; it must count the seconds since 1970"
                 )
             }
@@ -114,7 +109,7 @@ struct RecordFields {
     }
 
     /// Returns a number of seconds, from a number or a string of digits.
-    func span(_ field: String) throws(ImportProblem) -> Duration? {
+    func span(_ field: String) throws(InputError) -> Duration? {
         let digits: String
         switch value(field) {
         case nil, .null, .string(""): return nil
@@ -122,13 +117,13 @@ struct RecordFields {
         default: throw problem(field, needs: "a number of seconds")
         }
         guard let seconds = Double(digits), seconds.isFinite else { throw problem(field, needs: "a number of seconds") }
-        guard (0...Double(Self.longestLifetime)).contains(seconds) else {
-            throw ImportProblem("\(label(field)) is out of range; at most ten years of seconds are allowed")
+        guard (0...Double(Self.maximumLifetime)).contains(seconds) else {
+            throw InputError("\(label(field)) is out of range; at most ten years of seconds are allowed")
         }
         return .seconds(Int64(seconds))
     }
 
-    func boolean(_ field: String) throws(ImportProblem) -> Bool? {
+    func boolean(_ field: String) throws(InputError) -> Bool? {
         switch value(field) {
         case nil, .null, .string(""): return nil
         case .bool(let value): return value
@@ -139,7 +134,7 @@ struct RecordFields {
     }
 
     /// Returns scopes separated by spaces, from an array or from a string with spaces or commas.
-    func scopes(_ field: String) throws(ImportProblem) -> String? {
+    func scopes(_ field: String) throws(InputError) -> String? {
         var words: [Substring] = []
         switch value(field) {
         case nil, .null: return nil
@@ -153,8 +148,8 @@ struct RecordFields {
         default: throw problem(field, needs: "a string or an array of strings")
         }
         let scope = words.joined(separator: " ")
-        guard scope.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), scope.utf8.count <= Self.longestScope else {
-            throw problem(field, needs: "a list of scopes: visible ASCII of at most \(Self.longestScope) bytes")
+        guard scope.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), scope.utf8.count <= Self.maximumScopeLength else {
+            throw problem(field, needs: "a list of scopes: visible ASCII of at most \(Self.maximumScopeLength) bytes")
         }
         return scope.isEmpty ? nil : scope
     }
@@ -162,7 +157,7 @@ struct RecordFields {
     private func value(_ field: String) -> JSONValue? { members[names[field] ?? field] }
 
     /// Returns a problem that states the value's type and the required one.
-    private func problem(_ field: String, needs needed: String) -> ImportProblem {
+    private func problem(_ field: String, needs needed: String) -> InputError {
         let type =
             switch value(field) {
             case nil, .null: "null"
@@ -172,55 +167,27 @@ struct RecordFields {
             case .array: "an array"
             case .object: "an object"
             }
-        return ImportProblem("\(label(field)) is \(type); it must be \(needed)")
+        return InputError("\(label(field)) is \(type); it must be \(needed)")
     }
-}
-
-/// The reason why a record of an import is not a valid grant or user.
-///
-/// It names the field and does not show its value.
-struct ImportProblem: Error, Equatable, Sendable {
-    let message: String
-    /// The user whom the record is about, if that could be read.
-    private(set) var userID: String?
-
-    init(_ message: String) {
-        self.message = message
-    }
-
-    /// Returns the problem of a record about this user.
-    func naming(_ userID: String) -> Self {
-        var problem = self
-        problem.userID = userID
-        return problem
-    }
-
-    /// The message, after the user's name if it is known.
-    var report: String { userID.map { "user \(DisplayedText($0)): \(message)" } ?? message }
 }
 
 /// A row in the JSON of DynamoDB, in which each value is an object that names its type.
 ///
 /// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html
-enum DynamoDBItem {
-    /// Returns the members of a row as plain JSON.
+extension [String: JSONValue] {
+    /// The members of a DynamoDB row as plain JSON.
     ///
     /// A row is a line of an export (`{"Item": …}`) or an object whose members are all typed. Other members are
-    /// returned unchanged. Binary values stay typed, because no imported field is binary.
-    static func plain(_ members: [String: JSONValue]) -> [String: JSONValue] {
-        if let row = typed(members) { return row }
-        guard let item = members["Item"]?.object else { return members }
-        return typed(item) ?? item
+    /// unchanged. Binary values stay typed, because no imported field is binary.
+    var withoutDynamoDBTypes: [String: JSONValue] {
+        if let row = untyped { return row }
+        guard let item = self["Item"]?.object else { return self }
+        return item.untyped ?? item
     }
 
-    private static func typed(_ members: [String: JSONValue]) -> [String: JSONValue]? {
-        guard !members.isEmpty else { return nil }
-        var row: [String: JSONValue] = [:]
-        for (name, value) in members {
-            guard let plain = plain(value) else { return nil }
-            row[name] = plain
-        }
-        return row
+    private var untyped: [String: JSONValue]? {
+        let row = compactMapValues(Self.plain)
+        return isEmpty || row.count < count ? nil : row
     }
 
     /// Returns the value without its type, or `nil` if it does not have exactly one type, or if its content is of
@@ -234,7 +201,7 @@ enum DynamoDBItem {
         case ("SS", .array): return content
         case ("NS", .array(let values)): return all(values.map { plain(.object(["N": $0])) }).map(JSONValue.array)
         case ("L", .array(let values)): return all(values.map(plain)).map(JSONValue.array)
-        case ("M", .object(let row)): return row.isEmpty ? content : typed(row).map(JSONValue.object)
+        case ("M", .object(let row)): return row.isEmpty ? content : row.untyped.map(JSONValue.object)
         case ("B", .string), ("BS", .array): return value
         default: return nil
         }

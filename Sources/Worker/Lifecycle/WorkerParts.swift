@@ -5,8 +5,8 @@ import Scheduler
 import Storage
 import Telemetry
 
-/// The parts of a worker that runs, whether a daemon or a pass.
-struct RunningWorker: Sendable {
+/// The opened parts of a worker, whether a daemon or a pass.
+struct WorkerParts: Sendable {
     /// The time for the steps after the engine's stop; the unit's TimeoutStopSec has room for both.
     static let timeToClose: Duration = .seconds(5)
 
@@ -163,4 +163,58 @@ struct RunningWorker: Sendable {
     }
 
     func notify(_ messages: NotifyMessage...) { notifier.notify(messages, context.diagnostics) }
+}
+
+/// SIGHUP.
+extension WorkerParts {
+    /// Reopens the metrics log, then applies the configuration and its files as they are now.
+    ///
+    /// The log is reopened in every case, because a rotated file must be let go even if the configuration has an error.
+    func reload() async {
+        writer.reopen()
+        do {
+            let pending = try await reloadConfiguration()
+            if pending.isEmpty {
+                context.diagnostics.notice("reloaded")
+            } else {
+                let names = pending.joined(separator: ", ")
+                context.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
+            }
+        } catch {
+            context.diagnostics.error(
+                "not reloaded: the settings, services, client secrets and certificate stay as they were",
+                ["error": CommandError(error).message]
+            )
+        }
+    }
+
+    /// Reads the configuration and its files again, and applies the settings that a reload can change.
+    ///
+    /// Returns the flags of the changed settings that need a restart.
+    func reloadConfiguration() async throws -> [String] {
+        // Steps that can fail come first, so that either all changes apply or none. The key ring is an exception: each
+        // heartbeat adopts it, whether there is a reload or not.
+        let latest = try Configuration(context.inputs)
+        let next = context.configuration.reloaded(from: latest)
+        // The worker uses `next` until its next start, and `latest` afterwards.
+        for configuration in [next, latest] {
+            try configuration.checkServing(environment: context.inputs.environment)
+        }
+        let clientSecrets = try CommandContext.clientSecrets(of: next)
+        let listenerFiles = try listeners?.readFiles(context)
+        try await heartbeat.report()
+        // Nothing below can fail.
+        if let listenerFiles { listeners?.apply(listenerFiles) }
+        context.current.replace(with: next)
+        context.warn(about: clientSecrets)
+        for group in Setting.ReloadGroup.allCases {
+            switch group {
+            // The routes read the client ids from the configuration.
+            case .clients: engine.change(clientSecrets: clientSecrets.secrets)
+            case .logs: context.diagnostics.level = next.logLevel
+            case .rate: await engine.change(maxRate: next.maxRate)
+            }
+        }
+        return latest.settingsThatNeedRestart(comparedWith: next)
+    }
 }

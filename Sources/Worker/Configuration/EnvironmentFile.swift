@@ -1,30 +1,59 @@
-/// Parses the bytes of an ``EnvironmentFile`` in one pass.
-struct EnvironmentFileParser {
+/// A file of `KEY=value` lines in the syntax of systemd's `EnvironmentFile`.
+///
+/// It follows systemd's parser (`parse_env_file_internal`,
+/// https://github.com/systemd/systemd/blob/v252/src/basic/env-file.c): `#` and `;` begin a comment line, blanks around
+/// key and value do not count, a backslash at the end of a line joins the next line, single quotes keep everything
+/// literally, and double quotes unescape `\"`, `\\`, `` \` `` and `\$`. Three things that systemd ignores silently are
+/// mistakes here, because each would lose a setting: a line without `=`, an unclosed quote, and text that is not UTF-8.
+/// A comment ends with its line, as it does since systemd 254.
+package struct EnvironmentFile: Sendable {
+    /// The assignments, and the line of each key.
+    package private(set) var entries: [(key: String, value: String, line: Int)] = []
+    /// The mistakes, and the line on which each begins.
+    private(set) var mistakes: [(line: Int, message: String)] = []
+
     private let bytes: [UInt8]
-    private var position = 0
+    private var position: Int
     private var line = 1
     /// The line of a quote that the file does not close; nothing follows it.
     private var unclosedQuote: Int?
 
-    init(bytes: [UInt8]) {
+    /// Parses the bytes of a file in one pass, and collects the mistakes instead of failing, so that all are reported.
+    package init(parsing bytes: [UInt8]) {
         self.bytes = bytes
         // Editors on Windows write a byte-order mark first. It does not belong to the first key.
         position = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
-    }
-
-    mutating func parse(into file: inout EnvironmentFile) {
         while let byte = nextByte {
             if byte.isBlank || byte.isLineEnd {
                 advance()
             } else if byte == UInt8(ascii: "#") || byte == UInt8(ascii: ";") {
                 skipLine()
             } else {
-                readAssignment(into: &file)
+                readAssignment()
             }
         }
     }
 
-    private mutating func readAssignment(into file: inout EnvironmentFile) {
+    private mutating func add(key: [UInt8], value: [UInt8], line: Int) {
+        guard let key = String(validating: key, as: UTF8.self), let value = String(validating: value, as: UTF8.self)
+        else {
+            reject("is not UTF-8 text", line: line)
+            return
+        }
+        guard !key.isEmpty else {
+            reject("has no key before =", line: line)
+            return
+        }
+        entries.append((key, value, line))
+    }
+
+    private mutating func reject(_ message: String, line: Int) {
+        mistakes.append((line, message))
+    }
+}
+
+extension EnvironmentFile {
+    private mutating func readAssignment() {
         let start = line
         var key: [UInt8] = []
         while let byte = nextByte, byte != UInt8(ascii: "="), !byte.isLineEnd {
@@ -32,16 +61,16 @@ struct EnvironmentFileParser {
             advance()
         }
         guard nextByte == UInt8(ascii: "=") else {
-            file.reject("is neither KEY=value nor a comment", line: start)
+            reject("is neither KEY=value nor a comment", line: start)
             return
         }
         advance()
         key.removeTrailingBlanks(downTo: 0)
         let value = readValue()
         if let unclosedQuote {
-            file.reject("opens a quote that is never closed", line: unclosedQuote)
+            reject("opens a quote that is never closed", line: unclosedQuote)
         } else {
-            file.add(key: key, value: value, line: start)
+            add(key: key, value: value, line: start)
         }
     }
 
@@ -158,54 +187,5 @@ extension [UInt8] {
         while count > minimum, let last, last.isBlank {
             removeLast()
         }
-    }
-}
-
-/// A file of `KEY=value` lines in the syntax of systemd's `EnvironmentFile`.
-///
-/// It follows systemd's parser (`parse_env_file_internal`,
-/// https://github.com/systemd/systemd/blob/v252/src/basic/env-file.c): `#` and `;` begin a comment line, blanks around
-/// key and value do not count, a backslash at the end of a line joins the next line, single quotes keep everything
-/// literally, and double quotes unescape `\"`, `\\`, `` \` `` and `\$`. Three things that systemd ignores silently are
-/// mistakes here, because each would lose a setting: a line without `=`, an unclosed quote, and text that is not UTF-8.
-/// A comment ends with its line, as it does since systemd 254.
-package struct EnvironmentFile: Equatable, Sendable {
-    /// One assignment, and the line of its key.
-    package struct Entry: Equatable, Sendable {
-        package let key: String
-        package let value: String
-        let line: Int
-    }
-
-    /// A mistake, and the line on which it begins.
-    struct Mistake: Equatable, Sendable {
-        let line: Int
-        let message: String
-    }
-
-    package private(set) var entries: [Entry] = []
-    private(set) var mistakes: [Mistake] = []
-
-    /// Parses the bytes of a file, and collects the mistakes instead of failing, so that all are reported.
-    package init(parsing bytes: [UInt8]) {
-        var parser = EnvironmentFileParser(bytes: bytes)
-        parser.parse(into: &self)
-    }
-
-    mutating func add(key: [UInt8], value: [UInt8], line: Int) {
-        guard let key = String(validating: key, as: UTF8.self), let value = String(validating: value, as: UTF8.self)
-        else {
-            reject("is not UTF-8 text", line: line)
-            return
-        }
-        guard !key.isEmpty else {
-            reject("has no key before =", line: line)
-            return
-        }
-        entries.append(Entry(key: key, value: value, line: line))
-    }
-
-    mutating func reject(_ message: String, line: Int) {
-        mistakes.append(Mistake(line: line, message: message))
     }
 }

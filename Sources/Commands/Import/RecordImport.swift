@@ -1,61 +1,14 @@
 import Base
-
-/// Imports grants from a stream of bytes.
-struct GrantImport: RecordImport {
-    /// The end of a report about a user whose grant stays ended.
-    static let endedGrant =
-        "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
-
-    let reader: GrantReader
-    let writer: ImportedGrantWriter
-    let time: any TimeSource
-    let report: (String) -> Void
-
-    var tally = ImportTally()
-    var input = ImportInput<ImportedGrant>()
-
-    func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
-        [ImportReading(of: record) { () throws(ImportProblem) in try reader.grant(from: record, at: time.now) }]
-    }
-
-    func store(_ batch: [ImportedGrant]) async throws -> [ImportedGrantWriter.Outcome] {
-        try await writer.store(batch)
-    }
-
-    mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
-        switch outcome {
-        case .stored: tally.stored += 1
-        case .replaced: tally.replaced += 1
-        case .kept:
-            tally.kept += 1
-            report("\(place): user \(DisplayedText(grant.userID)) is stored already: kept")
-        case .keptEnded:
-            tally.kept += 1
-            report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
-        case .refused:
-            tally.countBad("the user was deleted")
-            report("\(place): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
-        }
-    }
-
-    func sentence(isDryRun: Bool) -> String {
-        isDryRun
-            ? """
-            dry run, nothing was stored; \(tally.read) read: \(tally.stored) to store, \(tally.replaced) to replace, \
-            \(tally.kept) to keep, \(tally.bad) bad
-            """
-            : """
-            \(tally.read) read: \(tally.stored) stored, \(tally.replaced) replaced, \(tally.kept) kept, \(tally.bad) bad
-            """
-    }
-}
+import Storage
+import Telemetry
+import Worker
 
 /// The results of an import so far.
 struct ImportTally: Equatable, Sendable {
     /// The limit of reasons that are counted separately.
     ///
     /// Others are counted together, so that memory stays bounded.
-    private static let reasonLimit = 20
+    private static let maximumReasons = 20
 
     var stored = 0
     /// Users who were stored in part.
@@ -77,11 +30,23 @@ struct ImportTally: Equatable, Sendable {
 
     mutating func countBad(_ reason: String) {
         bad += 1
-        if reasons[reason] != nil || reasons.count < Self.reasonLimit {
+        if reasons[reason] != nil || reasons.count < Self.maximumReasons {
             reasons[reason, default: 0] += 1
         } else {
             otherReasons += 1
         }
+    }
+
+    /// The numbers for people; those that only an import of users has are left out unless `comparing`.
+    func counts(isDryRun: Bool, comparing: Bool = false) -> String {
+        func count(_ number: Int, _ done: String, _ planned: String) -> String {
+            "\(number) \(isDryRun ? planned : done)"
+        }
+        let completed = comparing ? [count(completed, "completed", "to complete")] : []
+        let unchanged = comparing ? ["\(unchanged) unchanged"] : []
+        let replaced = [count(replaced, "replaced", "to replace"), count(kept, "kept", "to keep")]
+        return ([count(stored, "stored", "to store")] + completed + replaced + unchanged + ["\(bad) bad"])
+            .joined(separator: ", ")
     }
 
     /// The numbers for programs.
@@ -118,7 +83,9 @@ protocol RecordImport {
     associatedtype Outcome
 
     var tally: ImportTally { get set }
-    var input: ImportInput<Imported> { get set }
+    var splitter: RecordSplitter { get set }
+    /// What was read and is not stored yet.
+    var batch: [ImportReading<Imported>] { get set }
     /// Receives a line for each bad record and for each record that is kept.
     var report: (String) -> Void { get }
 
@@ -127,8 +94,8 @@ protocol RecordImport {
     /// Stores a batch in one transaction and returns the outcomes in order.
     func store(_ batch: [Imported]) async throws -> [Outcome]
     mutating func count(_ outcome: Outcome, of imported: Imported, at place: String)
-    /// Returns a summary in one line.
-    func sentence(isDryRun: Bool) -> String
+    /// Returns a summary in one line, without the words that each dry run begins with.
+    func summary(isDryRun: Bool) -> String
     /// Lines before the summary, about the input as a whole.
     var remarks: [String] { get }
     /// The numbers for programs.
@@ -138,17 +105,22 @@ protocol RecordImport {
 /// An item of an import's input: its place, such as `line 5`, and its content.
 struct ImportReading<Imported> {
     let place: String
-    let result: Result<Imported, ImportProblem>
+    let result: Result<Imported, InputError>
 }
 
 extension ImportReading {
-    init(of record: RecordSplitter.Record, _ read: () throws(ImportProblem) -> Imported) {
+    init(of record: RecordSplitter.Record, _ read: () throws(InputError) -> Imported) {
         self.init(place: "line \(record.line)", result: Result(catching: read))
     }
 }
 
 extension RecordImport {
     var remarks: [String] { [] }
+
+    func sentence(isDryRun: Bool) -> String {
+        (isDryRun ? "dry run, nothing was stored; " : "") + summary(isDryRun: isDryRun)
+    }
+
     var json: JSONLine { tally.json }
 
     /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
@@ -158,37 +130,93 @@ extension RecordImport {
     ///
     /// Those of an incomplete batch wait.
     mutating func feed(_ chunk: [UInt8]) async throws {
-        try await take(input.splitter.feed(chunk))
+        try await take(splitter.feed(chunk))
     }
 
     /// Stores the remaining records.
     mutating func finish() async throws {
-        try await take(input.splitter.finish())
+        try await take(splitter.finish())
         try await storeBatch()
     }
 
     private mutating func take(_ records: [RecordSplitter.Record]) async throws {
         for record in records {
-            input.batch += read(record)
-            if input.batch.count >= Self.batchSize { try await storeBatch() }
+            batch += read(record)
+            if batch.count >= Self.batchSize { try await storeBatch() }
         }
     }
 
     private mutating func storeBatch() async throws {
-        let good = input.batch.compactMap { item in
+        let good = batch.compactMap { item in
             if case .success(let imported) = item.result { imported } else { nil }
         }
         var outcomes = (good.isEmpty ? [] : try await store(good))[...]
-        for item in input.batch {
+        for item in batch {
             switch item.result {
             case .success(let imported):
                 guard let outcome = outcomes.popFirst() else { break }
                 count(outcome, of: imported, at: item.place)
             case .failure(let problem):
                 tally.countBad(problem.message)
-                report("\(item.place): \(problem.report)")
+                let user = problem.userID.map { "user \(DisplayedText($0)): " } ?? ""
+                report("\(item.place): \(user)\(problem.message)")
             }
         }
-        input.batch = []
+        batch = []
+    }
+}
+
+/// One run of any import, from its file to the exit code.
+struct ImportRun {
+    let file: InputFile
+    let progress: ImportProgress
+    let isDryRun: Bool
+    let isJSON: Bool
+    /// Ends what the import used, before the results are reported.
+    let close: () async -> Void
+
+    func report(_ line: String) { progress.writeLine("refresh-worker: \(line)") }
+
+    func perform(_ start: some RecordImport) async throws -> ExitCode {
+        var records = start
+        var failure: CommandError?
+        do {
+            try await feed(&records)
+        } catch let error as StoreError {
+            failure = CommandError(await CommandContext.confirmed(error))
+        } catch {
+            failure = CommandError(error)
+        }
+        await close()
+        let tally = records.tally
+        (tally.summaryOfReasons + records.remarks + [records.sentence(isDryRun: isDryRun)]).forEach(report)
+        if isJSON { Output.standard.line(records.json.bytes) }
+        guard let failure else { return tally.bad == 0 ? .success : .badData }
+        guard tally.read > 0 else { throw failure }
+        throw CommandError(
+            failure.exitCode,
+            """
+            \(failure.message)
+            the import stopped there; the records counted above are stored; start the same import again to \
+            continue: it keeps stored records
+            """
+        )
+    }
+
+    private func feed(_ records: inout some RecordImport) async throws {
+        while true {
+            let chunk: [UInt8]
+            do {
+                chunk = try await file.next()
+            } catch {
+                // The complete records before the failure are good.
+                try await records.finish()
+                throw error
+            }
+            guard !chunk.isEmpty else { break }
+            try await records.feed(chunk)
+            progress.show(records.tally, done: file.fractionRead)
+        }
+        try await records.finish()
     }
 }

@@ -80,14 +80,14 @@ extension ProcessSetup {
     ///
     /// Dispatch traps without a descriptor, and waits forever without a thread. So the check comes before the first
     /// `await`, while the process has one thread.
-    package static func checkLimits(forDaemon isDaemon: Bool) throws(CommandFailure) {
+    package static func checkLimits(forDaemon isDaemon: Bool) throws(CommandError) {
         try checkOpenFiles(isDaemon ? filesOfDaemon : filesOfCommand)
         try checkAddressSpace(RLIMIT_AS, "RLIMIT_AS", "ulimit -v")
         try checkAddressSpace(RLIMIT_DATA, "RLIMIT_DATA", "ulimit -d")
         try checkThreads()
     }
 
-    private static func checkOpenFiles(_ needed: Int) throws(CommandFailure) {
+    private static func checkOpenFiles(_ needed: Int) throws(CommandError) {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         guard unsafe getrlimit(resource, &limit) == 0 else { return }
@@ -100,7 +100,7 @@ extension ProcessSetup {
         guard allowed < needed + 4096 else { return }
         let open = (0..<Int32(allowed)).count { fcntl($0, F_GETFD) >= 0 }
         guard allowed - open < needed else { return }
-        throw CommandFailure(
+        throw CommandError(
             .configuration,
             """
             the limit of open files (RLIMIT_NOFILE) is \(allowed), of which \(open) are open, and \(needed) more are \
@@ -113,11 +113,11 @@ extension ProcessSetup {
         _ resource: __rlimit_resource,
         _ name: String,
         _ command: String
-    ) throws(CommandFailure) {
+    ) throws(CommandError) {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { return }
         guard limit.rlim_cur < addressSpace else { return }
-        throw CommandFailure(
+        throw CommandError(
             .configuration,
             """
             the limit of address space (\(name)) is \(limit.rlim_cur >> 20) MiB, and at least \(addressSpace >> 20) MiB \
@@ -128,7 +128,7 @@ extension ProcessSetup {
     }
 
     /// Starts as many threads as may be needed at once, and ends them.
-    private static func checkThreads() throws(CommandFailure) {
+    private static func checkThreads() throws(CommandError) {
         let gate = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
         defer { unsafe gate.deallocate() }
         guard unsafe sem_init(gate, 0, 0) == 0 else { return }
@@ -145,7 +145,7 @@ extension ProcessSetup {
         guard reason != 0 else { return }
         let text = unsafe String(cString: strerror(reason))
         // The limit includes the user's other processes, which may have ended by the next try.
-        throw CommandFailure(
+        throw CommandError(
             .leftForLater,
             """
             only \(started.count) threads can be started (\(text)), and \(threads) are needed: raise LimitNPROC= and \

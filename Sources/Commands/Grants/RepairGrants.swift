@@ -34,11 +34,11 @@ extension Command {
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            ("refresh-worker grants retry alice", "try alice's grant now"),
-            ("refresh-worker grants retry --state suspended", "after an administrator has lifted a block"),
+            "refresh-worker grants retry alice": "try alice's grant now",
+            "refresh-worker grants retry --state suspended": "after an administrator has lifted a block",
         ],
         exitCodes: .ofDatabase(.unknownUser, .userMustAct),
-        check: { arguments throws(UsageError) in
+        check: { arguments throws(CommandError) in
             switch (arguments.operands.isEmpty, arguments.has("state") || arguments.has("client")) {
             case (true, false):
                 throw arguments.refusal(["'grants retry' takes USER, --state or --client; none was given"])
@@ -64,7 +64,7 @@ extension Command {
                 )
             }
         }
-        guard let (grant, result) = outcome else { throw CommandFailure(VendingError.unknownUser, ofUser: user) }
+        guard let (grant, result) = outcome else { throw CommandError(VendingError.unknownUser, ofUser: user) }
         let failure = failure(to: result, grant)
         if failure == nil || context.printsJSON {
             context.answer(sentence([result: 1])) { write([result: 1], to: &$0) }
@@ -95,24 +95,24 @@ extension Command {
     }
 
     /// Returns the failure to report for a single grant that was not made due, or `nil` if all is well.
-    private static func failure(to outcome: GrantRetry, _ grant: Grant) -> CommandFailure? {
+    private static func failure(to outcome: GrantRetry, _ grant: Grant) -> CommandError? {
         let name = "the grant of user \(DisplayedText(grant.userID))"
         switch outcome {
         case .due, .inFlight, .accountDisabled: return nil
         case .awaitingConfirmation:
             let due = grant.dueAt.map { " at \($0.iso8601Seconds)" } ?? ""
-            return CommandFailure(
+            return CommandError(
                 .leftForLater,
                 "\(name) waits for the confirmation of an invalid_grant\(due), which must not come early"
             )
         case .noRefreshToken:
-            return CommandFailure(.userMustAct, "\(name) does not have a refresh token: the user must sign in again")
+            return CommandError(.userMustAct, "\(name) does not have a refresh token: the user must sign in again")
         case .ended:
             let reason = grant.reason == .none ? "" : " (\(grant.reason))"
             let repair =
                 grant.reason == .clientMismatch
                 ? "; if the client id is wrong, grants set-client brings the grant back" : ""
-            return CommandFailure(
+            return CommandError(
                 .userMustAct,
                 "\(name) is \(grant.state.rawValue)\(reason): the user must sign in again\(repair)"
             )
@@ -141,6 +141,102 @@ extension Command {
         case .accountDisabled: "with a disabled account (use --state suspended to try those)"
         case .noRefreshToken: "without a refresh token"
         case .ended: "ended"
+        }
+    }
+}
+
+extension Command {
+    /// `grants set-client`: corrects the client id of stored grants.
+    static let setClient = Command(
+        words: ["grants", "set-client"],
+        summary: "move grants that were stored for the wrong client id to the right one",
+        discussion: """
+            Changes the client id of all grants of --from to --to, and prints how many. Grants that Google refused as \
+            grants of another client id (client_mismatch, client_mismatch_unconfirmed) are tried again now, also if \
+            that had ended them; all others keep their state and due time. The client id of --to must be configured.
+
+            A grant that a worker refreshes at this moment is not moved; the exit code is then 75: run the command \
+            again.
+            """,
+        options: [
+            OptionSpecification("from", .clientID, "the client id that is stored now; needed", need: ""),
+            OptionSpecification("to", .clientID, "the right client id; needed", need: ""),
+            .json,
+        ],
+        settings: [.config, .database, .keyFile, .clientID, .logLevel],
+        examples: [
+            """
+            refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \
+            --to 1234-abc.apps.googleusercontent.com
+            """: "after an import with a wrong client id"
+        ],
+        exitCodes: .ofDatabase(),
+        check: { arguments throws(CommandError) in
+            guard arguments["from"] != arguments["to"] else {
+                throw arguments.refusal(["--from and --to are the same client id"])
+            }
+        }
+    ) { arguments, context in
+        let (former, clientID) = (arguments.needed("from"), arguments.needed("to"))
+        guard context.configuration.clientIDs.contains(clientID) else {
+            let known = context.configuration.clientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
+            throw CommandError(
+                .configuration,
+                """
+                the client id \(DisplayedText(clientID)) is not configured, so no worker would refresh its grants: add it \
+                with --client-id, or check --to; \(known.isEmpty ? "no client id is configured" : "configured: \(known)")
+                """
+            )
+        }
+        let counts = try await context.withExistingStore(for: .changing) { store in
+            var counts: [ClientChange: Int] = [:]
+            try await context.changeGrants(of: store, where: { $0.clientID == former }, counting: &counts) {
+                try ClientChange.move($0, to: clientID, in: $1, at: $2)
+            }
+            return counts
+        }
+        let (due, inFlight) = (counts[.movedAndDue] ?? 0, counts[.inFlight] ?? 0)
+        let moved = (counts[.moved] ?? 0) + due
+        var text = moved == 1 ? "1 grant was" : "\(moved) grants were"
+        text += " moved from \(DisplayedText(former)) to \(DisplayedText(clientID))"
+        if due > 0 {
+            text += "; \(due) of them had been refused as of another client id and \(due == 1 ? "is" : "are") due now"
+        }
+        if inFlight > 0 {
+            text +=
+                "; \(inFlight) \(inFlight == 1 ? "is" : "are") being refreshed at this moment: run the command again"
+        }
+        context.answer(text) { line in
+            line.field("moved", moved)
+            line.field("due", due)
+            line.field("in_flight", inFlight)
+        }
+        return inFlight == 0 ? .success : .leftForLater
+    }
+}
+
+extension CommandContext {
+    /// Changes the grants that fit, a page at a time, and counts the outcomes.
+    ///
+    /// The transaction that changes a grant reads it again: a worker or the app might have changed it since.
+    func changeGrants<Outcome: Hashable & Sendable>(
+        in state: GrantState? = nil,
+        of store: any Store,
+        where fits: @escaping @Sendable (Grant) -> Bool,
+        counting counts: inout [Outcome: Int],
+        _ change: @escaping @Sendable (Grant, any StoreTransaction, Timestamp) throws -> Outcome
+    ) async throws {
+        for try await page in GrantPages(store: store, state: state) {
+            let (ids, now) = (page.filter(fits).map(\.id), time.now)
+            guard !ids.isEmpty else { continue }
+            let outcomes = try await store.transact { transaction -> [Outcome] in
+                try transaction.willRead(grants: ids, healthOf: [])
+                return try ids.compactMap { id in
+                    guard let grant = try transaction.grant(id), fits(grant) else { return nil }
+                    return try change(grant, transaction, now)
+                }
+            }
+            for outcome in outcomes { counts[outcome, default: 0] += 1 }
         }
     }
 }

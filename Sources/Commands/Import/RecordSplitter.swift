@@ -1,10 +1,11 @@
 import Base
+import Worker
 
 /// Splits a stream of bytes into its JSON objects, at any size of the stream and of its chunks.
 ///
 /// It accepts one object a line, pretty-printed objects over several lines, and one array around all of them. It finds
 /// only the end of a record and does not validate its text. A broken record ends with its line, or before a line that
-/// cannot belong to it, so that a good record after it is not lost. Memory is bounded by ``longestRecord``.
+/// cannot belong to it, so that a good record after it is not lost. Memory is bounded by ``maximumRecordLength``.
 struct RecordSplitter {
     /// A piece of input that should be one record.
     struct Record: Equatable, Sendable {
@@ -24,8 +25,8 @@ struct RecordSplitter {
 
     }
 
-    static let longestRecord = 1 << 20
-    private static let deepest = 64
+    static let maximumRecordLength = 1 << 20
+    private static let maximumDepth = 64
 
     private enum Position {
         /// Before the first byte that is not blank: an array may begin only there.
@@ -131,6 +132,9 @@ struct RecordSplitter {
 
     private mutating func processInside(_ byte: UInt8) {
         if isInString {
+            // A JSON string cannot contain a line break, so this one was never closed.
+            guard byte != .newline else { return endRecord() }
+            append(byte)
             processInString(byte)
         } else if byte.isBlank || byte == .newline {
             append(byte)
@@ -143,9 +147,6 @@ struct RecordSplitter {
     }
 
     private mutating func processInString(_ byte: UInt8) {
-        // A JSON string cannot contain a line break, so this one was never closed.
-        guard byte != .newline else { return endRecord() }
-        append(byte)
         if isEscaped {
             isEscaped = false
         } else if byte == UInt8(ascii: "\\") {
@@ -162,7 +163,7 @@ struct RecordSplitter {
         case UInt8(ascii: "\""): isInString = true
         case UInt8(ascii: "{"), UInt8(ascii: "["):
             open.append(byte)
-            if open.count > Self.deepest {
+            if open.count > Self.maximumDepth {
                 isInString = false
                 position = .tooDeep
             }
@@ -194,13 +195,7 @@ struct RecordSplitter {
         if byte == .newline { return endRecord() }
         guard isInArray, position == .notAnObject else { return }
         if isInString {
-            if isEscaped {
-                isEscaped = false
-            } else if byte == UInt8(ascii: "\\") {
-                isEscaped = true
-            } else if byte == UInt8(ascii: "\"") {
-                isInString = false
-            }
+            processInString(byte)
         } else if byte == UInt8(ascii: "\"") {
             isInString = true
         } else if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "]") {
@@ -210,7 +205,7 @@ struct RecordSplitter {
     }
 
     private mutating func append(_ byte: UInt8) {
-        guard content.count < Self.longestRecord else {
+        guard content.count < Self.maximumRecordLength else {
             isTooLong = true
             return
         }
@@ -256,24 +251,24 @@ extension RecordSplitter.Record {
     /// Returns the members of the record's object.
     ///
     /// A DynamoDB row loses its types.
-    func members() throws(ImportProblem) -> [String: JSONValue] {
+    func members() throws(InputError) -> [String: JSONValue] {
         switch content {
         case .text(let text):
-            let members = DynamoDBItem.plain(try Self.object(in: text, from: line))
+            let members = try Self.object(in: text, from: line).withoutDynamoDBTypes
             guard members["Items"]?.array == nil else {
-                throw ImportProblem(
+                throw InputError(
                     "Items holds many rows in one object; each row must be an object: aws dynamodb scan --query 'Items[]'"
                 )
             }
             return members
-        case .tooLong: throw ImportProblem("longer than \(RecordSplitter.longestRecord) bytes; skipped")
-        case .tooDeep: throw ImportProblem("nested too deeply")
-        case .notAnObject: throw ImportProblem("not a JSON object")
-        case .unclosedArray: throw ImportProblem("the input ends inside an array that is not closed")
+        case .tooLong: throw InputError("longer than \(RecordSplitter.maximumRecordLength) bytes; skipped")
+        case .tooDeep: throw InputError("nested too deeply")
+        case .notAnObject: throw InputError("not a JSON object")
+        case .unclosedArray: throw InputError("the input ends inside an array that is not closed")
         }
     }
 
-    private static func object(in text: [UInt8], from line: Int) throws(ImportProblem) -> [String: JSONValue] {
+    private static func object(in text: [UInt8], from line: Int) throws(InputError) -> [String: JSONValue] {
         let value: JSONValue
         do throws(FormatError) {
             value = try JSONValue.parse(text)
@@ -282,9 +277,9 @@ extension RecordSplitter.Record {
             let lineBreaks = before.count { $0 == UInt8(ascii: "\n") }
             let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count
             let position = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"
-            throw ImportProblem("not JSON: \(error.problem) at \(position)")
+            throw InputError("not JSON: \(error.problem) at \(position)")
         }
-        guard let members = value.object else { throw ImportProblem("not a JSON object") }
+        guard let members = value.object else { throw InputError("not a JSON object") }
         return members
     }
 }

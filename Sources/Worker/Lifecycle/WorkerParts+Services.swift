@@ -9,7 +9,7 @@ import Telemetry
 typealias Service = @Sendable () async -> Void
 
 /// The services of a worker.
-extension RunningWorker {
+extension WorkerParts {
     /// The interval at which the HTTP client's thread is checked for the watchdog.
     private static let httpCheckInterval: Duration = .seconds(2)
     private static let reserveInterval: Duration = .seconds(30)
@@ -23,7 +23,7 @@ extension RunningWorker {
         [
             { await heartbeat.run(by: context.time) { loopHeartbeats.record(.store) } },
             {
-                await PeriodicTask.run(every: await engine.leaseRenewalInterval, by: context.time) {
+                await context.time.repeat(every: await engine.leaseRenewalInterval) {
                     await engine.renewLeases()
                 }
             },
@@ -35,7 +35,7 @@ extension RunningWorker {
         var services: [Service] = [
             { await engine.run { loopHeartbeats.record(.scan) } },
             {
-                await PeriodicTask.run(every: WorkerHeartbeat.interval, by: context.time) {
+                await context.time.repeat(every: WorkerHeartbeat.interval) {
                     await engine.recordClock()
                 }
             },
@@ -54,7 +54,7 @@ extension RunningWorker {
 
     /// Keeps disk space reserved for results that the database does not accept.
     private func keepReserve() async {
-        await PeriodicTask.run(every: Self.reserveInterval, by: context.time) {
+        await context.time.repeat(every: Self.reserveInterval) {
             guard await !engine.isStoreFailing else { return }
             await context.keepReserve(of: spill)
         }
@@ -63,7 +63,7 @@ extension RunningWorker {
     /// Reports that the HTTP client's thread is alive when its count of rounds has increased.
     private func monitorHTTP() async {
         var rounds = -1
-        await PeriodicTask.run(every: Self.httpCheckInterval, by: context.time) {
+        await context.time.repeat(every: Self.httpCheckInterval) {
             let current = http.counters.rounds
             if current != rounds { loopHeartbeats.record(.http) }
             rounds = current
@@ -72,7 +72,7 @@ extension RunningWorker {
 
     private func feedWatchdog(_ interval: Duration) async {
         var previous: [LoopHeartbeats.Loop] = []
-        await PeriodicTask.run(every: LoopHeartbeats.feedingPeriod(interval), by: context.time) {
+        await context.time.repeat(every: LoopHeartbeats.feedingPeriod(interval)) {
             let stalled = loopHeartbeats.stalled(within: interval)
             if stalled.isEmpty {
                 notify(.watchdog)
@@ -86,7 +86,7 @@ extension RunningWorker {
 
     /// Removes expired records periodically.
     private func cleanUp() async {
-        await PeriodicTask.run(every: Self.cleanUpInterval, by: context.time) {
+        await context.time.repeat(every: Self.cleanUpInterval) {
             do {
                 while try await store.removeExpired(at: context.time.now).mayHaveMore {}
             } catch {
@@ -97,7 +97,7 @@ extension RunningWorker {
 
     /// Raises an alarm while grants are missing that this program did not remove.
     private func compareTally() async {
-        await PeriodicTask.run(every: Self.tallyInterval, by: context.time) {
+        await context.time.repeat(every: Self.tallyInterval) {
             do {
                 if let problem = try await store.grantCountProblem() {
                     log.incident(.rowsLost(problem))
@@ -111,7 +111,7 @@ extension RunningWorker {
     }
 
     private func deliver(_ notices: NoticeDispatcher) async {
-        await PeriodicTask.run(every: .seconds(1), by: context.time) {
+        await context.time.repeat(every: .seconds(1)) {
             do {
                 try await notices.deliverDue()
             } catch {
@@ -127,7 +127,7 @@ extension RunningWorker {
 
     private func summarise() async {
         var previous = http.counters
-        await PeriodicTask.run(every: context.configuration.summaryInterval, by: context.time, immediately: false) {
+        await context.time.repeat(every: context.configuration.summaryInterval, immediately: false) {
             let current = http.counters
             let now = context.time.now
             do {

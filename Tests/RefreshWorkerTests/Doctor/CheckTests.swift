@@ -5,44 +5,45 @@ import Testing
 @testable import Commands
 @testable import Worker
 
-@Suite("Diagnoses")
-struct DiagnosisTests {
+@Suite("Checks of the doctor")
+struct CheckTests {
     private static let now = Timestamp(secondsSince1970: 1_800_000_000)
-    private static let network = Diagnosis.fault("token endpoint", "down", isAboutEndpoint: true)
+    private static let network = Check.fault("down").ofEndpoint("token endpoint")
 
     @Test(
         "the exit code distinguishes faults of the set-up from those of the network",
         arguments: [
-            ([], .success), ([.ok("a", "b")], .success), ([.warning("a", "b")], .success),
-            ([network, .warning("a", "b")], .googleUnreachable), ([network, .fault("a", "b")], .configuration),
-            ([.fault("a", "b")], .configuration),
-        ] as [([Diagnosis], ExitCode)]
+            ([], .success), ([.ok("b")], .success), ([.warning("b")], .success),
+            ([network, .warning("b")], .googleUnreachable), ([network, .fault("b")], .configuration),
+            ([.fault("b")], .configuration),
+        ] as [([Check], ExitCode)]
     )
-    func exitCode(diagnoses: [Diagnosis], code: ExitCode) {
-        #expect(Diagnosis.exitCode(of: diagnoses) == code)
+    func exitCode(checks: [Check], code: ExitCode) {
+        #expect(checks.exitCode == code)
     }
 
     @Test("a check is one line, coloured only on request")
     func line() {
-        let diagnosis = Diagnosis.fault("key ring", "is gone\nmake one")
-        #expect(diagnosis.line(isColoured: false) == "FAULT  key ring              is gone; make one")
-        #expect(diagnosis.line(isColoured: true).hasPrefix("\u{1b}[31mFAULT\u{1b}[0m  key ring"))
+        let check = Check.fault("is gone\nmake one").named("key ring")
+        #expect(check.line(isColoured: false) == "FAULT  key ring              is gone; make one")
+        #expect(check.line(isColoured: true).hasPrefix("\u{1b}[31mFAULT\u{1b}[0m  key ring"))
     }
 
     @Test("as JSON, the advice is apart from the finding")
     func json() {
-        let diagnoses: [Diagnosis] = [
-            .ok("clock", "is right"), .fault("key ring", "is gone", advice: "restore it"), .warning("status", "late"),
+        let checks: [Check] = [
+            .ok("is right").named("clock"), .fault("is gone", "restore it").named("key ring"),
+            .warning("late").named("status"),
         ]
         #expect(
-            written { Diagnosis.write(diagnoses, to: &$0) }.text == """
+            written { checks.write(to: &$0) }.text == """
                 {"faults":1,"warnings":1,"checks":[\
                 {"name":"clock","result":"ok","text":"is right","advice":null},\
                 {"name":"key ring","result":"fault","text":"is gone","advice":"restore it"},\
                 {"name":"status","result":"warning","text":"late","advice":null}]}
                 """
         )
-        #expect(diagnoses[1].text == "is gone: restore it")
+        #expect(checks[1].text == "is gone: restore it")
     }
 
     @Test(
@@ -50,10 +51,10 @@ struct DiagnosisTests {
         arguments: [
             (Timestamp(milliseconds: 0), nil, .fault), (now, nil, .ok), (now, now + .seconds(60), .ok),
             (now, now + .seconds(61), .warning), (now, now - .seconds(9999), .ok),
-        ] as [(Timestamp, Timestamp?, Diagnosis.Severity)]
+        ] as [(Timestamp, Timestamp?, Check.Severity)]
     )
-    func clock(now: Timestamp, lastWrite: Timestamp?, severity: Diagnosis.Severity) {
-        #expect(Doctor.checkClock(now: now, lastWrite: lastWrite).severity == severity)
+    func clock(now: Timestamp, lastWrite: Timestamp?, severity: Check.Severity) {
+        #expect(Doctor.clock(now: now, lastWrite: lastWrite).severity == severity)
     }
 
     @Test(
@@ -61,20 +62,20 @@ struct DiagnosisTests {
         arguments: [
             (.zero, .ok, "agree"), (.seconds(60), .ok, "agree"), (.seconds(61), .warning, "1 min 1 s behind"),
             (.seconds(-7200), .warning, "2 h ahead of"),
-        ] as [(Duration, Diagnosis.Severity, String)]
+        ] as [(Duration, Check.Severity, String)]
     )
-    func skew(endpointLead: Duration, severity: Diagnosis.Severity, text: String) {
-        let diagnosis = Doctor.checkSkew(now: Self.now, endpointTime: Self.now + endpointLead)
-        #expect(diagnosis.severity == severity)
-        #expect(diagnosis.text.contains(text))
+    func skew(endpointLead: Duration, severity: Check.Severity, text: String) {
+        let check = Doctor.skew(now: Self.now, endpointTime: Self.now + endpointLead)
+        #expect(check.severity == severity)
+        #expect(check.text.contains(text))
     }
 
     @Test(
         "disk space",
-        arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Diagnosis.Severity)]
+        arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Check.Severity)]
     )
-    func space(free: Int64, severity: Diagnosis.Severity) {
-        #expect(Doctor.check("free disk space", free: free).severity == severity)
+    func space(free: Int64, severity: Check.Severity) {
+        #expect(Doctor.space(free).severity == severity)
     }
 
     @Test(
