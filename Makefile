@@ -17,7 +17,7 @@ SOURCES := $(shell find -L Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs release release-programs tested install \
+.PHONY: run build pages test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs release release-programs tested install \
 	uninstall deb clean bench bench-check help toolchain packages FORCE
 
 help: ## list the targets
@@ -26,7 +26,7 @@ help: ## list the targets
 # The Debian packages that a target needs, asked for once.
 PURPOSE := build
 run: PURPOSE := run
-test sanitize: PURPOSE := test
+pages test sanitize: PURPOSE := test
 check scenarios faults faults-short openapi: PURPOSE := check
 bench bench-check: PURPOSE := bench
 
@@ -36,6 +36,9 @@ run: toolchain packages ## start the worker: with Google if GOOGLE_CLIENT_ID is 
 
 build: toolchain packages ## build everything for development
 	@$(SWIFT) build $(BUILD_FLAGS)
+
+pages: toolchain packages ## write the tables of docs/ that are made from the code: settings, metrics log, Prometheus
+	@WRITE_PAGES=1 $(SWIFT) test $(BUILD_FLAGS) --filter PageTests
 
 test: toolchain packages ## build and run all tests
 	@$(SWIFT) build --build-tests $(BUILD_FLAGS)

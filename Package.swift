@@ -174,7 +174,10 @@ let package = Package(
         ),
         .testTarget(
             name: "TelemetryTests",
-            dependencies: ["Base", "Telemetry", "TestSupport"],
+            // Each event is declared where it is made.
+            dependencies: [
+                "Base", "HTTPClient", "Routes", "Scheduler", "Storage", "Telemetry", "TestSupport", "Worker",
+            ],
             swiftSettings: common
         ),
         .testTarget(

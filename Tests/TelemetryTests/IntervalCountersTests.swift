@@ -5,18 +5,6 @@ import Testing
 
 @Suite("The counters of an interval")
 struct IntervalCountersTests {
-    private func event(_ outcome: RefreshOutcome, latency: Duration?, lateness: Duration) -> RefreshEvent {
-        RefreshEvent(
-            grant: "00000000000000ab",
-            outcome: outcome,
-            verdict: "granted",
-            reason: "",
-            attempt: 1,
-            lateness: lateness,
-            latency: latency
-        )
-    }
-
     @Test("return each count once", .timeLimit(.minutes(10)))
     func drains() async {
         let time = ManualTime()
@@ -27,7 +15,8 @@ struct IntervalCountersTests {
                     for _ in 0..<100 {
                         let outcome: RefreshOutcome = task < 6 ? .refreshed : .lostLease
                         let latency: Duration? = task < 6 ? .milliseconds(40) : nil
-                        counters.record([event(outcome, latency: latency, lateness: .milliseconds(10 * task))])
+                        let lateness: Duration = .milliseconds(10 * task)
+                        counters.record([CountedRefresh(outcome, lateness: lateness, latency: latency)])
                     }
                 }
             }

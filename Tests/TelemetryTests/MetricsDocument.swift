@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 
 @testable import Telemetry
 
@@ -9,39 +9,42 @@ struct MetricsDocument {
         let command: String
     }
 
-    /// The rows of each table by the heading above it.
-    private(set) var tables: [String: [String]] = [:]
-    /// The headings above the tables, in order.
-    private(set) var headings: [String] = []
+    /// The tables that the code makes, in the order of the document.
+    static let tables: [GeneratedPage.Table] =
+        [table("Every line", MetricsField.common)]
+        + MetricsSamples.events.map { table("`\($0.name)`", $0.fields) }
+
+    let tables: [GeneratedPage.Table]
     /// The shell commands, each with the heading above it.
     private(set) var recipes: [Recipe] = []
 
-    init(path: String = #filePath) throws {
-        let root = URL(filePath: path).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let text = String(decoding: try Data(contentsOf: root.appending(path: "docs/metrics-log.md")), as: UTF8.self)
+    init() throws {
+        let page = try GeneratedPage("metrics-log.md", writing: Self.tables)
+        tables = page.tables
         var heading = ""
-        var command: [Substring]?
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+        var command: [String]?
+        for line in page.lines {
             if let lines = command {
                 command = line == "```" ? nil : lines + [line]
                 if command == nil { recipes.append(Recipe(title: heading, command: lines.joined(separator: "\n"))) }
             } else if line == "```sh" {
                 command = []
-            } else if line.hasPrefix("#") {
-                heading = line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces)
-            } else if line.hasPrefix("|") {
-                if tables[heading] == nil { headings.append(heading) }
-                tables[heading, default: []].append(String(line))
+            } else if line.hasPrefix("### ") {
+                heading = String(line.dropFirst(4))
             }
         }
     }
 
-    /// Formats fields as the rows of their table.
-    static func table(_ fields: [MetricsField]) -> [String] {
-        ["| field | type | given | meaning |", "|---|---|---|---|"]
-            + fields.map {
-                "| `\($0.name)` | \($0.kind.rawValue) | \($0.isAlwaysGiven ? "always" : "sometimes") | \($0.meaning) |"
+    /// Makes the table of an event: neighbours that mean the same share a row.
+    private static func table(_ heading: String, _ fields: [MetricsField]) -> GeneratedPage.Table {
+        var rows: [[String]] = []
+        for field in fields {
+            if let last = rows.last, last[1...] == [field.type, field.meaning] {
+                rows[rows.count - 1][0] += ", `\(field.name)`"
+            } else {
+                rows.append(["`\(field.name)`", field.type, field.meaning])
             }
+        }
+        return GeneratedPage.Table(heading, columns: ["field", "type", "meaning"], rows: rows)
     }
 }

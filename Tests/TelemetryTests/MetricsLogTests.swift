@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Base
+@testable import Scheduler
 @testable import Telemetry
 
 @Suite("The metrics log")
@@ -38,7 +39,7 @@ struct MetricsLogTests {
 
     @Test("shows the counts of an interval")
     func summary() throws {
-        log.record(MetricsSamples.summary(MetricsSamples.counts, nil))
+        log.record(MetricsSamples.summary(MetricsSamples.counts))
         let line = try #require(try parseLines((sink.lines.first?.text ?? "") + "\n").first)
         #expect(line["interval_ms"] as? Int == 10_000)
         #expect(line["retrying"] as? Int == 1)
@@ -53,7 +54,7 @@ struct MetricsLogTests {
         var event = MetricsSamples.full
         event.answer = "<html>\n\u{1b}[2J" + String(repeating: "é", count: 5_000)
         event.reason = String(repeating: "r", count: 5_000)
-        log.record([event])
+        log.record(event)
         let text = try #require(sink.lines.first?.text)
         #expect(text.contains(#""answer":"<html>\n\u001b[2Jé"#))
         let line = try #require(try parseLines(text + "\n").first)
@@ -66,7 +67,7 @@ struct MetricsLogTests {
         var event = MetricsSamples.full
         let long = String(repeating: character, count: 10_000)
         (event.grant, event.verdict, event.reason, event.answer) = (long, long, long, long)
-        log.record([event])
+        log.record(event)
         #expect(sink.lines.count == 1)
         #expect(sink.lines.allSatisfy { $0.bytes.count < 4_096 })
     }

@@ -1,121 +1,159 @@
 @testable import Base
+@testable import HTTPClient
+@testable import Routes
+@testable import Scheduler
+@testable import Storage
 @testable import Telemetry
+@testable import Worker
 
 /// One event of each kind with every field, and one with only those that are always there.
 enum MetricsSamples {
-    static let counts: IntervalCounts = counted(refreshes: [full])
+    static let counts: IntervalCounts = counted(refreshes: [full.counted])
     static let noCounts: IntervalCounts = counted(refreshes: [])
 
     static let full = RefreshEvent(
         grant: "00000000000000ab",
-        outcome: .retrying,
+        counted: CountedRefresh(.retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80)),
         verdict: "server_error",
         reason: "server_error",
         attempt: 2,
-        lateness: .milliseconds(1_200),
         rotated: true,
         forced: true,
         lostScopes: ["https://mail.google.com/", "openid"],
-        latency: .milliseconds(80),
         status: 503,
         answer: "Service\nUnavailable"
     )
 
+    static let short = RefreshEvent(
+        grant: "00000000000000ab",
+        counted: CountedRefresh(.lostLease, lateness: .milliseconds(-5)),
+        verdict: "",
+        reason: "",
+        attempt: 1
+    )
+
+    private static let grant = GrantID(rawValue: 0xab)
+    private static let mailer = Routes.Service(
+        name: "mailer",
+        credentialHash: [],
+        scopes: .everything,
+        users: .everything
+    )
+    private static let scopes = ["https://mail.google.com/", "openid"].compactMap { ScopeName($0) }
+    private static let pass = PassSummary(
+        due: 28,
+        refreshed: 1,
+        retrying: 2,
+        held: 3,
+        suspended: 4,
+        reauthRequired: 5,
+        disconnected: 6,
+        skipped: 7
+    )
+
     static let all: [MetricsEvent] = [
-        full.event,
-        RefreshEvent(
-            grant: "00000000000000ab",
-            outcome: .lostLease,
-            verdict: "",
-            reason: "",
-            attempt: 1,
-            lateness: .milliseconds(-5)
-        ).event,
-        .vend(
-            service: "mailer",
-            outcome: "served",
-            scopes: "https://mail.google.com/ openid",
-            forced: true,
-            grant: "00000000000000ab"
-        ),
-        .vend(service: "mailer", outcome: "forbidden", scopes: "", forced: false, grant: nil),
-        .lookup(service: "jane", outcome: "found", grant: "00000000000000ab"),
-        .lookup(service: "jane", outcome: "not_found", grant: nil),
-        .state(
-            grant: "00000000000000ab",
-            from: "active",
-            to: "disconnected",
-            reason: "invalid_grant",
-            generation: 4
-        ),
+        full.event, short.event,
+        .vend("served", mailer, TokenVendingHandler.Audit(scopes: scopes, grant: grant), forced: true),
+        .vend("forbidden", mailer, TokenVendingHandler.Audit(), forced: false),
+        .lookup("found", mailer, grant), .lookup("not_found", mailer, nil),
+        disconnected(generation: 4),
         .breaker(client: "an-id", "opened", reason: "invalid_client"),
         .pacer(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),
-        .alarm(kind: "client_error", text: "The client is unknown to Google.", count: 7, client: "an-id"),
-        .alarm(kind: "disk_full", text: "Nothing can be stored.", count: 1),
+        alarm(.clientFault, "The client is unknown to Google.", client: "an-id"),
+        alarm(.storeFailing, "Nothing can be stored."),
         .securityEvent(
-            token: "00112233aabbccdd",
-            kind: "tokens_revoked",
-            outcome: .applied,
-            grants: 1,
-            sessions: 2
+            AppliedSecurityEvent(kind: "tokens_revoked", outcome: .applied, grants: 1, sessions: 2),
+            token: "00112233aabbccdd"
         ),
-        summary(counts, (active: 5, retrying: 4, suspended: 3, reauthRequired: 2, disconnected: 1)),
-        summary(noCounts, nil),
-        .runOnce(
-            due: 28,
-            refreshed: 1,
-            retrying: 2,
-            held: 3,
-            suspended: 4,
-            reauthRequired: 5,
-            disconnected: 6,
-            skipped: 7,
-            spilled: 0,
-            lost: 0,
-            duration: .seconds(8)
-        ),
-        .started(version: "1.0", mode: "daemon"),
-        .stopping(reason: "SIGTERM", inFlight: 3),
-        .stopped(uptime: .seconds(60)),
+        summary(counts), summary(noCounts), .runOnce(pass, UnstoredResults(), duration: .seconds(8)),
+        .started(mode: "daemon"), .stopping(reason: "SIGTERM", inFlight: 3), .stopped(uptime: .seconds(60)),
         .clockStep(.seconds(-3_600)),
-        .notice(
-            "ntc_00000000_1",
-            type: "grant.disconnected",
-            grant: "0000000000000001",
-            outcome: "accepted",
-            attempt: 1,
+        .delivery(
+            of: notice(.connection(of: grant, from: .active, to: .disconnected, reason: .invalidGrant)),
+            .accepted,
             status: 204
         ),
-        .notice(
-            "ntc_00000000_2",
-            type: "user.deleted",
-            grant: nil,
-            outcome: "postponed",
-            attempt: 1,
-            status: nil
-        ),
+        .delivery(of: notice(.userDeleted), .postponed(until: Timestamp(milliseconds: 0)), status: nil),
     ]
 
-    static func summary(_ counts: IntervalCounts, _ grants: GrantCounts?, overdue: Int = 2) -> MetricsEvent {
-        .summary(
-            counts,
-            inFlight: 1,
-            due: 10,
-            overdue: overdue,
-            oldestOverdue: .milliseconds(1_500 * overdue),
-            expiring: 1,
-            droppedLines: 3,
-            newConnections: 2,
-            reusedConnections: 40,
-            grants: grants
+    /// One sample of each event, in the order of the document.
+    static let events = all.reduce(into: [MetricsEvent]()) { events, sample in
+        if events.last?.name != sample.name { events.append(sample) }
+    }
+
+    static func disconnected(generation: Int64) -> MetricsEvent {
+        .state(
+            GrantEvent(
+                grant: grant,
+                at: Timestamp(milliseconds: 0),
+                kind: .state,
+                from: .active,
+                to: .disconnected,
+                reason: .invalidGrant,
+                generation: generation
+            )
         )
     }
 
-    static func counted(refreshes: [RefreshEvent]) -> IntervalCounts {
+    static func alarm(_ kind: AlarmKind, _ text: String, client: String = "") -> MetricsEvent {
+        let now = Timestamp(milliseconds: 0)
+        return .alarm(
+            CurrentAlarm(kind: kind, client: client, text: text, since: now, until: now, count: 1),
+            count: 1
+        )
+    }
+
+    static func summary(_ counts: IntervalCounts, overdue: Int = 2) -> MetricsEvent {
+        let now = ManualTime().now
+        let oldest = now - .milliseconds(1_500 * overdue)
+        let grants = GrantStatistics(
+            byState: [.active: 5],
+            due: overdue,
+            oldestDueAt: oldest,
+            refreshTokensEnding: 1,
+            idle: 0
+        )
+        let http = HTTPClient.Counters()
+        return .summary(
+            of: counts,
+            grants,
+            at: now,
+            inFlight: 1,
+            waiting: 10 - overdue,
+            droppedLines: 3,
+            http: http,
+            since: http
+        )
+    }
+
+    private static func notice(_ content: Notice.Content) -> Notice {
+        let now = Timestamp(milliseconds: 0)
+        return Notice(
+            sequence: 1,
+            nonce: 0,
+            userID: "u",
+            at: now,
+            content: content,
+            pendingSince: now,
+            attempts: 0
+        )
+    }
+
+    private static func counted(refreshes: [CountedRefresh]) -> IntervalCounts {
         let time = ManualTime()
         let counters = IntervalCounters(time: time)
         counters.record(refreshes)
         time.advance(by: .seconds(10))
         return counters.drain()
+    }
+}
+
+extension RefreshEvent {
+    var event: MetricsEvent { MetricsEvent(Self.name) { write(into: &$0) } }
+}
+
+extension MetricsLog {
+    func record(_ event: RefreshEvent) {
+        record(RefreshEvent.name, count: 1) { event.write(into: &$1) }
     }
 }

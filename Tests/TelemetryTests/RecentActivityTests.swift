@@ -20,18 +20,7 @@ struct RecentActivityTests {
     private var minutes: [Minute] { counters.activity.minutes }
 
     private func record(_ outcomes: RefreshOutcome..., lateness: Duration = .zero) {
-        counters.record(
-            outcomes.map { outcome in
-                RefreshEvent(
-                    grant: "00000000000000ab",
-                    outcome: outcome,
-                    verdict: "",
-                    reason: "",
-                    attempt: 1,
-                    lateness: lateness
-                )
-            }
-        )
+        counters.record(outcomes.map { CountedRefresh($0, lateness: lateness) })
     }
 
     @Test("are none at first")

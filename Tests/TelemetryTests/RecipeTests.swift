@@ -3,7 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Scheduler
 @testable import Telemetry
+@testable import Worker
 
 @Suite(
     "The recipes in the document",
@@ -48,9 +50,9 @@ struct RecipeTests {
             "Refreshes and their share of success, in all": [
                 #"{"tries":104,"refreshed":100,"share":0.9615384615384616}"#
             ],
-            "Alarms": ["\(stamp(95))\tdisk_full\t-\t1\tNothing can be stored."],
+            "Alarms": ["\(stamp(95))\tstore_failing\t-\t1\tNothing can be stored."],
             "Read a log that has half a line in it": [
-                #"{"time":"\#(stamp(0))","event":"started","worker":"w","version":"1.0","mode":"daemon"}"#
+                #"{"time":"\#(stamp(0))","event":"started","worker":"w","version":"\#(Version.current)","mode":"daemon"}"#
             ],
         ]
         let recipes = try MetricsDocument().recipes
@@ -71,29 +73,26 @@ struct RecipeTests {
             sink.write(event.line(at: start + .seconds(seconds), worker: "w"))
         }
         var good = MetricsSamples.full
-        (good.grant, good.outcome, good.reason, good.answer) = ("00000000000000cd", .refreshed, "", nil)
-        record(0, .started(version: "1.0", mode: "daemon"))
+        (good.grant, good.counted.outcome, good.reason, good.answer) = ("00000000000000cd", .refreshed, "", nil)
+        record(0, .started(mode: "daemon"))
         var old = MetricsSamples.full
-        (old.grant, old.reason, old.latency) = ("00000000000000ef", "long_ago", nil)
+        (old.grant, old.reason, old.counted.latency) = ("00000000000000ef", "long_ago", nil)
         record(-7_200, old.event)
         for number in 1...100 {
-            good.latency = .milliseconds(number)
+            good.counted.latency = .milliseconds(number)
             record(number / 2, good.event)
         }
         record(65, MetricsSamples.full.event)
         record(66, MetricsSamples.full.event)
         var dead = MetricsSamples.full
-        (dead.outcome, dead.verdict, dead.reason) = (.disconnected, "invalid_grant", "invalid_grant")
+        (dead.counted.outcome, dead.verdict, dead.reason) = (.disconnected, "invalid_grant", "invalid_grant")
         record(67, dead.event)
-        record(
-            70,
-            .state(grant: dead.grant, from: "active", to: "disconnected", reason: "invalid_grant", generation: 2)
-        )
-        record(80, MetricsSamples.summary(MetricsSamples.counts, nil, overdue: 0))
-        record(81, MetricsSamples.summary(MetricsSamples.noCounts, nil, overdue: 4))
+        record(70, MetricsSamples.disconnected(generation: 2))
+        record(80, MetricsSamples.summary(MetricsSamples.counts, overdue: 0))
+        record(81, MetricsSamples.summary(MetricsSamples.noCounts, overdue: 4))
         record(90, .breaker(client: "an-id", "opened", reason: "invalid_client"))
         record(91, .pacer(client: "an-id", ceiling: 12.5, paused: .zero, reason: "throttled"))
-        record(95, .alarm(kind: "disk_full", text: "Nothing can be stored.", count: 1))
+        record(95, MetricsSamples.alarm(.storeFailing, "Nothing can be stored."))
         return sink.lines.map { $0.text + "\n" }.joined()
     }
 

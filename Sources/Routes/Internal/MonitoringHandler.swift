@@ -24,16 +24,16 @@ package struct MonitoringHandler: Sendable {
     private let name: String
     private let version: String
     let database: DatabaseReadiness
-    private let engine: RefreshEngine
+    let engine: RefreshEngine
     private let observe: Observe
-    private let lastSnapshot: CachedResult<StatusSnapshot>
-    private let counters: IntervalCounters
+    let lastSnapshot: CachedResult<StatusSnapshot>
+    let counters: IntervalCounters
     private let log: EngineLog
-    private let metrics: MetricsLog
+    let metrics: MetricsLog
     private let phase: ServingPhase
-    private let time: any TimeSource
+    let time: any TimeSource
     private let stalledLoops: @Sendable () -> [String]
-    private let certificateExpiry: @Sendable () -> Timestamp?
+    let certificateExpiry: @Sendable () -> Timestamp?
 
     /// Makes the handler of a worker with this name and version.
     ///
@@ -167,33 +167,6 @@ package struct MonitoringHandler: Sendable {
         } catch {
             return APIError.storeUnavailable.response
         }
-    }
-
-    /// Returns the metrics in Prometheus' text format.
-    func prometheus() async -> ServerResponse {
-        let clients = await engine.clientStatuses
-        let fresh: StatusSnapshot?
-        do {
-            fresh = try await lastSnapshot.value()
-        } catch {
-            // The response shows it: without grants, `refresh_worker_store_up` is 0.
-            fresh = nil
-        }
-        let process = await processStatus()
-        let latest = await lastSnapshot.latestValue()
-        let report = PrometheusReport(
-            at: time.now,
-            counters: counters.lifetime,
-            droppedLines: metrics.droppedLines,
-            inFlight: await engine.inFlight,
-            waiting: await engine.waiting,
-            grants: fresh?.grants,
-            clients: clients,
-            alarms: process.alarms.filter { latest?.hasEnded($0) != true },
-            findings: findings(of: process, latest),
-            certificateExpiresAt: certificateExpiry()
-        )
-        return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 
     /// Returns the status page, with the answer to an operator who looked up a user.

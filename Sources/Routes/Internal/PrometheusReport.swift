@@ -1,4 +1,5 @@
 import Base
+import HTTPServer
 import Scheduler
 import Status
 import Storage
@@ -6,7 +7,7 @@ import Telemetry
 
 /// The content of one response to Prometheus.
 ///
-/// Each metric is named once, with its help text. docs/prometheus.md has the same.
+/// Each metric is named once, with its help text. `make pages` writes the table of docs/prometheus.md from it.
 struct PrometheusReport {
     /// The greatest number of client ids with samples of their own: each sample costs Prometheus memory for ever.
     private static let maximumClients = 50
@@ -36,13 +37,13 @@ struct PrometheusReport {
         text.gauge(
             "refresh_worker_refreshes_in_flight",
             Double(inFlight),
-            "Refreshes that have begun and whose result is not stored yet."
+            "Refreshes begun whose result is not stored yet."
         )
         writeClients(into: &text)
         text.gauge(
             "refresh_worker_store_up",
             grants == nil ? 0 : 1,
-            "1 if the database could be read for this answer; if 0, the metrics that need it are left out."
+            "1 if the database could be read for this answer."
         )
         text.gauge(
             "refresh_worker_internal_certificate_expiry_timestamp_seconds",
@@ -74,7 +75,7 @@ struct PrometheusReport {
             "refresh_worker_refreshes_total",
             by: "outcome",
             samples: RefreshOutcome.allCases.map { ([$0.rawValue], Double(counts.refreshes[$0, default: 0])) },
-            help: "Tries to refresh a grant, by outcome."
+            help: "Tries to refresh a grant."
         )
         text.histogram(
             "refresh_worker_refresh_duration_seconds",
@@ -85,12 +86,12 @@ struct PrometheusReport {
             "refresh_worker_vends_total",
             by: "outcome",
             samples: Self.samples(counts.vends),
-            help: "Requests for an access token by services, by outcome as in the audit."
+            help: "Requests for an access token by services, with the outcome of the audit."
         )
         text.histogram(
             "refresh_worker_vend_duration_seconds",
             counts.vendDuration,
-            "Time from a request for an access token to its answer, including its wait for a refresh."
+            "Time from a request for an access token to its answer, with its wait for a refresh."
         )
         text.counter(
             "refresh_worker_http_requests_total",
@@ -99,19 +100,19 @@ struct PrometheusReport {
             samples: counts.requests.sorted { $0.key < $1.key }.map {
                 ([$0.key.route, $0.key.statusClass], Double($0.value))
             },
-            help: "Requests answered, by route and class of the status."
+            help: "Requests answered, with the class of the status."
         )
         text.counter(
             "refresh_worker_notices_total",
             by: "outcome",
             samples: Self.samples(counts.notices),
-            help: "Tries to deliver a notice to the backend, by outcome."
+            help: "Tries to deliver a notice to the backend."
         )
         text.counter(
             "refresh_worker_security_events_total",
             by: "type",
             samples: Self.samples(counts.securityEvents),
-            help: "Security events received from Google, by type."
+            help: "Security events received from Google."
         )
         text.counter(
             "refresh_worker_dropped_lines_total",
@@ -123,7 +124,7 @@ struct PrometheusReport {
             "refresh_worker_alarms_total",
             by: "kind",
             samples: AlarmKind.allCases.map { ([$0.rawValue], Double(counts.alarms[$0, default: 0])) },
-            help: "Alarms raised, as the metrics log has them, by kind."
+            help: "Alarms raised, as the metrics log has them."
         )
     }
 
@@ -132,7 +133,7 @@ struct PrometheusReport {
             "refresh_worker_alarms",
             by: "kind",
             samples: AlarmKind.allCases.map { kind in ([kind.rawValue], Double(alarms.count { $0.kind == kind })) },
-            help: "Alarms whose cause was seen in the last hour and has not ended, by kind."
+            help: "Alarms whose cause was seen in the last hour and has not ended."
         )
         text.gauge(
             "refresh_worker_concerns",
@@ -142,12 +143,12 @@ struct PrometheusReport {
                     ([kind.rawValue], Double(findings.count { $0.kind == kind.rawValue }))
                 }
             } ?? [],
-            help: "Concerns of the verdict, by kind; alarms are not among them."
+            help: "Concerns of the verdict; alarms are not among them."
         )
         text.gauge(
             "refresh_worker_well",
             findings.map { $0.isWell ? 1 : 0 },
-            "1 if the verdict is ok, 0 if something needs attention; left out until it was judged once."
+            "1 if the verdict is ok, 0 if something needs attention; left out before the first verdict."
         )
     }
 
@@ -159,7 +160,7 @@ struct PrometheusReport {
             samples: clients.flatMap { client in
                 ["closed", "open", "probing"].map { ([client.id, $0], $0 == client.breaker.name ? 1 : 0) }
             },
-            help: "1 for the state that the client's breaker is in, 0 for the other two."
+            help: "1 for the state of the client's breaker, 0 for the others."
         )
         text.gauge(
             "refresh_worker_pacer_ceiling_per_second",
@@ -174,7 +175,7 @@ struct PrometheusReport {
             "refresh_worker_grants",
             by: "state",
             samples: GrantState.allCases.map { ([$0.rawValue], Double(grants.byState[$0, default: 0])) },
-            help: "Grants stored, by state."
+            help: "Grants stored."
         )
         text.gauge(
             "refresh_worker_grants_due",
@@ -192,13 +193,13 @@ struct PrometheusReport {
             "refresh_worker_grants_expired",
             by: "client",
             samples: expired.map { ([$0.client], Double($0.count)) },
-            help: "Connected grants without a valid access token, by client id; above 4096 an estimate."
+            help: "Connected grants without a valid access token; above 4096 an estimate."
         )
         text.gauge(
             "refresh_worker_oldest_expired_seconds",
             by: "client",
             samples: expired.map { ([$0.client], $0.oldest.inSeconds) },
-            help: "Time for which the longest of them has no valid access token, by client id."
+            help: "Longest time of a connected grant without a valid access token."
         )
     }
 
@@ -219,5 +220,34 @@ struct PrometheusReport {
 
     private static func samples(_ counts: [String: Int]) -> [PrometheusText.Sample] {
         counts.sorted { $0.key < $1.key }.map { ([$0.key], Double($0.value)) }
+    }
+}
+
+extension MonitoringHandler {
+    /// Returns the metrics in Prometheus' text format.
+    func prometheus() async -> ServerResponse {
+        let clients = await engine.clientStatuses
+        let fresh: StatusSnapshot?
+        do {
+            fresh = try await lastSnapshot.value()
+        } catch {
+            // The response shows it: without grants, `refresh_worker_store_up` is 0.
+            fresh = nil
+        }
+        let process = await processStatus()
+        let latest = await lastSnapshot.latestValue()
+        let report = PrometheusReport(
+            at: time.now,
+            counters: counters.lifetime,
+            droppedLines: metrics.droppedLines,
+            inFlight: await engine.inFlight,
+            waiting: await engine.waiting,
+            grants: fresh?.grants,
+            clients: clients,
+            alarms: process.alarms.filter { latest?.hasEnded($0) != true },
+            findings: findings(of: process, latest),
+            certificateExpiresAt: certificateExpiry()
+        )
+        return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
     }
 }

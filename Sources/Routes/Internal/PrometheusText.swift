@@ -10,7 +10,7 @@ struct PrometheusText: Sendable {
     /// The values of a sample's labels, and its value.
     typealias Sample = (labels: [String], value: Double)
 
-    /// A metric that was written.
+    /// A metric, with or without samples.
     ///
     /// Its kind is `counter`, which only grows and starts at 0 with the worker, `gauge` or `histogram`.
     typealias Metric = (name: String, kind: String, labels: [String], help: String)
@@ -35,7 +35,9 @@ struct PrometheusText: Sendable {
 
     /// Writes a histogram: the number of values up to each bound, their sum and their count.
     mutating func histogram(_ name: String, _ histogram: DurationBuckets, _ help: String) {
-        writeHead((name: name, kind: "histogram", labels: [], help: help))
+        let metric = (name: name, kind: "histogram", labels: [String](), help: help)
+        metrics.append(metric)
+        writeHead(metric)
         var total = 0
         for (bound, count) in zip(DurationBuckets.bounds, histogram.counts) {
             total += count
@@ -48,13 +50,13 @@ struct PrometheusText: Sendable {
 
     /// Writes one sample per set of label values, and omits a metric without samples.
     private mutating func write(_ metric: Metric, _ samples: [Sample]) {
+        metrics.append(metric)
         guard !samples.isEmpty else { return }
         writeHead(metric)
         for sample in samples { writeLine(metric.name, zip(metric.labels, sample.labels), sample.value) }
     }
 
     private mutating func writeHead(_ metric: Metric) {
-        metrics.append(metric)
         append("# HELP \(metric.name) ")
         append(metric.help, escapingQuotes: false)
         append("\n# TYPE \(metric.name) \(metric.kind)\n")

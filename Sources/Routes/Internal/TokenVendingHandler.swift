@@ -185,15 +185,7 @@ package struct TokenVendingHandler: Sendable {
 
     /// Writes the audit's line; returns `false` if the line may be lost.
     private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
-        log.metrics.record(
-            .vend(
-                service: service.name,
-                outcome: outcome,
-                scopes: audit.scopes.map(\.text).joined(separator: " "),
-                forced: forced,
-                grant: audit.grant?.description
-            )
-        )
+        log.metrics.record(.vend(outcome, service, audit, forced: forced))
     }
 
     /// Counts a refusal, and returns it.
@@ -230,5 +222,35 @@ extension VendedToken {
     /// The whole seconds for which the token still lives.
     func secondsLeft(at now: Timestamp) -> Int64 {
         max(0, (expiresAt - now).wholeMilliseconds / 1000)
+    }
+}
+
+extension MetricsEvent {
+    /// One request of a service for an access token, whatever its outcome.
+    static func vend(
+        _ outcome: String,
+        _ service: Service,
+        _ audit: TokenVendingHandler.Audit,
+        forced: Bool
+    ) -> MetricsEvent {
+        MetricsEvent("vend") { line in
+            line.text("service", service.name, "the service that asked, as in the services file")
+            line.text(
+                "outcome",
+                outcome,
+                """
+                `served` (the stored token), `refreshed` (the service waited for a refresh), `warning` (the \
+                stored token, while refreshes fail), else the error code of the routes `/v1/grants/…`
+                """
+            )
+            line.text(
+                "scopes",
+                audit.scopes.map(\.text).joined(separator: " "),
+                maximum: MetricsLine.maximumScopes,
+                "the scopes that it asked for"
+            )
+            line.flag("forced", forced, "it asked for another token than the one it had")
+            line.text("grant", ifAny: audit.grant?.description, "the grant, if the request came that far")
+        }
     }
 }

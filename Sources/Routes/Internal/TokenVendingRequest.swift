@@ -47,8 +47,8 @@ struct TokenVendingRequest: Sendable {
                 }
                 if !scopes.contains(scope) { scopes.append(scope) }
             }
-            guard length <= MetricsEvent.maximumScopes else {
-                throw .invalidRequest("scope must not be longer than \(MetricsEvent.maximumScopes) bytes")
+            guard length <= MetricsLine.maximumScopes else {
+                throw .invalidRequest("scope must not be longer than \(MetricsLine.maximumScopes) bytes")
             }
         }
         return scopes

@@ -62,7 +62,7 @@ struct UserLookup: Sendable {
     /// Writes the audit's line; returns `false` if the line may be lost.
     @discardableResult
     private func record(_ outcome: String, _ service: Service, _ grant: GrantID?) -> Bool {
-        log.metrics.record(.lookup(service: service.name, outcome: outcome, grant: grant?.description))
+        log.metrics.record(.lookup(outcome, service, grant))
     }
 
     private static func user(in query: [ServerRequest.Field]) throws(APIError) -> String {
@@ -155,5 +155,23 @@ extension APIError {
         }
         if let retryAfter { response.headers.append(retryAfter.retryAfter) }
         return response
+    }
+}
+
+extension MetricsEvent {
+    /// One user that an operator looked up on the status page, whatever the outcome.
+    static func lookup(_ outcome: String, _ service: Service, _ grant: GrantID?) -> MetricsEvent {
+        MetricsEvent("lookup") { line in
+            line.text("service", service.name, "the operator's service")
+            line.text(
+                "outcome",
+                outcome,
+                """
+                `found`, `not_found` (the user has no grant), `forbidden`, `invalid_request`, `store_unavailable` or \
+                `audit_unavailable`
+                """
+            )
+            line.text("grant", ifAny: grant?.description, "the grant, if the user was found")
+        }
     }
 }

@@ -102,6 +102,11 @@ struct AppliedSecurityEvent: Sendable {
     var changes: [GrantEvent] = []
 }
 
+/// What was done about an event; the metrics log says what each means.
+enum SecurityEventOutcome: String, Sendable {
+    case applied, unmatched, ambiguous, outdated, recorded, repeated
+}
+
 /// The rules for the effects of Google's events.
 enum SecurityEventRules {
     /// The effect on one grant.

@@ -84,21 +84,13 @@ package struct SecurityEventReceiver: Sendable {
         // The logs must not contain the id itself.
         let name = Hexadecimal.encode(Digest.sha256(Array(token.id.utf8)).prefix(8))
         guard let applied else {
-            log.metrics.record(.securityEvent(token: name, kind: "token", outcome: .repeated))
+            log.metrics.record(.securityEvent(AppliedSecurityEvent(kind: "token", outcome: .repeated), token: name))
             return
         }
         for event in applied {
             // Once, even if the event is delivered several times.
             log.counters.lifetime.recordSecurityEvent(kind: event.kind)
-            log.metrics.record(
-                .securityEvent(
-                    token: name,
-                    kind: event.kind,
-                    outcome: event.outcome,
-                    grants: event.grants,
-                    sessions: event.sessions
-                )
-            )
+            log.metrics.record(.securityEvent(event, token: name))
             for change in event.changes { log.state(change) }
         }
     }
@@ -113,5 +105,28 @@ package struct SecurityEventReceiver: Sendable {
 
     private static func unavailable(retryAfter pause: Duration) -> ServerResponse {
         ServerResponse(status: 503, headers: [pause.retryAfter, ServerResponse.noStore])
+    }
+}
+
+extension MetricsEvent {
+    /// One event of a security event token that Google sent.
+    ///
+    /// `token` is a hash that identifies the token. Its own id stays private to Google.
+    static func securityEvent(_ event: AppliedSecurityEvent, token: String) -> MetricsEvent {
+        MetricsEvent("security_event") { line in
+            line.text("token", token, "16 hexadecimal digits that identify the token, also if it is sent again")
+            line.text("kind", event.kind, "as in `tokens_revoked`; `other` for an unknown kind")
+            line.text(
+                "outcome",
+                event.outcome.rawValue,
+                """
+                `applied`; `unmatched` (nothing stored matches); `ambiguous` (it might match several grants, which are \
+                refreshed at once); `outdated` (it might be older than the stored tokens: the grant is refreshed at \
+                once); `recorded` (nothing to do); `repeated` (received before)
+                """
+            )
+            line.number("grants", event.grants, "grants changed or made due")
+            line.number("sessions", event.sessions, "the app's sessions that ended")
+        }
     }
 }

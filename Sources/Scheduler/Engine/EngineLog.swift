@@ -53,7 +53,7 @@ package final class EngineLog: Sendable {
         events.reserveCapacity(refreshes.count)
         for refresh in refreshes {
             guard let result = refresh.result, let decision = refresh.decision else { continue }
-            events.append(Self.event(of: refresh.refresh, result, decision, at: now))
+            events.append(RefreshEvent(of: refresh.refresh, result, decision, at: now))
             let changes = decision.events + refresh.recalled
             guard !changes.isEmpty || decision.alarm != nil else { continue }
             record(events)
@@ -76,38 +76,15 @@ package final class EngineLog: Sendable {
         for client in doubted where working.contains(client) { end(doubts, client: client) }
     }
 
-    private static func event(
-        of refresh: InFlightRefresh,
-        _ result: RefreshResult,
-        _ decision: RefreshDecision,
-        at now: Timestamp
-    ) -> RefreshEvent {
-        let reason = decision.grant?.reason ?? .none
-        return RefreshEvent(
-            grant: refresh.grant.id.description,
-            outcome: decision.outcome,
-            verdict: result.code,
-            reason: reason == .none ? "" : reason.rawValue,
-            attempt: refresh.grant.attempts + 1,
-            lateness: refresh.grant.dueAt.map { now - $0 - (result.latency ?? .zero) } ?? .zero,
-            rotated: decision.events.contains { $0.kind == .rotated },
-            forced: refresh.isForced,
-            lostScopes: decision.lostScopes,
-            latency: result.latency,
-            status: result.status,
-            answer: result.text
-        )
-    }
-
     private func record(_ events: [RefreshEvent]) {
         guard !events.isEmpty else { return }
-        metrics.record(events)
-        counters.record(events)
+        metrics.record(RefreshEvent.name, count: events.count) { events[$0].write(into: &$1) }
+        counters.record(events.map(\.counted))
         for index in events.indices {
             diagnostics.debug(
                 "refresh",
                 [
-                    "grant": events[index].grant, "outcome": events[index].outcome.rawValue,
+                    "grant": events[index].grant, "outcome": events[index].counted.outcome.rawValue,
                     "verdict": events[index].verdict, "reason": events[index].reason,
                 ]
             )
@@ -120,24 +97,17 @@ package final class EngineLog: Sendable {
     /// Logs a change of a grant's state by the engine, a route or a command.
     package func state(_ event: GrantEvent) {
         guard let from = event.from, from != event.to else { return }
-        let grant = event.grant.description
-        let reason = event.reason == .none ? "" : event.reason.rawValue
-        metrics.record(
-            .state(
-                grant: grant,
-                from: from.rawValue,
-                to: event.to.rawValue,
-                reason: reason,
-                generation: event.generation
-            )
-        )
+        metrics.record(.state(event))
         changes.withLock { changes in
             if changes.count == Self.maximumRecentChanges { changes.removeLast() }
             changes.insert(event, at: 0)
         }
         diagnostics.info(
             "state",
-            ["grant": grant, "from": from.rawValue, "to": event.to.rawValue, "reason": event.reason.rawValue]
+            [
+                "grant": event.grant.description, "from": from.rawValue, "to": event.to.rawValue,
+                "reason": event.reason.rawValue,
+            ]
         )
     }
 
@@ -253,7 +223,7 @@ package final class EngineLog: Sendable {
     package func raise(_ kind: AlarmKind, _ text: String, client: String = "", repeats: Bool = false) {
         let now = time.sinceBoot
         let wallClock = time.now
-        let count: Int? = alarms.withLock { alarms in
+        let raised: (alarm: CurrentAlarm, count: Int)? = alarms.withLock { alarms in
             let key = AlarmKey(kind: kind, client: client)
             var state = alarms[key] ?? AlarmState()
             defer { alarms[key] = state }
@@ -274,11 +244,11 @@ package final class EngineLog: Sendable {
             }
             let count = 1 + state.suppressed
             (state.lastRaised, state.suppressed, state.hasEnded) = (now, 0, false)
-            return count
+            return (current, count)
         }
-        guard let count else { return }
+        guard let raised else { return }
         counters.lifetime.recordAlarm(kind)
-        metrics.record(.alarm(kind: kind.rawValue, text: text, count: count, client: client.isEmpty ? nil : client))
+        metrics.record(.alarm(raised.alarm, count: raised.count))
         diagnostics.error("alarm", ["kind": kind.rawValue, "client": client, "text": text])
     }
 

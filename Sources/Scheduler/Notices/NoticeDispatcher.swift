@@ -95,16 +95,7 @@ package struct NoticeDispatcher: Sendable {
             )
         }
         counters.recordNotice(outcome: outcome.name)
-        metrics.record(
-            .notice(
-                notice.id,
-                type: notice.content.type,
-                grant: notice.content.grant?.description,
-                outcome: outcome.name,
-                attempt: notice.attempts + 1,
-                status: answer.status
-            )
-        )
+        metrics.record(.delivery(of: notice, outcome, status: answer.status))
     }
 
     private func post(_ notice: Notice) async -> (status: Int?, retryAfter: Duration?) {
@@ -115,6 +106,20 @@ package struct NoticeDispatcher: Sendable {
         } catch {
             diagnostics.info("a notice could not be posted", ["notice": notice.id, "error": error.kind.rawValue])
             return (nil, nil)
+        }
+    }
+}
+
+extension MetricsEvent {
+    /// One try to deliver a notice to the backend.
+    static func delivery(of notice: Notice, _ outcome: NoticeOutcome, status: Int?) -> MetricsEvent {
+        MetricsEvent("notice") { line in
+            line.text("notice", notice.id, "its id, which the receiver gets too")
+            line.text("type", notice.content.type, "as in `grant.disconnected` or `user.deleted`")
+            line.text("grant", ifAny: notice.content.grant?.description, "the grant, if the notice is about one")
+            line.text("outcome", outcome.name, "`accepted`, `postponed`, or `given_up` after a day of trying")
+            line.number("attempt", notice.attempts + 1, "the try, from 1 on")
+            line.number("status", ifAny: status, "the receiver's HTTP status, if it answered")
         }
     }
 }

@@ -1,4 +1,4 @@
-internal import Base
+package import Base
 private import Glibc
 
 /// An open file to which lines are appended.
@@ -125,4 +125,115 @@ extension FileError {
         let reason = unsafe String(cString: strerror(code))
         self.init("\(call)\(path.map { " \($0)" } ?? ""): \(reason)", .system(code))
     }
+}
+
+/// The file that lines are written to, followed by its name, with the state of its failure reports.
+struct LineOutput: ~Copyable {
+    private let destination: LineDestination
+    private let time: any TimeSource
+    private let diagnostics: DiagnosticLog
+    private var file: LineFile
+    private var lastCheck: BootInstant
+    private var lost = 0
+    private var hasReportedReopening = false
+
+    init(
+        _ destination: LineDestination,
+        time: any TimeSource,
+        diagnostics: DiagnosticLog
+    ) throws(FileError) {
+        self.destination = destination
+        self.time = time
+        self.diagnostics = diagnostics
+        file = try LineFile(destination)
+        lastCheck = time.sinceBoot
+    }
+
+    /// The result of writing some lines of a block.
+    struct Outcome {
+        /// The number of lines that are done: written or lost.
+        var done = 0
+        var lost = 0
+        /// `true` if the last of them was lost.
+        var isFailing = false
+    }
+
+    /// Writes lines of a block from `first` on, as many as one `write` may take.
+    ///
+    /// The diagnostic log reports the first loss and the end of the losses.
+    mutating func write(_ block: LineBlock, from first: Int) -> Outcome {
+        followName()
+        let lines = block.lines(from: first, upToBytes: file.maximumWrite)
+        var outcome = Outcome()
+        while outcome.done < lines.count {
+            let (written, failure) = file.append(lines.dropFirst(outcome.done), of: block)
+            if written > 0 { reportRecovery() }
+            outcome.done += written
+            outcome.isFailing = failure != nil
+            guard let failure else { break }
+            if lost == 0 { diagnostics.error("lines are being lost", ["reason": failure.description]) }
+            lost += 1
+            outcome.done += 1
+            outcome.lost += 1
+        }
+        return outcome
+    }
+
+    private mutating func reportRecovery() {
+        guard lost > 0 else { return }
+        diagnostics.notice("lines are written again", ["lost": lost.description])
+        lost = 0
+    }
+
+    /// Opens the file again by its name.
+    ///
+    /// If that fails, lines continue to go into the file that is open.
+    mutating func reopen() {
+        guard case .file = destination else { return }
+        lastCheck = time.sinceBoot
+        do {
+            file = try LineFile(destination)
+            hasReportedReopening = false
+        } catch {
+            if !hasReportedReopening {
+                diagnostics.error("a file of lines cannot be reopened", ["reason": error.description])
+            }
+            hasReportedReopening = true
+        }
+    }
+
+    /// Checks, at most once a second, if the file was moved or removed.
+    private mutating func followName() {
+        guard case .file(let path) = destination, time.sinceBoot - lastCheck >= .seconds(1) else { return }
+        lastCheck = time.sinceBoot
+        if FileIdentity(path: path) != file.identity { reopen() }
+    }
+}
+
+/// The destination of lines.
+package enum LineDestination: Equatable, Sendable {
+    /// An open descriptor, which its owner keeps.
+    case descriptor(Int32)
+    /// A file, created if missing, and followed by its name when it is rotated.
+    case file(String)
+
+    package static let standardOutput = LineDestination.descriptor(STDOUT_FILENO)
+}
+
+/// A destination for whole lines: a file, a pipe, or memory in a test.
+package protocol LineSink: Sendable {
+    /// Takes a line without making the caller wait.
+    ///
+    /// Returns `false` if the line is lost, or may be lost because the line before it was.
+    @discardableResult
+    func write(_ line: JSONLine) -> Bool
+
+    /// The number of lines lost since the start.
+    var droppedLines: Int { get }
+    /// `true` while lines cannot be written.
+    var isFailing: Bool { get }
+}
+
+extension LineSink {
+    package var isFailing: Bool { false }
 }

@@ -2,12 +2,14 @@ package import Base
 
 extension MetricsEvent {
     /// A condition that a person should look at, reported once and not for each grant.
-    package static func alarm(kind: String, text: String, count: Int, client: String? = nil) -> MetricsEvent {
+    ///
+    /// `count` are the grants or answers that caused it since it was last reported.
+    package static func alarm(_ alarm: CurrentAlarm, count: Int) -> MetricsEvent {
         MetricsEvent("alarm") { line in
-            line.text("kind", kind, "the code of the alarm")
-            line.text("text", text, maximum: 512, "a sentence for a person, at most 512 bytes")
-            line.number("count", count, "the number of grants or answers that caused it")
-            line.text("client", ifAny: client, "the client id; only if the alarm is about one")
+            line.text("kind", alarm.kind.rawValue, "its code")
+            line.text("text", alarm.text, maximum: 512, "a sentence")
+            line.number("count", count, "the grants or answers that caused it")
+            line.text("client", ifAny: alarm.client.isEmpty ? nil : alarm.client, "the client id, if it is about one")
         }
     }
 }

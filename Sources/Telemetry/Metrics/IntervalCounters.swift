@@ -24,7 +24,7 @@ package final class IntervalCounters: Sendable {
         state = Mutex(State(start: time.sinceBoot))
     }
 
-    package func record(_ refreshes: [RefreshEvent]) {
+    package func record(_ refreshes: [CountedRefresh]) {
         lifetime.record(refreshes)
         activity.record(refreshes)
         state.withLock { state in
@@ -56,7 +56,7 @@ package final class IntervalCounters: Sendable {
     }
 }
 
-extension [RefreshEvent] {
+extension [CountedRefresh] {
     /// The outcomes with their numbers.
     ///
     /// An outcome that comes again after another one is listed again.
@@ -76,17 +76,60 @@ extension [RefreshEvent] {
     }
 }
 
+/// One try to refresh a grant, as the counters need it.
+package struct CountedRefresh: Sendable {
+    package var outcome: RefreshOutcome
+    /// The time from the grant's due time to this try.
+    ///
+    /// A negative value counts as zero.
+    package var lateness: Duration
+    /// The time from the request to the end of its response, or `nil` without one.
+    package var latency: Duration?
+
+    package init(_ outcome: RefreshOutcome, lateness: Duration, latency: Duration? = nil) {
+        self.outcome = outcome
+        self.lateness = lateness
+        self.latency = latency
+    }
+}
+
+/// The outcome of one try to refresh a grant.
+package enum RefreshOutcome: String, CaseIterable, Sendable {
+    /// A new access token is stored.
+    case refreshed
+    /// The try failed for a temporary reason.
+    ///
+    /// Another one follows.
+    case retrying
+    /// Google refused the grant, and the refusal waits for confirmation.
+    case held
+    /// A policy or an administrator blocks the grant.
+    case suspended
+    /// Only the user can repair the grant, by signing in again.
+    case reauthRequired = "reauth_required"
+    /// The grant is dead.
+    case disconnected
+    /// The client is at fault.
+    ///
+    /// The grant does not change.
+    case unchanged
+    /// The answer came for a refresh token that is not the stored one any more, and was not used.
+    case void
+    /// Another claim had replaced the one of this answer, which was not a success: another worker tries the grant.
+    case lostLease = "lost_lease"
+}
+
 /// The counts of one interval.
 package struct IntervalCounts: Sendable {
-    let interval: Duration
+    package let interval: Duration
     /// The number of refreshes by outcome.
     ///
     /// A missing outcome did not occur.
-    let outcomes: [RefreshOutcome: Int]
+    package let outcomes: [RefreshOutcome: Int]
     /// The milliseconds from sending a request to the end of its answer, or `nil` without answers.
-    let latency: Percentiles?
+    package let latency: Percentiles?
     /// The milliseconds from a grant's due time to its try, or `nil` without tries.
-    let lateness: Percentiles?
+    package let lateness: Percentiles?
 }
 
 /// Counts of values by size, for percentiles with an error of at most 2 %, in constant memory.
@@ -148,7 +191,7 @@ struct Histogram: Sendable {
 }
 
 /// The median and the upper percentiles of a set of values.
-struct Percentiles: Sendable {
+package struct Percentiles: Sendable {
     let p50: Int64
     let p95: Int64
     let p99: Int64

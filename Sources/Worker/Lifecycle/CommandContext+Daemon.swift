@@ -20,7 +20,7 @@ extension CommandContext {
         await worker.engine.daemonBegins(waitingSince: began)
         await worker.database.check()
         let signals = await SignalStream.start()
-        worker.metrics.record(.started(version: Version.current, mode: "daemon"))
+        worker.metrics.record(.started(mode: "daemon"))
         diagnostics.notice("started", ["version": Version.current, "database": "\(configuration.database)"])
         return await worker.work(until: signals)
     }

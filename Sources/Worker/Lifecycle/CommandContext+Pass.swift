@@ -22,7 +22,7 @@ extension CommandContext {
         let worker = try WorkerParts(self, store: store, vault: vault)
         let engine = worker.engine
         let signals = await SignalStream.start()
-        worker.metrics.record(.started(version: Version.current, mode: "run_once"))
+        worker.metrics.record(.started(mode: "run_once"))
         try await worker.heartbeat.report()
         try await NotedTime.lastPass.record(time.now, in: store)
         await keepReserve(of: worker.spill)
@@ -71,7 +71,7 @@ extension CommandContext {
         report(unstored, in: worker.spill)
         if let error = await ending.value { throw error }
         let summary = try outcome.get()
-        let event = MetricsEvent.runOnce(summary, unstored, took: time.sinceBoot - started)
+        let event = MetricsEvent.runOnce(summary, unstored, duration: time.sinceBoot - started)
         if case .file = configuration.metricsLog { worker.metrics.record(event) }
         _ = await worker.writer.flush()
         // The last line of standard output, even if the metrics log is elsewhere.
@@ -109,23 +109,20 @@ extension CommandContext {
 }
 
 extension MetricsEvent {
-    fileprivate static func runOnce(
-        _ summary: PassSummary,
-        _ unstored: UnstoredResults,
-        took duration: Duration
-    ) -> MetricsEvent {
-        .runOnce(
-            due: summary.due,
-            refreshed: summary.refreshed,
-            retrying: summary.retrying,
-            held: summary.held,
-            suspended: summary.suspended,
-            reauthRequired: summary.reauthRequired,
-            disconnected: summary.disconnected,
-            skipped: summary.skipped,
-            spilled: unstored.spilled,
-            lost: unstored.lost,
-            duration: duration
-        )
+    /// The result of a pass: the last line on standard output.
+    static func runOnce(_ pass: PassSummary, _ unstored: UnstoredResults, duration: Duration) -> MetricsEvent {
+        MetricsEvent("run_once") { line in
+            line.number("due", pass.due, "that were due: the sum of the next seven")
+            line.number("refreshed", pass.refreshed, "with a new access token")
+            line.number("retrying", pass.retrying, "left for a later pass, for a temporary reason")
+            line.number("held", pass.held, "that wait for confirmation")
+            line.number("suspended", pass.suspended, "that a policy or an administrator blocks")
+            line.number("reauth_required", pass.reauthRequired, "whose user must sign in again")
+            line.number("disconnected", pass.disconnected, "that Google said are dead")
+            line.number("skipped", pass.skipped, "that another worker had claimed")
+            line.number("spilled", unstored.spilled, "answers with tokens in the spill file, refused by the database")
+            line.number("lost", unstored.lost, "answers with tokens that could not be kept anywhere")
+            line.milliseconds("duration_ms", duration, "of the pass")
+        }
     }
 }

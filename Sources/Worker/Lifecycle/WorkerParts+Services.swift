@@ -134,16 +134,14 @@ extension WorkerParts {
                 let statistics = try await store.grantStatistics(at: now)
                 metrics.record(
                     .summary(
-                        counters.drain(),
+                        of: counters.drain(),
+                        statistics,
+                        at: now,
                         inFlight: await engine.inFlight,
-                        due: await engine.waiting + statistics.due,
-                        overdue: statistics.due,
-                        oldestOverdue: statistics.oldestDueAt.map { now - $0 } ?? .zero,
-                        expiring: statistics.refreshTokensEnding + statistics.idle,
+                        waiting: await engine.waiting,
                         droppedLines: metrics.droppedLines,
-                        newConnections: current.newConnections - previous.newConnections,
-                        reusedConnections: current.reusedConnections - previous.reusedConnections,
-                        grants: statistics.counts
+                        http: current,
+                        since: previous
                     )
                 )
                 notify(.status(statistics.sentence(at: now)))
@@ -155,14 +153,63 @@ extension WorkerParts {
     }
 }
 
-extension GrantStatistics {
-    fileprivate var counts: GrantCounts {
-        (
-            active: byState[.active] ?? 0, retrying: byState[.retrying] ?? 0, suspended: byState[.suspended] ?? 0,
-            reauthRequired: byState[.reauthRequired] ?? 0, disconnected: byState[.disconnected] ?? 0
-        )
+extension MetricsEvent {
+    /// The counts of one interval, and the state at its end.
+    ///
+    /// `waiting` are the grants in memory that are not due yet.
+    static func summary(
+        of counts: IntervalCounts,
+        _ grants: GrantStatistics,
+        at now: Timestamp,
+        inFlight: Int,
+        waiting: Int,
+        droppedLines: Int,
+        http: HTTPClient.Counters,
+        since previous: HTTPClient.Counters
+    ) -> MetricsEvent {
+        MetricsEvent("summary") { line in
+            line.milliseconds("interval_ms", counts.interval, "the length of the interval")
+            for outcome in RefreshOutcome.allCases {
+                line.number(outcome.rawValue, counts.outcomes[outcome, default: 0], "tries, by outcome")
+            }
+            line.number("in_flight", inFlight, "refreshes begun whose result is not stored yet")
+            line.number("due", waiting + grants.due, "grants due, or soon due as far as the worker looks ahead")
+            line.number("overdue", grants.due, "grants whose due time has passed")
+            line.milliseconds(
+                "oldest_overdue_ms",
+                grants.oldestDueAt.map { now - $0 } ?? .zero,
+                "how long the oldest of them is overdue; 0 for none"
+            )
+            line.number(
+                "expiring",
+                grants.refreshTokensEnding + grants.idle,
+                "connected grants whose refresh token expires within three days, or not refreshed for five months"
+            )
+            line.number("dropped_lines", droppedLines, "lines of this log lost since the worker started")
+            line.number(
+                "http_new_connections",
+                http.newConnections - previous.newConnections,
+                "connections opened"
+            )
+            line.number(
+                "http_reused",
+                http.reusedConnections - previous.reusedConnections,
+                "requests over a connection already open"
+            )
+            for state in GrantState.allCases {
+                line.number("grants_\(state.rawValue)", grants.byState[state] ?? 0, "grants, by state")
+            }
+            line.percentiles("latency", ifAny: counts.latency, "within which 50, 95 and 99 % of the answers came")
+            line.percentiles(
+                "lateness",
+                ifAny: counts.lateness,
+                "by which 50, 95 and 99 % of the tries were late at most"
+            )
+        }
     }
+}
 
+extension GrantStatistics {
     /// Returns one line for `systemctl status`.
     fileprivate func sentence(at now: Timestamp) -> String {
         let connected = (byState[.active] ?? 0) + (byState[.retrying] ?? 0)

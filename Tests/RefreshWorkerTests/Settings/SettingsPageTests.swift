@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 import Testing
 
 @testable import Commands
@@ -6,18 +6,21 @@ import Testing
 
 @Suite("The page of settings")
 struct SettingsPageTests {
-    private static let page =
-        "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/settings.md"
-
     @Test("shows the same as the help")
     func isCurrent() throws {
-        if ProcessInfo.processInfo.environment["WRITE_SETTINGS_PAGE"] != nil {
-            try SettingsPage.text.write(toFile: Self.page, atomically: true, encoding: .utf8)
+        let rows = Setting.all.map { setting in
+            [
+                "`\(setting.usage)`<br>`\(setting.name.environmentName)`",
+                setting.shownDefault.map { "`\($0)`" } ?? "", Self.afterChange(setting), setting.summary,
+            ]
         }
-        let lines = try String(contentsOfFile: Self.page, encoding: .utf8).split(separator: "\n")
-        for line in SettingsPage.text.split(separator: "\n") {
-            #expect(lines.contains(line), "run: WRITE_SETTINGS_PAGE=1 swift test --filter SettingsPageTests")
-        }
-        #expect(lines.count == SettingsPage.text.split(separator: "\n").count)
+        let columns = ["setting", "default", "after a change", "effect"]
+        let table = GeneratedPage.Table("Settings", columns: columns, rows: rows)
+        #expect(try GeneratedPage("settings.md", writing: [table]).tables == [table], "run: make pages")
+    }
+
+    private static func afterChange(_ setting: Setting) -> String {
+        if setting.change.reloadGroup != nil { return "reload" }
+        return setting.change.isFileReadAgain ? "reload for the file's content" : ""
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 import Testing
 
 @testable import Base
@@ -26,15 +26,7 @@ struct PrometheusTests {
     static var full: PrometheusReport {
         let counters = IntervalCounters(time: ManualTime())
         counters.record([
-            RefreshEvent(
-                grant: "00000000000000ab",
-                outcome: .retrying,
-                verdict: "server_error",
-                reason: "server_error",
-                attempt: 2,
-                lateness: .milliseconds(1_200),
-                latency: .milliseconds(80)
-            )
+            CountedRefresh(.retrying, lateness: .milliseconds(1_200), latency: .milliseconds(80))
         ])
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(1))
         counters.lifetime.recordVend(outcome: "served", duration: .milliseconds(40))
@@ -80,24 +72,12 @@ struct PrometheusTests {
         report.text.text.split(separator: "\n").map(String.init)
     }
 
-    @Test("match the document, row by row")
-    func document() throws {
-        let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
-        let text = String(decoding: try Data(contentsOf: root.appending(path: "docs/prometheus.md")), as: UTF8.self)
-        let rows = text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("| `") }
-        let expected = Self.full.text.metrics.map { metric in
-            let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
-            return "| `\(metric.name)` | \(metric.kind) | \(labels) | \(metric.help) |"
-        }
-        #expect(rows == expected, "\(expected.joined(separator: "\n"))")
-    }
-
     @Test("have help and type before their samples")
     func order() {
         let text = Self.full.text
         let lines = text.text.split(separator: "\n").map(String.init)
         let types = lines.filter { $0.hasPrefix("# TYPE ") }
-        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind)" })
+        #expect(types == text.metrics.map { "# TYPE \($0.name) \($0.kind)" }, "each family has a sample")
         let helps = lines.filter { $0.hasPrefix("# HELP ") }
         #expect(helps == text.metrics.map { "# HELP \($0.name) \($0.help)" })
         var current = ""
@@ -200,5 +180,19 @@ struct PrometheusTests {
         let usage = ProcessUsage.current
         #expect(try #require(usage.residentBytes) > 1 << 20)
         #expect(try #require(usage.openDescriptors) >= 3)
+    }
+}
+
+@Suite("The page of the metrics for Prometheus")
+struct PrometheusPageTests {
+    @Test("has a row of each metric, as the code makes it")
+    func isCurrent() throws {
+        let rows = PrometheusTests.full.text.metrics.map { metric in
+            ["`\(metric.name)`", metric.kind, metric.labels.map { "`\($0)`" }.joined(separator: ", "), metric.help]
+        }
+        let columns = ["metric", "type", "labels", "meaning"]
+        let table = GeneratedPage.Table("Metrics", columns: columns, rows: rows)
+        let page = try GeneratedPage("prometheus.md", writing: [table])
+        #expect(page.tables.first == table, "run: make pages")
     }
 }
