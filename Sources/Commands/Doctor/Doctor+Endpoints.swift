@@ -36,7 +36,7 @@ extension Doctor {
     }
 
     private func send(_ probe: Probe, showsClock: Bool, over http: HTTPClient) async -> [Check] {
-        do throws(HTTPFailure) {
+        do throws(HTTPError) {
             let response = try await http.send(probe.request, deadline: Self.deadline)
             let check = probe.judge(response).ofEndpoint(probe.name)
             guard showsClock, let date = response.header("date").flatMap({ Timestamp(httpDate: $0) }) else {

@@ -2,6 +2,7 @@ import Base
 import Crypto
 private import Glibc
 import Storage
+import Telemetry
 import Worker
 
 extension Command {
