@@ -15,7 +15,9 @@ package struct Endpoint: Hashable, Sendable {
     let port: Int?
     let path: String
 
-    /// Reads a URL. An error never repeats it, because it can hold a secret.
+    /// Reads a URL.
+    ///
+    /// An error never repeats it, because it can hold a secret.
     package init(_ string: String) throws(FormatError) {
         guard string.utf8.count <= 8192 else { throw FormatError("the URL is longer than 8192 bytes") }
         guard string.utf8.allSatisfy(Self.isURLByte) else {

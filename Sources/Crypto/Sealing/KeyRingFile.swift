@@ -217,7 +217,7 @@ extension KeyRingFile {
 }
 
 extension FileError {
-    /// - Parameter line: the faulty line, counted from 1, if the error is in a line.
+    /// `line` is the faulty line, counted from 1, if the error is in a line.
     init(keyFile path: String, line: Int? = nil, _ detail: String, _ kind: Kind = .unfit) {
         let place = line.map { "key file \(path), line \($0):" } ?? "key file \(path)"
         self.init("\(place) \(detail)", kind, path: path)

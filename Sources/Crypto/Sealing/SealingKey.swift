@@ -156,26 +156,6 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     private let number: UInt32
 
-    private init(number: UInt32) {
-        self.number = number
-    }
-
-    /// Reads an id, and returns `nil` unless the text is eight lowercase hexadecimal digits.
-    package init?(_ text: String) {
-        self.init(ascii: text.utf8)
-    }
-
-    init?(ascii digits: some Collection<UInt8>) {
-        guard digits.count == Self.length else { return nil }
-        // Each refresh reads two ids, so no array of bytes is made.
-        var number: UInt32 = 0
-        for digit in digits {
-            guard let value = Hexadecimal.value(ofLowerCase: digit) else { return nil }
-            number = number << 4 | UInt32(value)
-        }
-        self.init(number: number)
-    }
-
     static func random() throws(CryptoError) -> KeyID {
         var number: UInt32 = 0
         try unsafe withUnsafeMutableBytes(of: &number) { (bytes) throws(CryptoError) in
@@ -199,5 +179,23 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
             let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xf
             text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
         }
+    }
+}
+
+extension KeyID {
+    /// Reads an id, and returns `nil` unless the text is eight lowercase hexadecimal digits.
+    package init?(_ text: String) {
+        self.init(ascii: text.utf8)
+    }
+
+    init?(ascii digits: some Collection<UInt8>) {
+        guard digits.count == Self.length else { return nil }
+        // Each refresh reads two ids, so no array of bytes is made.
+        var number: UInt32 = 0
+        for digit in digits {
+            guard let value = Hexadecimal.value(ofLowerCase: digit) else { return nil }
+            number = number << 4 | UInt32(value)
+        }
+        self.init(number: number)
     }
 }

@@ -120,7 +120,7 @@ struct LineFile: ~Copyable {
 }
 
 extension FileError {
-    /// - Parameter path: the file, or `nil` for a descriptor without a name.
+    /// `path` is `nil` for a descriptor without a name.
     fileprivate init(failed call: String, _ path: String?, _ code: Int32) {
         let reason = unsafe String(cString: strerror(code))
         self.init("\(call)\(path.map { " \($0)" } ?? ""): \(reason)", .system(code))

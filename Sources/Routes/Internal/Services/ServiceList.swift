@@ -140,7 +140,7 @@ extension ServiceList {
         return .only(names)
     }
 
-    /// - Parameter place: the place in the file, such as `services[2].scopes`.
+    /// `place` is the place in the file, such as `services[2].scopes`.
     private static func mistake(at place: String, _ problem: String) -> FormatError {
         FormatError(place.isEmpty ? problem : "\(place): \(problem)")
     }
