@@ -13,7 +13,7 @@ var common: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 #if os(Linux)
-    common.append(.treatAllWarnings(as: .error))
+    common.insert(.treatAllWarnings(as: .error), at: 0)
 #endif
 
 let package = Package(
