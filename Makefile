@@ -17,7 +17,7 @@ SOURCES := $(shell find -L Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build pages test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs release release-programs tested install \
+.PHONY: run build pages test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-programs tested install \
 	uninstall deb clean bench bench-check help toolchain packages FORCE
 
 help: ## list the targets
@@ -87,10 +87,10 @@ check: toolchain packages ## run everything that a change must pass
 	@$(CHECK) lint sanitize fuzz faults-short
 # Both mostly wait, and only the start of the scenarios runs beside openapi: those that need a quiet machine run last.
 	@$(CHECK) --jobs=2 scenarios openapi
-	@$(CHECK) release check-units check-alerts check-docs bench-check
+	@$(CHECK) release check-units check-alerts check-docs check-package bench-check
 
 format: toolchain ## format the Swift code
-	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
+	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks Examples
 
 lint: toolchain ## check the format of the code, the Python programs and the scripts
 	@scripts/lint
@@ -103,6 +103,9 @@ check-alerts: ## check the alerts for Prometheus and the dashboard for Grafana
 
 check-docs: ## check the links of the documents
 	@scripts/check-docs
+
+check-package: toolchain ## check the package that an app adds, and Examples/iOS (about a minute)
+	@scripts/check-package
 
 release: $(BINARY) ## build the program for machines without Swift
 	@echo "release: $(BINARY) is ready"

@@ -1,30 +1,40 @@
 // swift-tools-version: 6.2
 // One idea per target; a target imports only those listed above it, and each C library has one importer
-// (docs/architecture.md).
+// (docs/architecture.md). On Apple systems the package is the app's library alone.
 
 import PackageDescription
 
-/// Settings of every Swift target: warnings are errors, imports stay in the file that makes them.
-let common: [SwiftSetting] = [
-    .treatAllWarnings(as: .error),
+/// Settings of every Swift target: imports stay in the file that makes them, and on Linux warnings are errors.
+///
+/// On Apple systems a newer SDK might deprecate a call of a version that an app is built with.
+var common: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
-
-/// Settings of the targets that touch a C library or the system's C calls: each unsafe expression is spelled `unsafe`.
-let memorySafe: [SwiftSetting] = common + [.strictMemorySafety()]
+#if os(Linux)
+    common.insert(.treatAllWarnings(as: .error), at: 0)
+#endif
 
 let package = Package(
     name: "refresh-worker",
     // The oldest systems for an app that imports AccountClient: URLSessionTask.delegate needs them.
-    platforms: [.iOS(.v15), .macOS(.v12)],
-    products: [
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8), .visionOS(.v1)],
+    products: [.library(name: "AccountClient", targets: ["AccountClient"])],
+    targets: [.target(name: "AccountClient", swiftSettings: common)],
+    swiftLanguageModes: [.v6]
+)
+
+#if os(Linux)
+    /// Settings of the targets that touch a C library or the system's C calls: each unsafe expression is spelled
+    /// `unsafe`.
+    let memorySafe: [SwiftSetting] = common + [.strictMemorySafety()]
+
+    package.products += [
         .executable(name: "refresh-worker", targets: ["RefreshWorker"]),
         .executable(name: "google-sandbox", targets: ["GoogleSandbox"]),
-        .library(name: "AccountClient", targets: ["AccountClient"]),
-    ],
-    targets: [
+    ]
+    package.targets += [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -93,7 +103,6 @@ let package = Package(
             ],
             swiftSettings: common
         ),
-        .target(name: "AccountClient", swiftSettings: common),
         .executableTarget(name: "AccountExample", dependencies: ["AccountClient"], swiftSettings: common),
         .target(
             name: "Worker",
@@ -227,6 +236,5 @@ let package = Package(
             exclude: ["Corpus", "run"],
             swiftSettings: common
         ),
-    ],
-    swiftLanguageModes: [.v6]
-)
+    ]
+#endif

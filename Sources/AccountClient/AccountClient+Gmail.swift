@@ -6,35 +6,39 @@ extension AccountClient {
         let data: Content
     }
 
-    /// The content of a response that only reports success.
-    private struct EmptyContent: Decodable {}
-
     /// Gives the backend the tokens of Google's SDK, and with them access to the user's Gmail.
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
     @discardableResult
     public func storeGoogleTokens(_ tokens: GoogleTokens) async throws(AccountError) -> StoredGrant {
+        try await store(tokens, as: nil)
+    }
+
+    private func store(_ tokens: GoogleTokens, as account: Int?) async throws(AccountError) -> StoredGrant {
         try await call(
             Envelope<StoredGrant>.self,
             "POST",
             "v1/auth/gmail-tokens",
             body: tokens,
-            redacting: tokens.secrets
+            redacting: tokens.secrets,
+            as: account
         ).data
     }
 
     /// Returns the user's profile.
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
-    public func profile() async throws(AccountError) -> Profile {
-        try await call(Envelope<Profile>.self, "GET", "v1/user/me").data
+    public func profile() async throws(AccountError) -> Profile { try await profile(as: nil) }
+
+    private func profile(as account: Int?) async throws(AccountError) -> Profile {
+        try await call(Envelope<Profile>.self, "GET", "v1/user/me", as: account).data
     }
 
     /// Ends the backend's access to the user's Gmail.
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
     public func disconnectGmail() async throws(AccountError) {
-        _ = try await call(EmptyContent.self, "DELETE", "v1/auth/gmail-tokens")
+        try await callForSuccess("DELETE", "v1/auth/gmail-tokens")
     }
 
     /// Returns the scopes of `needed` that the user has not granted, according to the current profile.
@@ -68,14 +72,13 @@ extension AccountClient {
         _ needed: [String],
         askUser: @Sendable (_ request: ScopeRequest) async throws -> GoogleTokens
     ) async throws -> [String] {
-        let account = self.account
-        let profile = try await profile()
+        let account = try await bearer().account
+        let profile = try await profile(as: account)
         let missing = profile.missingScopes(needed: needed)
         guard !missing.isEmpty else { return [] }
         let tokens = try await askUser(ScopeRequest(scopes: missing, needsSignIn: !profile.isGmailConnected))
         // The user consented for the account that called: the grant must not go to another account.
-        guard account == self.account else { throw AccountError.sessionReplaced }
-        let stored = try await storeGoogleTokens(tokens)
+        let stored = try await store(tokens, as: account)
         return Profile.missing(needed, from: stored.grantedScopes)
     }
 }

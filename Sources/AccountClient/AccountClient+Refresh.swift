@@ -30,8 +30,7 @@ extension AccountClient {
     ///   ``AccountError/tokenStore(_:domain:code:)`` if the new tokens could not be saved. They are kept in memory, and
     ///   saved by the next call for which the store works.
     public func refreshTokensIfNeeded() async throws(AccountError) {
-        guard let pair = try cache.pair() else { throw .signedOut }
-        let isUsable = pair.accessToken.map { !isExpiring($0) } ?? false
+        let isUsable = try await currentToken().map { !isExpiring($0) } ?? false
         if currentRefresh != nil || !isUsable { _ = try await refreshed() }
         if let failure = cache.unsaved { throw failure }
     }
@@ -40,9 +39,18 @@ extension AccountClient {
     ///
     /// - Throws: As ``refreshTokensIfNeeded()``.
     public func forceRefresh() async throws(AccountError) {
-        guard try cache.pair() != nil else { throw .signedOut }
+        _ = try await currentToken()
         _ = try await refreshed()
         if let failure = cache.unsaved { throw failure }
+    }
+
+    /// Returns the access token for calls, or nil if only a refresh can get one.
+    ///
+    /// Throws ``AccountError/signedOut`` if no user is signed in.
+    func currentToken() async throws(AccountError) -> String? {
+        if let ownSession { return try await token(of: ownSession, isRenewed: false) }
+        guard let pair = try cache.pair() else { throw .signedOut }
+        return pair.accessToken
     }
 
     /// `true` if a token has too little time left.
@@ -106,6 +114,11 @@ extension AccountClient {
         guard currentRefresh?.number == number else { return }
         var isSecondTry = false
         do throws(AccountError) {
+            if let ownSession {
+                let token = try await token(of: ownSession, isRenewed: true)
+                if currentRefresh?.number == number { finishRefresh(with: .success(token)) }
+                return
+            }
             let formerToken = try cache.pair()?.accessToken
             for _ in 1...Self.maximumRounds {
                 guard let sent = try cache.pairForRefresh() else { return leaveAccount(with: .signedOut) }
@@ -129,7 +142,7 @@ extension AccountClient {
             }
             finishRefresh(with: .failure(.unreachable(.unknown)))
         } catch {
-            finishRefresh(with: .failure(error))
+            if currentRefresh?.number == number { finishRefresh(with: .failure(error)) }
         }
     }
 
@@ -160,7 +173,7 @@ extension AccountClient {
     {
         let tokens = try Self.read(
             TokenGrantResponse.self,
-            from: try await transport(request),
+            from: try await transport(request, false),
             redacting: [secret]
         )
         guard !tokens.accessToken.isEmpty, !tokens.refreshToken.isEmpty else { throw .unreadableResponse(status: 200) }

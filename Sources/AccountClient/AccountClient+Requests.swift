@@ -15,32 +15,36 @@ extension AccountClient {
     /// - Throws: ``AccountError/signedOut`` if the server has ended the session. The tokens are removed then. Otherwise
     ///   the error of a failed refresh.
     public func perform(_ request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
+        try await perform(request, as: nil)
+    }
+
+    /// Sends a request as ``perform(_:)`` does, and only for the given account unless that is nil.
+    func perform(_ request: URLRequest, as account: Int?) async throws(AccountError) -> (Data, HTTPURLResponse) {
         guard let url = request.url, Origin(url) == Origin(baseURL) else { throw .foreignAddress }
         guard request.httpBodyStream == nil else { throw .unusableBody }
-        guard let pair = try cache.pair() else { throw .signedOut }
-        let account = self.account
-        var token: String
-        if let accessToken = pair.accessToken {
-            token = accessToken
-        } else {
-            token = try await refreshed()
-        }
-        let first = try await send(request, bearer: token)
+        let bearer = try await bearer(for: account)
+        let first = try await send(request, bearer: bearer.token)
         guard first.1.statusCode == 401 else { return first }
-        guard let current = try cache.pair() else { throw .signedOut }
-        guard account == self.account else { throw .sessionReplaced }
-        if let newer = current.accessToken, newer != token {
-            token = newer
-        } else {
-            token = try await refreshed()
-        }
-        return try await send(request, bearer: token)
+        let newer = try await self.bearer(for: bearer.account, refused: bearer.token)
+        return try await send(request, bearer: newer.token)
+    }
+
+    /// Returns an access token other than the refused one, and the account whose token it is.
+    func bearer(
+        for expected: Int? = nil,
+        refused: String? = nil
+    ) async throws(AccountError) -> (token: String, account: Int) {
+        let current = try await currentToken()
+        let account = self.account
+        if let expected, expected != account { throw .sessionReplaced }
+        if let current, current != refused { return (current, account) }
+        return (try await refreshed(), account)
     }
 
     private func send(_ request: URLRequest, bearer: String) async throws(AccountError) -> (Data, HTTPURLResponse) {
         var request = request
         request.setBearer(bearer)
-        return try await transport(request)
+        return try await transport(request, true)
     }
 
     /// Sends a call of this API through ``perform(_:)`` and decodes its response.
@@ -49,10 +53,17 @@ extension AccountClient {
         _ method: String,
         _ path: String,
         body: (some Encodable & Sendable)? = Never?.none,
-        redacting secrets: [String] = []
+        redacting secrets: [String] = [],
+        as account: Int? = nil
     ) async throws(AccountError) -> Value {
-        let response = try await perform(try jsonRequest(method, path, body: body))
+        let response = try await perform(try jsonRequest(method, path, body: body), as: account)
         return try Self.read(type, from: response, redacting: secrets)
+    }
+
+    /// Sends a call whose response only reports success.
+    func callForSuccess(_ method: String, _ path: String, as account: Int? = nil) async throws(AccountError) {
+        struct Content: Decodable {}
+        _ = try await call(Content.self, method, path, as: account)
     }
 
     /// Returns a request of this API, without cookies and caches.

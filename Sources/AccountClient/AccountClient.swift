@@ -9,6 +9,9 @@ public import Foundation
 /// Create one for the whole app, so that all callers share one refresh. A failed refresh signs the user out only if the
 /// server says that the session of the stored refresh token has ended. A timeout, a lost response, 429, 5xx, and a 401
 /// from a server in between leave the user signed in.
+///
+/// An app that signs its users in elsewhere gives the client that session's access tokens instead
+/// (``init(baseURL:accessToken:session:now:)``).
 public actor AccountClient {
     /// The backend's address.
     public nonisolated let baseURL: URL
@@ -17,7 +20,14 @@ public actor AccountClient {
     let now: @Sendable () -> Date
     /// Called after a call begins to wait for a refresh, and after a refresh ends: tests await these events.
     let onRefreshChange: @Sendable () -> Void
-    var cache: TokenCache
+    /// The app's own session, or nil if this client keeps the tokens.
+    let ownSession: OwnSession?
+    var cache: TokenCache {
+        didSet { if let isSignedIn = cache.isSignedIn { observers.publish(isSignedIn ? .signedIn : .signedOut) } }
+    }
+    var observers = SessionObservers()
+    /// The user of the own session's last token.
+    var ownUser: String?
     /// Grows with every sign-in, log-out and end of the session.
     ///
     /// Responses for an earlier value are dropped.
@@ -34,24 +44,46 @@ public actor AccountClient {
     /// - Parameters:
     ///   - baseURL: The backend's address, which is `https` except on this machine.
     ///   - tokens: The store for the app's tokens.
-    ///   - session: Sends the requests. The default has neither cookies nor a cache, and yours should not have them
-    ///     either.
+    ///   - session: Sends the requests. The default waits for a network, and has neither cookies nor a cache. Yours
+    ///     should not have them either.
     ///   - now: The clock for the expiry of access tokens.
     /// - Throws: ``AccountError/insecureBaseURL``.
     public init(
         baseURL: URL,
         tokens: any TokenStore,
-        session: URLSession = URLSession(configuration: .ephemeral),
+        session: URLSession? = nil,
         now: @escaping @Sendable () -> Date = { Date() }  // time: allowed
     ) throws(AccountError) {
-        let transport: Transport = { request throws(AccountError) in try await session.response(to: request) }
-        try self.init(baseURL: baseURL, tokens: tokens, transport: transport, now: now)
+        try self.init(baseURL: baseURL, tokens: tokens, transport: Self.transport(over: session), now: now)
+    }
+
+    /// Creates a client for an app that signs its users in elsewhere, such as with its own backend's login.
+    ///
+    /// The client keeps no tokens then, and ``signIn(googleAccessToken:)`` and ``logout()`` throw
+    /// ``AccountError/ownSession``. If the tokens are JSON Web Tokens, the client notices when another user has signed
+    /// in, and a call that began for the former user throws ``AccountError/sessionReplaced``.
+    ///
+    /// - Parameters:
+    ///   - baseURL: The backend's address, which is `https` except on this machine.
+    ///   - accessToken: Returns the session's access token, or nil if no user is signed in. With `true` it must get a
+    ///     new one, because the backend has refused the former: all calls that wait share one such renewal.
+    ///   - session: Sends the requests. The default waits for a network, and has neither cookies nor a cache.
+    ///   - now: The clock for the expiry of access tokens.
+    /// - Throws: ``AccountError/insecureBaseURL``.
+    public init(
+        baseURL: URL,
+        accessToken: @escaping @Sendable (_ isRenewed: Bool) async throws -> String?,
+        session: URLSession? = nil,
+        now: @escaping @Sendable () -> Date = { Date() }  // time: allowed
+    ) throws(AccountError) {
+        try self.init(baseURL: baseURL, ownSession: accessToken, transport: Self.transport(over: session), now: now)
     }
 
     /// Creates a client with another transport.
     package init(
         baseURL: URL,
-        tokens: any TokenStore,
+        tokens: any TokenStore = InMemoryTokenStore(),
+        ownSession: OwnSession? = nil,
         transport: @escaping Transport,
         now: @escaping @Sendable () -> Date,
         onRefreshChange: @escaping @Sendable () -> Void = {}
@@ -61,16 +93,31 @@ public actor AccountClient {
         self.transport = transport
         self.now = now
         self.onRefreshChange = onRefreshChange
+        self.ownSession = ownSession
         self.cache = TokenCache(tokens)
     }
 
-    /// `true` if tokens are stored.
+    private static func transport(over session: URLSession?) -> Transport {
+        let session = session ?? URLSession(configuration: .forCalls)
+        return { request, canWait throws(AccountError) in try await session.response(to: request, canWait: canWait) }
+    }
+
+    deinit { observers.finish() }
+
+    /// `true` if tokens are stored, or the app's own session has one.
     ///
     /// The server might have ended their session.
     ///
-    /// - Throws: ``AccountError/tokenStore(_:domain:code:)``.
+    /// - Throws: ``AccountError/tokenStore(_:domain:code:)``, or the error of the app's own session.
     public var isSignedIn: Bool {
-        get throws(AccountError) { try cache.pair() != nil }
+        get async throws(AccountError) {
+            do {
+                _ = try await currentToken()
+                return true
+            } catch .signedOut {
+                return false
+            }
+        }
     }
 
     /// Signs in with the access token that the app got from Google's SDK, and stores the app's own tokens.
@@ -82,6 +129,7 @@ public actor AccountClient {
     /// - Throws: ``AccountError/sessionReplaced`` if a later sign-in or log-out was requested before this one
     ///   completed.
     public func signIn(googleAccessToken: String) async throws(AccountError) {
+        guard ownSession == nil else { throw .ownSession }
         accountRequests += 1
         let request = accountRequests
         let tokens = try await issuedTokens(
@@ -108,6 +156,7 @@ public actor AccountClient {
     /// - Throws: ``AccountError/tokenStore(_:domain:code:)`` if the tokens could not be removed from the store.
     @discardableResult
     public func logout() async throws(AccountError) -> Bool {
+        guard ownSession == nil else { throw .ownSession }
         accountRequests += 1
         let pair: TokenPair?
         do {
@@ -124,6 +173,24 @@ public actor AccountClient {
         return isConfirmed
     }
 
+    /// Deletes the user at the backend, with all sessions and the connection to Gmail, and removes the tokens.
+    ///
+    /// After ``AccountError/unreachable(_:)`` the user might be deleted already: call it again. The backend confirms a
+    /// repeated deletion. If the access token has expired since, the call throws ``AccountError/signedOut``, with the
+    /// tokens removed.
+    ///
+    /// - Throws: As ``perform(_:)``, ``AccountError/refused(status:code:message:)``, and
+    ///   ``AccountError/tokenStore(_:domain:code:)`` if the tokens could not be removed from the store.
+    public func deleteAccount() async throws(AccountError) {
+        accountRequests += 1
+        let account = try await bearer().account
+        try await callForSuccess("DELETE", "v1/user/me", as: account)
+        // Another user might have signed in during the call.
+        guard ownSession == nil, account == self.account else { return }
+        leaveAccount(with: .signedOut)
+        if let failure = cache.clear() { throw failure }
+    }
+
     /// Ends the refresh of the current account with an error, and drops the responses that are still missing.
     func leaveAccount(with error: AccountError) {
         account += 1
@@ -136,7 +203,7 @@ public actor AccountClient {
             // An expired access token would be refused before the refresh token is read.
             if let accessToken = pair.accessToken, !isExpiring(accessToken) { request.setBearer(accessToken) }
             request.timeoutInterval = 10
-            let (_, response) = try await transport(request)
+            let (_, response) = try await transport(request, false)
             return response.statusCode == 200
         } catch {
             return false

@@ -36,6 +36,12 @@ public enum AccountError: Error, Equatable, Sendable {
     ///
     /// The domain and code are those of its error.
     case tokenStore(StoreAction, domain: String, code: Int)
+    /// The app's own session failed to give an access token.
+    ///
+    /// The domain and code are those of its error.
+    case accessToken(domain: String, code: Int)
+    /// The app signs its users in and out elsewhere: this client cannot.
+    case ownSession
     /// The calling task was cancelled.
     case cancelled
 
@@ -54,6 +60,16 @@ public enum AccountError: Error, Equatable, Sendable {
         let error = error as NSError
         return .tokenStore(action, domain: error.domain, code: error.code)
     }
+
+    /// Returns the error of the app's own session, without the parts that might contain a token.
+    static func accessToken(_ error: any Error) -> Self {
+        switch error {
+        case let error as AccountError: error
+        case is CancellationError: .cancelled
+        case let error as URLError: .unreachable(error.code)
+        default: .accessToken(domain: (error as NSError).domain, code: (error as NSError).code)
+        }
+    }
 }
 
 extension AccountError: CustomStringConvertible, LocalizedError {
@@ -71,6 +87,8 @@ extension AccountError: CustomStringConvertible, LocalizedError {
         case .unreachable(let code): "The server could not be reached (URLError \(code.rawValue))."
         case .tokenStore(let action, let domain, let code):
             "The token store failed to \(action.rawValue) a token (\(domain) \(code))."
+        case .accessToken(let domain, let code): "The app's session gave no access token (\(domain) \(code))."
+        case .ownSession: "The app signs its users in elsewhere, and must sign them out there."
         case .cancelled: "The call was cancelled."
         }
     }

@@ -33,6 +33,9 @@ struct TokenCache: CustomReflectable {
     /// The reason why the pair in memory is not in the store, or nil if it is.
     var unsaved: AccountError? { unsavedPair?.failure }
 
+    /// Whether a user is signed in, or nil if the store could not be read yet.
+    var isSignedIn: Bool? { isRead ? cached != nil : nil }
+
     init(_ store: any TokenStore) {
         self.store = store
     }
@@ -186,21 +189,40 @@ extension TokenPair: CustomStringConvertible, CustomDebugStringConvertible, Cust
 
 /// The readable content of an access token.
 extension TokenPair {
-    private struct Claims: Decodable {
+    private struct Expiry: Decodable {
         let exp: Double
+    }
+
+    private struct Subject: Decodable {
+        enum CodingKeys: String, CodingKey {
+            case sub
+            case userID = "user_id"
+        }
+
+        let sub: String?
+        let userID: String?
     }
 
     /// Returns the expiry in the token, or nil if it cannot be read.
     ///
     /// The signature is not checked: only the server has the key, and the expiry only decides when to refresh.
     static func expiry(of token: String) -> Date? {
+        claims(Expiry.self, of: token).map { Date(timeIntervalSince1970: $0.exp) }
+    }
+
+    /// Returns the user whom the token names, or nil if it cannot be read.
+    static func user(of token: String) -> String? {
+        claims(Subject.self, of: token).flatMap { $0.sub ?? $0.userID }
+    }
+
+    private static func claims<Claims: Decodable>(_ type: Claims.Type, of token: String) -> Claims? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
         var payload = parts[1].replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
         payload += String(repeating: "=", count: (4 - payload.utf8.count % 4) % 4)
         guard let data = Data(base64Encoded: payload) else { return nil }
         do {
-            return Date(timeIntervalSince1970: try JSONDecoder().decode(Claims.self, from: data).exp)
+            return try JSONDecoder().decode(type, from: data)
         } catch {
             // A token without a readable expiry is used until the server refuses it.
             return nil

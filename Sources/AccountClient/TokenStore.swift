@@ -8,8 +8,7 @@ public enum TokenKey: String, CaseIterable, Sendable {
     case refreshToken = "ce.refresh_token"
 }
 
-/// The place where the app stores its tokens: the Keychain on iOS (docs/app.md shows one), ``InMemoryTokenStore``
-/// elsewhere.
+/// The place where the app stores its tokens: ``KeychainTokenStore`` on Apple systems, ``InMemoryTokenStore`` in tests.
 ///
 /// A store must guarantee:
 ///

@@ -6,8 +6,21 @@ package import Foundation
 
 /// Sends one request unchanged and returns its response, with failures as ``AccountError``.
 ///
-/// A redirect is returned like any other response.
-package typealias Transport = @Sendable (URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse)
+/// A redirect is returned like any other response. `canWait` says if the request can be sent later, when the device has
+/// a network again. A refresh token must not wait: another process of the app might have spent it by then.
+package typealias Transport =
+    @Sendable (URLRequest, _ canWait: Bool) async throws(AccountError) -> (Data, HTTPURLResponse)
+
+extension URLSessionConfiguration {
+    /// Has neither cookies nor a cache, and lets calls wait for a network instead of failing in a tunnel.
+    static var forCalls: URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        #if !canImport(FoundationNetworking)
+            configuration.waitsForConnectivity = true
+        #endif
+        return configuration
+    }
+}
 
 extension URLSession {
     /// Sends a request and returns the response, even if it is a redirect.
@@ -16,7 +29,7 @@ extension URLSession {
     /// the bearer. The delegate of the task itself is asked everywhere.
     ///
     /// https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/FoundationNetworking/URLSession/HTTP/HTTPURLProtocol.swift
-    func response(to request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
+    func response(to request: URLRequest, canWait: Bool) async throws(AccountError) -> (Data, HTTPURLResponse) {
         let (responses, continuation) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
         let task = dataTask(with: request) { data, response, error in
             if let response = response as? HTTPURLResponse, error == nil {
@@ -26,7 +39,11 @@ extension URLSession {
                 continuation.finish(throwing: error ?? URLError(.badServerResponse))
             }
         }
-        task.delegate = RedirectRefusal()
+        task.delegate = TaskDelegate { task in
+            guard !canWait else { return }
+            continuation.finish(throwing: URLError(.notConnectedToInternet))
+            task.cancel()
+        }
         task.resume()
         do {
             return try await withTaskCancellationHandler {
@@ -46,7 +63,11 @@ extension URLSession {
 }
 
 /// Refuses redirects: following one would send the bearer to an address that the server names.
-private final class RedirectRefusal: NSObject, URLSessionTaskDelegate {
+private final class TaskDelegate: NSObject, URLSessionTaskDelegate {
+    private let onWaiting: @Sendable (URLSessionTask) -> Void
+
+    init(onWaiting: @escaping @Sendable (URLSessionTask) -> Void) { self.onWaiting = onWaiting }
+
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -56,6 +77,9 @@ private final class RedirectRefusal: NSObject, URLSessionTaskDelegate {
     ) {
         completionHandler(nil)
     }
+
+    /// Called on Apple systems only, if the session waits for a network.
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { onWaiting(task) }
 }
 
 /// Scheme, host and port: a token is never sent to another origin.

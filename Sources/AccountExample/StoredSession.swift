@@ -9,6 +9,7 @@ struct StoredSession {
         case call
         case refresh
         case logOut = "log-out"
+        case deleteAccount = "delete-account"
     }
 
     private let client: AccountClient
@@ -28,6 +29,9 @@ struct StoredSession {
         case .refresh:
             try await client.forceRefresh()
             AccountExample.say("refreshed")
+        case .deleteAccount:
+            try await client.deleteAccount()
+            AccountExample.say("deleted")
         case .logOut:
             let isConfirmed = try await client.logout()
             AccountExample.say(isConfirmed ? "logged out" : "logged out here; the server did not confirm")

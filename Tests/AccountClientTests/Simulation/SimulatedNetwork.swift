@@ -65,7 +65,7 @@ final class SimulatedNetwork: Sendable {
     }
 
     func transport(of process: Int) -> Transport {
-        { request throws(AccountError) in try await self.send(request, from: process).get() }
+        { request, _ throws(AccountError) in try await self.send(request, from: process).get() }
     }
 
     private func send(_ request: URLRequest, from process: Int) async -> Outcome {

@@ -85,12 +85,16 @@ final class Backend: Sendable {
     func advance(bySeconds seconds: Int) { shared.state.withLock { $0.seconds += seconds } }
 
     func client(_ store: any TokenStore) throws -> AccountClient {
-        let shared = shared
-        return try AccountClient(
-            baseURL: url,
-            tokens: store,
-            now: { Self.now + TimeInterval(shared.state.withLock { $0.seconds }) }
-        )
+        try AccountClient(baseURL: url, tokens: store, now: clock)
+    }
+
+    /// Returns a client of an app that signs its users in elsewhere.
+    func client(accessToken: @escaping @Sendable (_ isRenewed: Bool) async throws -> String?) throws -> AccountClient {
+        try AccountClient(baseURL: url, accessToken: accessToken, now: clock)
+    }
+
+    private var clock: @Sendable () -> Date {
+        { [shared] in Self.now + TimeInterval(shared.state.withLock { $0.seconds }) }
     }
 
     /// Returns a token with a readable payload and a meaningless signature.

@@ -1,0 +1,54 @@
+import AccountClient
+import GoogleSignIn
+import SwiftUI
+
+let gmailScope = "https://www.googleapis.com/auth/gmail.readonly"
+
+/// Signs in and connects Gmail, with one consent.
+@MainActor
+func signIn(to account: AccountClient, presenter: UIViewController) async throws {
+    let google = GIDSignIn.sharedInstance
+    let result = try await google.signIn(withPresenting: presenter, hint: nil, additionalScopes: [gmailScope])
+    try await account.signIn(googleAccessToken: result.user.accessToken.tokenString)
+    if result.user.grantedScopes?.contains(gmailScope) == true {
+        try await account.storeGoogleTokens(GoogleTokens(result.user))
+    }
+}
+
+/// Asks the user for more scopes, for the first connection, or to repair one.
+@MainActor
+func askGoogle(_ request: AccountClient.ScopeRequest, presenter: UIViewController) async throws -> GoogleTokens {
+    let google = GIDSignIn.sharedInstance
+    if !request.needsSignIn, let user = google.currentUser,
+        !Set(request.scopes).isSubset(of: user.grantedScopes ?? [])
+    {
+        return GoogleTokens(try await user.addScopes(request.scopes, presenting: presenter).user)
+    }
+    let result = try await google.signIn(
+        withPresenting: presenter,
+        hint: google.currentUser?.profile?.email,
+        additionalScopes: request.scopes
+    )
+    return GoogleTokens(result.user)
+}
+
+extension GoogleTokens {
+    init(_ user: GIDGoogleUser) {
+        self.init(
+            accessToken: user.accessToken.tokenString,
+            refreshToken: user.refreshToken.tokenString,
+            refreshTokenExpiresIn: user.refreshToken.expirationDate.map { Int($0.timeIntervalSinceNow) },
+            scopes: user.grantedScopes
+        )
+    }
+}
+
+/// The view controller over which Google's sheet appears.
+@MainActor
+func presenter() throws -> UIViewController {
+    let scenes = UIApplication.shared.connectedScenes.compactMap { $0 as? UIWindowScene }
+    let scene = scenes.first { $0.activationState == .foregroundActive } ?? scenes.first
+    guard var top = scene?.keyWindow?.rootViewController else { throw CancellationError() }
+    while let next = top.presentedViewController { top = next }
+    return top
+}
