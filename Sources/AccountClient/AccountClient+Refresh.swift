@@ -120,8 +120,15 @@ extension AccountClient {
                 return
             }
             let formerToken = try cache.pair()?.accessToken
+            let formerUser = formerToken.flatMap(TokenPair.user)
+            // Another process of the app might have signed another user in. The calls that wait are the former user's.
+            func isAnotherUsers(_ token: String?) -> Bool {
+                guard let formerUser, let user = token.flatMap(TokenPair.user) else { return false }
+                return user != formerUser
+            }
             for _ in 1...Self.maximumRounds {
                 guard let sent = try cache.pairForRefresh() else { return leaveAccount(with: .signedOut) }
+                if isAnotherUsers(sent.accessToken) { return leaveAccount(with: .sessionReplaced) }
                 // Another process has refreshed.
                 if let accessToken = sent.accessToken, accessToken != formerToken, !isExpiring(accessToken) {
                     return finishRefresh(with: .success(accessToken))
@@ -131,6 +138,7 @@ extension AccountClient {
                 switch result {
                 case .success(let tokens):
                     if cache.replace(sent: sent, with: tokens.pair) {
+                        if isAnotherUsers(tokens.accessToken) { return leaveAccount(with: .sessionReplaced) }
                         return finishRefresh(with: .success(tokens.accessToken))
                     }
                 case .failure(let error) where error.endsSession:

@@ -67,15 +67,23 @@ package typealias OwnSession = @Sendable (_ isRenewed: Bool) async throws -> Str
 extension AccountClient {
     /// Returns the token of the app's own session, and notices if another user has signed in.
     func token(of session: OwnSession, isRenewed: Bool) async throws(AccountError) -> String {
+        ownSessionCalls += 1
+        let call = ownSessionCalls
         let token: String?
         do {
             token = try await session(isRenewed)
         } catch {
             throw .accessToken(error)
         }
-        observers.publish(token == nil ? .signedOut : .signedIn)
+        // Of two calls that overlap, the later one knows better who is signed in.
+        let isLate = call < latestOwnSessionAnswer
+        if !isLate {
+            latestOwnSessionAnswer = call
+            observers.publish(token == nil ? .signedOut : .signedIn)
+        }
         guard let token else { throw .signedOut }
         if let user = TokenPair.user(of: token), user != ownUser {
+            if isLate { throw .sessionReplaced }
             if ownUser != nil { leaveAccount(with: .sessionReplaced) }
             ownUser = user
         }

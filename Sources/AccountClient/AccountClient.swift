@@ -28,6 +28,9 @@ public actor AccountClient {
     var observers = SessionObservers()
     /// The user of the own session's last token.
     var ownUser: String?
+    /// The calls of the app's own session, and the latest one that has answered.
+    var ownSessionCalls = 0
+    var latestOwnSessionAnswer = 0
     /// Grows with every sign-in, log-out and end of the session.
     ///
     /// Responses for an earlier value are dropped.
@@ -182,11 +185,13 @@ public actor AccountClient {
     /// - Throws: As ``perform(_:)``, ``AccountError/refused(status:code:message:)``, and
     ///   ``AccountError/tokenStore(_:domain:code:)`` if the tokens could not be removed from the store.
     public func deleteAccount() async throws(AccountError) {
-        accountRequests += 1
+        let request = accountRequests
         let account = try await bearer().account
         try await callForSuccess("DELETE", "v1/user/me", as: account)
         // Another user might have signed in during the call.
         guard ownSession == nil, account == self.account else { return }
+        // A sign-in that was requested before the deletion is over. One that was requested since goes on.
+        if request == accountRequests { accountRequests += 1 }
         leaveAccount(with: .signedOut)
         if let failure = cache.clear() { throw failure }
     }

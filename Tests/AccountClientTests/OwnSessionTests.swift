@@ -78,6 +78,34 @@ struct OwnSessionTests {
         #expect(!login.calls.contains(true))
     }
 
+    @Test("A late token of the former user changes nothing")
+    func lateToken() async throws {
+        let (ada, bob) = (Self.token("ada"), Self.token("bob"))
+        let isFirst = Mutex(true)
+        let (begun, beginning) = AsyncStream<Void>.makeStream()
+        let (ended, ending) = AsyncStream<Void>.makeStream()
+        let backend = try Backend { request in
+            request.bearer == bob ? answer(#"{"data":{}}"#) : answer("{}", status: "401 Unauthorized")
+        }
+        let client = try backend.client { _ in
+            let waits = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            guard waits else { return bob }
+            beginning.finish()
+            for await _ in ended {}
+            return ada
+        }
+        let late = Task { try await client.status() }
+        for await _ in begun {}
+        #expect(try await client.status() == 200)
+        ending.finish()
+        await #expect(throws: AccountError.sessionReplaced) { try await late.value }
+        #expect(backend.requests.allSatisfy { $0.bearer == bob })
+        #expect(try await client.status() == 200)
+    }
+
     @Test("Twenty refused calls share one forced renewal")
     func renewal() async throws {
         let (old, new) = (Self.token("ada"), Self.token("ada", 2))

@@ -93,6 +93,22 @@ struct SessionStateTests {
         await #expect(throws: AccountError.signedOut) { try await client.deleteAccount() }
     }
 
+    @Test("A deletion that fails does not end a sign-in")
+    func failedDeletionDuringSignIn() async throws {
+        let gate = Gate()
+        let backend = try Backend { request in
+            if request.line == "POST /api/auth/mobile/google" { gate.pass() }
+            return nil
+        }
+        let client = try backend.client(store)
+        let signingIn = Task { try await client.signIn(googleAccessToken: "from-google") }
+        await backend.waitForRequests(1)
+        await #expect(throws: AccountError.signedOut) { try await client.deleteAccount() }
+        gate.open()
+        try await signingIn.value
+        #expect(try await client.isSignedIn)
+    }
+
     @Test("A user who signs in during the deletion of another account stays signed in")
     func signInDuringDeletion() async throws {
         let gate = Gate()

@@ -67,6 +67,29 @@ struct SharedStoreTests {
         #expect(try await !slow.isSignedIn)
     }
 
+    @Test("A user whom another process signed in is not taken for the former one", arguments: [true, false])
+    func otherUser(storesAccessToken: Bool) async throws {
+        let other = Backend.token("b", user: "bob", expiresIn: 1800)
+        let backend = try Backend { request in
+            switch (request.line, request.bearer) {
+            case ("POST /api/auth/refresh", _): Backend.tokens((other, "refresh-b"))
+            case ("DELETE /v1/user/me", other): answer(#"{"data":{}}"#)
+            default: nil
+            }
+        }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        #expect(try await client.isSignedIn)
+        store.save("refresh-b", for: .refreshToken)
+        if storesAccessToken { store.save(other, for: .accessToken) } else { store.remove(.accessToken) }
+        backend.refuseAccessToken()
+        await #expect(throws: AccountError.sessionReplaced) { try await client.deleteAccount() }
+        #expect(!backend.requests.contains { $0.line == "DELETE /v1/user/me" && $0.bearer == other })
+        // The next deletion is that of the user who is signed in now.
+        try await client.deleteAccount()
+        #expect(store.load(.refreshToken) == nil)
+    }
+
     @Test("Tokens are compared and written without another process in between")
     func exclusiveWrites() async throws {
         let backend = try Backend()

@@ -26,7 +26,7 @@ struct SimulatedServer {
     }
 
     private mutating func pair(_ number: Int, at now: Int) -> (access: String, refresh: String) {
-        let access = Backend.token("access-\(number)-\(now)", expiresIn: now + 1800)
+        let access = Backend.token("access-\(number)-\(now)", user: "ada", expiresIn: now + 1800)
         accessEnds[access] = now + 1800
         return (access, "refresh-\(number)")
     }

@@ -98,8 +98,8 @@ final class Backend: Sendable {
     }
 
     /// Returns a token with a readable payload and a meaningless signature.
-    static func token(_ name: String, expiresIn seconds: Int) -> String {
-        let payload = #"{"sub":"\#(name)??>>","exp":\#(Int(now.timeIntervalSince1970) + seconds)}"#
+    static func token(_ name: String, user: String? = nil, expiresIn seconds: Int) -> String {
+        let payload = #"{"sub":"\#(user ?? name)??>>","exp":\#(Int(now.timeIntervalSince1970) + seconds)}"#
         let text = Data(payload.utf8).base64EncodedString()
             .replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
             .replacingOccurrences(of: "=", with: "")
@@ -115,7 +115,7 @@ final class Backend: Sendable {
     private static func pair(_ number: Int, _ state: inout State, secondsLeft: Int = 1800) -> (
         access: String, refresh: String
     ) {
-        let access = token("access-\(number)", expiresIn: state.seconds + secondsLeft)
+        let access = token("access-\(number)", user: "ada", expiresIn: state.seconds + secondsLeft)
         state.accessToken = access
         return (access, "refresh-\(number)")
     }
