@@ -94,8 +94,9 @@ extension Command {
         summary: "end a user's grant, here and at Google",
         discussion: """
             Moves the grant to disconnected immediately and revokes it at Google; its tokens are wiped when that has \
-            succeeded or was tried for a day. The history is kept. If another stored grant has the same Google account \
-            and client, nothing is revoked at Google, because that would end the other grant too.
+            succeeded or was tried for a day. The history is kept. If another stored grant has the same Google \
+            account, and a client of the same Cloud project, nothing is revoked at Google, because that would end the \
+            other grant too.
 
             SIGTERM and SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
             """,

@@ -134,11 +134,11 @@ extension Command {
         discussion: """
             Does the same as the app's route DELETE /v1/user/me: it ends the user's sessions, revokes the grant at \
             Google, deletes the user's data and puts the notice user.deleted into the outbox if --notice-url is \
-            configured. Only the id is kept, and refused for a day, because tokens that name it may live that long. \
-            This cannot be undone.
+            configured. Only the id is kept, and refused for a day, or for as long as a token that names it is \
+            accepted. This cannot be undone.
 
-            If another stored grant has the same Google account and client, nothing is revoked at Google, because \
-            that would end the other grant too. SIGTERM and SIGINT stop it without waiting for Google's answer; a \
+            If another stored grant has the same Google account, and a client of the same Cloud project, nothing is \
+            revoked at Google, because that would end the other grant too. SIGTERM and SIGINT stop it without waiting for Google's answer; a \
             running worker revokes the grant later.
             """,
         operands: [.user("the user to delete")],

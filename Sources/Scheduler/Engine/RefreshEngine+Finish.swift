@@ -54,7 +54,7 @@ extension RefreshEngine {
         let answer: RefreshResult.Answer
         do {
             let id = refresh.grant.id
-            if try await store.transact({ try GrantEnding.mayRevoke(id, in: $0) }) {
+            if try await store.transact({ try GrantEnding.endIfShared(id, in: $0) }) {
                 return await dispatcher.revoke(refresh)
             }
             answer = .failed(.notSent(code: "connected_again"), retryAfter: nil)

@@ -156,12 +156,10 @@ package struct GrantEnding: Hashable, Sendable {
         return GrantEnding(grant: grant, isShared: isShared)
     }
 
-    /// Returns `true` if a claimed revocation can be sent: the grant has not been connected again, and no other grant
-    /// would end with it.
+    /// Ends a claimed revocation that would end another grant too, and returns `true` if it can still be sent.
     ///
-    /// It is checked before each attempt, because the account can have been connected since the first one. A revocation
-    /// that would end another grant is over.
-    package static func mayRevoke(_ id: GrantID, in transaction: any StoreTransaction) throws -> Bool {
+    /// Called before each attempt, because the grant, or another one of the account, can have been connected since.
+    package static func endIfShared(_ id: GrantID, in transaction: any StoreTransaction) throws -> Bool {
         guard var grant = try transaction.grant(id), grant.revocationAskedAt != nil else { return false }
         guard try isShared(grant, in: transaction) else { return true }
         grant.finishRevocation()
