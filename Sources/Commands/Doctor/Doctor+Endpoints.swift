@@ -58,7 +58,7 @@ extension Doctor {
             // The check of the client secret reports it.
         }
         let endpoint = context.configuration.endpoints.token
-        let probes = context.configuration.clientIDs.map { id in
+        let probes = context.configuration.allClientIDs.map { id in
             TokenEndpointProbe(endpoint: endpoint, clientID: id, clientSecret: secrets[id])
         }
         return probes.isEmpty ? [TokenEndpointProbe(endpoint: endpoint, clientID: nil, clientSecret: nil)] : probes

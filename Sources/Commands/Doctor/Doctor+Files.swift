@@ -12,7 +12,7 @@ extension Doctor {
 
     func fileDiagnoses() -> [Diagnosis] {
         [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
-            + clientIDs
+            + clientIDs + [serverClient].compactMap(\.self)
     }
 
     /// Checks the configuration file.
@@ -176,6 +176,23 @@ extension Doctor {
                 advice: "copy the client id of your iOS app from the Google Cloud console"
             )
         }
+    }
+
+    /// Checks that the server's client belongs to the project of the app's: Google gives no code otherwise.
+    private var serverClient: Diagnosis? {
+        guard let id = configuration.serverClientID else { return nil }
+        let subject = "server client id"
+        let other = configuration.clientIDs.first { other in
+            GoogleProject.number(ofClientID: other) != nil && !GoogleProject.isShared(other, id)
+        }
+        guard let other, GoogleProject.number(ofClientID: id) != nil else {
+            return .ok(subject, "\(id) exchanges the app's codes")
+        }
+        return .warning(
+            subject,
+            "\(DisplayedText(id)) and the client id \(DisplayedText(other)) are of two Google Cloud projects",
+            advice: "create both in one project: Google's SDK gets no code for a server of another project"
+        )
     }
 
     static func isGoogles(_ endpoint: Endpoint) -> Bool {

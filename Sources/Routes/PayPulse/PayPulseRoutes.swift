@@ -38,9 +38,30 @@ struct PayPulseRoutes: Sendable {
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
         let caller = try await dependencies.caller(of: request)
         let tokens = try GmailTokens(request)
+        // Without a client the code is refused before Google is asked.
+        if tokens.serverAuthCode != nil { _ = try dependencies.serverClient }
         let identity = try await dependencies.identity(of: tokens.accessToken)
-        let connector = GmailConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
-        let (relation, grant) = try await connector.store()
+        let (relation, grant): (ConnectionRules.Relation, Grant)
+        var lacksRefreshToken: Bool?
+        if let code = tokens.serverAuthCode {
+            let connection = try await dependencies.connection(
+                by: code,
+                tokens,
+                of: caller,
+                identity,
+                request: request.id
+            )
+            (relation, grant) = (connection.relation, connection.grant)
+            lacksRefreshToken = connection.lacksRefreshToken
+        } else {
+            let connector = GmailConnector(
+                dependencies: dependencies,
+                tokens: tokens,
+                identity: identity,
+                caller: caller
+            )
+            (relation, grant, _) = try await connector.store()
+        }
         dependencies.log.diagnostics.info(
             "connected",
             ["request": request.id, "grant": grant.id.description, "account_switch": "\(relation.isSwitch)"]
@@ -50,6 +71,7 @@ struct PayPulseRoutes: Sendable {
             data.field("scope", grant.scope)
             data.field("account_switch", relation.isSwitch)
             data.field("message", relation.message)
+            if let lacksRefreshToken { data.field("refresh_token_missing", lacksRefreshToken) }
         }
     }
 

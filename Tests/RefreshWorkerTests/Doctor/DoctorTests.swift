@@ -201,6 +201,23 @@ struct DoctorTests {
         }
     }
 
+    @Test("a server client of another project than the app's is a warning that names both")
+    func serverClientOfOtherProject() async throws {
+        try await OperatorFixture.with { fixture in
+            let ids = [("1-a", "1-b", Diagnosis.Severity.ok), ("1-a", "2-b", .warning), ("app", "server", .ok)]
+            for (app, server, severity) in ids {
+                try fixture.write("\(server) hush\n", to: "secrets")
+                let flags: [(Setting.Name, String)] = [
+                    (.clientID, app), (.serverClientID, server), (.clientSecretFile, fixture.path("secrets")),
+                ]
+                let found = Doctor(context: try fixture.context(flags)).fileDiagnoses()
+                let diagnosis = try #require(found.first { $0.subject == "server client id" })
+                #expect(diagnosis.severity == severity)
+                #expect(diagnosis.text.contains(server))
+            }
+        }
+    }
+
     @Test("systemd's credentials are read from the folder that it names")
     func credentials() async throws {
         try await OperatorFixture.with { fixture in
