@@ -89,7 +89,8 @@ def connected(fixture, accounts, app):
     )
     assert answers[1].expect(201).json == answers[0].json, "a second request at once gets the same answer"
     assert app.send("ada", grant).expect(201).json == answers[0].json, "the same code again gets the same answer"
-    of_ada = [one for one in sandbox.stats(grants=True)["grants"] if one["current_refresh_token"] == grant["refresh_token"]]
+    grants = sandbox.stats(grants=True)["grants"]
+    of_ada = [one for one in grants if one["current_refresh_token"] == grant["refresh_token"]]
     assert [one["requests"] for one in of_ada] == [1], "Google got the code once"
     assert fixture.grants()["ada"]["client_id"] == SERVER, "the grant belongs to the server's client"
 
