@@ -17,7 +17,7 @@ SOURCES := $(shell find -L Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build pages test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-programs tested install \
+.PHONY: run build pages test sanitize fuzz check format lint scenarios faults faults-short openapi check-units check-alerts check-docs check-package release release-check release-programs tested install \
 	uninstall deb clean bench bench-check help toolchain packages FORCE
 
 help: ## list the targets
@@ -132,6 +132,10 @@ install: $(BINARY) ## install the program, its units and an example configuratio
 deb: $(BINARY) ## build the Debian package of the program, in .build
 	@scripts/ensure-packages deb
 	@BINARY='$(CURDIR)/$(BINARY)' scripts/build-deb
+
+release-check: deb ## make what a release publishes, for this architecture, in .build/release: package, image, parts, checksums
+	@BINARY='$(BINARY)' scripts/release-check deb
+	@scripts/release-check image
 
 uninstall: ## remove the installed files; grants, keys and configuration stay
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install uninstall

@@ -11,7 +11,7 @@ import Worker
 struct Listing<Item> {
     struct Column: Sendable {
         let title: String
-        /// The width to which a terminal may cut the column, or `nil` if its texts are never cut.
+        /// The width to which a terminal can cut the column, or `nil` if its texts are never cut.
         var narrowest: Int?
         let text: @Sendable (Item, Timestamp) -> String
     }

@@ -49,7 +49,7 @@ extension Command {
 
     private static let watchInterval: Duration = .seconds(2)
 
-    /// `--watch`: redraws the report on a terminal; writes one line for each change elsewhere.
+    /// `--watch`: redraws the report on a terminal, and elsewhere writes one line for each change.
     ///
     /// A database that is out of reach for a while does not end it. One that cannot be opened at the start, or must
     /// not be used any more, ends it with the exit code of an unknown status.
@@ -87,7 +87,7 @@ extension Command {
 extension CommandContext {
     func statusSnapshot() async throws -> StatusSnapshot {
         var snapshot = try await withExistingStore(for: .reading) { store in try await statusSnapshot(from: store) }
-        // Closing the connections has written the log back into the file. The file may be opened only now: see
+        // Closing the connections has written the log back into the file. The file can be opened only now: see
         // `FileStatus`.
         if let path = configuration.database.file {
             let schema = try await BlockingCallQueue.files.run { FileStatus.schema(ofDatabaseFile: path) }
@@ -98,11 +98,11 @@ extension CommandContext {
 }
 
 extension FileStatus {
-    /// Returns the version of this program's tables (`PRAGMA user_version`), 0 before they exist; `nil` if the file
+    /// Returns the version of this program's tables (`PRAGMA user_version`), 0 before they exist, or `nil` if the file
     /// cannot be read or is not a database (https://sqlite.org/fileformat.html#the_database_header).
     ///
     /// Call it only while this process has no connection to the file: see ``FileStatus``. The newest pages can still be
-    /// in the log next to it; then the header is older.
+    /// in the log next to it. Then the header is older.
     static func schema(ofDatabaseFile path: String) -> Int? {
         let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -167,7 +167,7 @@ extension StatusSnapshot {
         return text
     }
 
-    /// Returns a line for each fact that differs from a former snapshot; for all of them if there is none.
+    /// Returns a line for each fact that differs from a former snapshot, or for all of them if there is none.
     ///
     /// The facts are those that do not change by the passing of time alone.
     func changes(since former: StatusSnapshot?) -> [String] {
@@ -177,7 +177,7 @@ extension StatusSnapshot {
         return (changed + gone).map { "\(at.iso8601Seconds)  \($0.name): \($0.text)" }
     }
 
-    /// Returns a line for each change; in JSON the whole snapshot, if there is a change.
+    /// Returns a line for each change, or in JSON the whole snapshot if there is a change.
     func lines(of changes: [String], asJSON isJSON: Bool) -> [String] {
         isJSON && !changes.isEmpty ? [json.text] : changes
     }

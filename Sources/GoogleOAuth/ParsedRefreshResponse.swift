@@ -159,11 +159,11 @@ package enum RefreshVerdict: Sendable {
     case invalidGrant
     /// Only the user can repair the grant, by signing in again.
     case signInRequired(code: String)
-    /// An administrator or a policy blocks the grant, and may lift the block.
+    /// An administrator or a policy blocks the grant, and can lift the block.
     case blocked(code: String)
     /// The client is at fault, not the grant.
     case clientFault(code: String)
-    /// The client may be at fault, or the token may be a foreign token.
+    /// The client might be at fault, or the token might be a foreign token.
     case clientOrForeignToken(code: String)
     /// The client sends too many requests.
     case throttled(code: String)
@@ -175,7 +175,7 @@ package enum RefreshVerdict: Sendable {
     case noAnswer(code: String, outcomeUnknown: Bool = true)
     /// The worker did not send the request.
     case notSent(code: String)
-    /// The worker sent the request and stopped waiting. The request may have been processed.
+    /// The worker sent the request and stopped waiting. The request might have been processed.
     case givenUp(code: String)
     /// An answer with an unknown meaning.
     case unknown(code: String)
@@ -241,7 +241,7 @@ enum ErrorCode {
         }
     }
 
-    /// Returns an unlisted code in a form that may be logged and stored as a grant's reason, or `nil` if it is not a
+    /// Returns an unlisted code in a form that can be logged and stored as a grant's reason, or `nil` if it is not a
     /// code, or repeats a secret that was sent.
     static func name(_ error: String, without sent: [Secret]) -> String? {
         error.isLowerCaseCode && !ErrorText.contains(error, sent) ? error : nil

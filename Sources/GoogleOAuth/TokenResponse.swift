@@ -53,7 +53,7 @@ extension TokenResponse {
         )
     }
 
-    /// Reads a good answer in the usual form, and returns `nil` for any other answer, which may be good too.
+    /// Reads a good answer in the usual form, and returns `nil` for any other answer, which might be good too.
     init?(plain text: RawSpan) {
         guard let answer = PlainAnswer(text),
             case .text(let token) = answer.accessToken, let accessToken = Token.required(text.extracting(token)),
@@ -119,7 +119,7 @@ extension TokenResponse {
 /// The syntax of a token: visible ASCII that is safe in a header and in a form (RFC 6749 appendix A, without the
 /// space).
 package enum Token {
-    /// Google documents 2,048 bytes and says that sizes may vary.
+    /// Google documents 2,048 bytes and says that sizes can vary.
     ///
     /// A longer text than this is not a token.
     package static let maximumLength = 16_384
@@ -143,7 +143,7 @@ package enum Token {
         return Secret(text)
     }
 
-    /// Returns the token of an optional member, which may be missing, `null` or empty, and `true` if the member is
+    /// Returns the token of an optional member, which can be missing, `null` or empty, and `true` if the member is
     /// well-formed.
     package static func optional(_ value: JSONValue?) -> (value: Secret?, isWellFormed: Bool) {
         guard let value, value != .null, value != .string("") else { return (nil, true) }

@@ -54,7 +54,7 @@ package enum LookupError: Error, Hashable, Sendable {
     case refused
     /// Google could not be reached, or its answer could not be read.
     ///
-    /// A retry may help.
+    /// A retry might help.
     case unavailable(code: String)
 }
 

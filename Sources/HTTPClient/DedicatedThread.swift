@@ -69,7 +69,7 @@ final class DedicatedThread: Sendable {
             var signals = sigset_t()
             unsafe sigfillset(&signals)
             for signal in Self.crashSignals { unsafe sigdelset(&signals, signal) }
-            // Replaces the inherited mask, which may block the signals of a crash.
+            // Replaces the inherited mask, which might block the signals of a crash.
             unsafe pthread_sigmask(SIG_SETMASK, &signals, nil)
             run()
         }

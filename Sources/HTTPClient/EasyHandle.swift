@@ -37,7 +37,7 @@ class EasyHandle {
     /// The argument of libcurl's callbacks.
     var context: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
 
-    /// Returns libcurl's message, short and printable: its detail may quote text that a server sent.
+    /// Returns libcurl's message, short and printable: its detail might quote text that a server sent.
     func message(code: UInt32) -> String {
         let general = unsafe String(cString: curl_easy_strerror(CURLcode(code)))
         let detail = unsafe String(cString: errorText)
@@ -132,7 +132,7 @@ final class TLSConnection: EasyHandle {
         try setConnectionOptions(for: endpoint)
         try set(CURLOPT_URL, "https://\(endpoint.authority)/")
         try set(CURLOPT_CONNECT_ONLY, 1)
-        // HTTP/1.1, so that libcurl does not treat the connection as one that its own transfers may share.
+        // HTTP/1.1, so that libcurl does not treat the connection as one that its own transfers can share.
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try set(CURLOPT_SSL_ENABLE_ALPN, 0)
         try check(unsafe ccurl_easy_offer_http2(easy))

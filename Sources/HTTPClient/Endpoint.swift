@@ -1,6 +1,6 @@
 package import Base
 
-/// A URL that the worker may call: https, or http to this machine.
+/// A URL that the worker is allowed to call: https, or http to this machine.
 ///
 /// The grammar is deliberately narrower than the URL standard's. It refuses everything that two parsers might read
 /// differently (user info, backslashes, percent signs or non-ASCII letters in a host, shortened IPv4 addresses over
@@ -126,7 +126,7 @@ package struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The URL without its query, which may hold a token.
+    /// The URL without its query, which might hold a token.
     package var description: String { "\(scheme)://\(bracketedHost)\(port.map { ":\($0)" } ?? "")\(path)" }
 
     package var debugDescription: String { description }

@@ -5,9 +5,9 @@ final class HTTP2Connection {
     enum State {
         case connecting
         case open
-        /// No request may begin on the connection.
+        /// No request can begin on the connection.
         ///
-        /// Those that did may still end.
+        /// Those that did can still end.
         case draining
     }
 
@@ -19,7 +19,7 @@ final class HTTP2Connection {
     private(set) var loss: HTTPError?
     /// `true` until the first request begins.
     private(set) var isUnused = true
-    /// `true` if the last round read as much as it may, so that more may be left.
+    /// `true` if the last round read as much as it is allowed to, so that more might be left.
     private(set) var hasMoreInput = false
     /// `true` if the socket was readable or writable after the last wait.
     var isReady = false
@@ -39,7 +39,7 @@ final class HTTP2Connection {
     ///
     /// It is larger than the flow-control windows, so it never cuts a response off.
     private static let maximumReadsAtTheEnd = 1024
-    /// The maximum number of bytes that a server may send while no request is open.
+    /// The maximum number of bytes that a server can send while no request is open.
     private static let maximumUnaskedBytes = 1_048_576
     /// The time without a sign of life after which the server is asked for one, and then given up.
     private static let patience = Duration.seconds(5)
@@ -67,7 +67,7 @@ final class HTTP2Connection {
 // MARK: - Requests
 
 extension HTTP2Connection {
-    /// The number of requests that may begin now.
+    /// The number of requests that can begin now.
     var freeStreams: Int {
         guard state == .open, loss == nil, !session.hasUnsentOutput, session.takesRequests else { return 0 }
         return max(0, min(Self.maximumStreams, session.maximumStreams) - session.openStreams)
@@ -128,7 +128,7 @@ extension HTTP2Connection {
         }
         unsentSince = session.hasUnsentOutput ? unsentSince ?? now : nil
         guard let failure else { return }
-        // The server may have responded before it closed the connection.
+        // The server might have responded before it closed the connection.
         receive(at: now, isLast: true)
         lose(.sendFailed, code: failure, "the connection was lost: \(tls.message(code: failure))")
     }
@@ -185,12 +185,12 @@ extension HTTP2Connection {
 extension HTTP2Connection {
     /// Stops the use of a connection whose server has ended it, or does not even answer a PING while requests wait.
     ///
-    /// Requests in flight may still get their responses until their deadlines.
+    /// Requests in flight can still get their responses until their deadlines.
     func checkLife(at now: BootInstant) {
         guard state == .open else { return }
         if !session.takesRequests { state = .draining }
         if let unsentSince, now - unsentSince >= Self.patience { state = .draining }
-        // A server that allows no streams at all may allow some on another connection.
+        // A server that allows no streams at all can allow some on another connection.
         if isIdle, session.maximumStreams == 0, now - lastSign >= Self.patience { state = .draining }
         guard !isIdle, now - lastSign >= Self.patience else { return }
         guard let pingedAt else {

@@ -46,7 +46,7 @@ final class HTTP2Session {
         nghttp2_settings_entry(settings_id: Int32(name.rawValue), value: UInt32(clamping: value))
     }
 
-    /// The bytes that a server may send on a connection before it must wait: many bodies at once.
+    /// The bytes that a server can send on a connection before it must wait: many bodies at once.
     private static let connectionWindow: Int32 = 16 * 1024 * 1024
     private static let noFlags = UInt8(NGHTTP2_FLAG_NONE.rawValue)
 }

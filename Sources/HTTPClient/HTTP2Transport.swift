@@ -115,7 +115,7 @@ extension HTTP2Transport {
 
     private func beginWaiting(of pool: HTTP2Pool, on connection: HTTP2Connection, at now: BootInstant) {
         guard pool.waitingCount > 0, connection.freeStreams > 0 else { return }
-        // The server may have closed an idle connection. A request that is sent then may be lost.
+        // The server might have closed an idle connection. A request that is sent then might be lost.
         if connection.isIdle { connection.receive(at: now) }
         var free = connection.freeStreams
         while free > 0, let transfer = pool.nextWaiting() {
@@ -217,7 +217,7 @@ extension HTTP2Transport {
         multi.remove(connection.tls)
     }
 
-    /// Fails the waiting requests unless another connection may still take them.
+    /// Fails the waiting requests unless another connection can still take them.
     private func failWaiting(of pool: HTTP2Pool, _ error: HTTPError, at now: BootInstant) {
         guard !pool.connections.contains(where: { $0.state != .draining }) else { return pool.pauseConnecting(at: now) }
         for transfer in pool.takeWaiting() {
@@ -257,7 +257,7 @@ extension HTTP2Transport {
 // MARK: - Proxies
 
 extension HTTP2Transport {
-    /// `true` if https URLs may go through a proxy that itself speaks TLS.
+    /// `true` if https URLs can go through a proxy that itself speaks TLS.
     ///
     /// libcurl takes proxies from the environment (https://curl.se/libcurl/c/CURLOPT_PROXY.html), and prepares the TLS
     /// of such a proxy like that of the server: the proxy would be offered HTTP/2.

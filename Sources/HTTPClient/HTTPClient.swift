@@ -46,7 +46,7 @@ package final class HTTPClient: Sendable {
     /// The current counters.
     package var counters: Counters { commands.counters }
 
-    /// Sends a request and waits for its response, which may have any status.
+    /// Sends a request and waits for its response, which can have any status.
     ///
     /// Cancelling the task ends the request at once.
     ///
@@ -55,7 +55,7 @@ package final class HTTPClient: Sendable {
     ///   - deadline: the time limit for this request, instead of the configuration's total.
     ///   - beforeSend: a last check, as described at ``HTTPTransfer/init(_:beforeSend:completion:)``.
     /// - Returns: the complete response.
-    /// - Throws: an ``HTTPError`` that says whether the request may have reached the server.
+    /// - Throws: an ``HTTPError`` that says whether the request might have reached the server.
     package func send(
         _ request: HTTPRequest,
         deadline: Duration? = nil,

@@ -58,7 +58,9 @@ package final class RequestPattern: Sendable {
     /// `true` if each header can be sent as it is: a line break in a value would start another header.
     let isSendable: Bool
 
-    /// Makes a pattern for many requests; it must not hold a secret.
+    /// Makes a pattern for many requests.
+    ///
+    /// It must not hold a secret.
     package convenience init(method: Method, endpoint: Endpoint, headers: [(String, String)]) {
         self.init(method: method, endpoint: endpoint, headers: headers, isSecret: false)
     }
@@ -87,7 +89,9 @@ extension RequestPattern: CustomStringConvertible, CustomDebugStringConvertible,
 /// The body of a request or response: bytes that are never printed and are overwritten when the last reference is
 /// released.
 ///
-/// The array that a body was made from is not wiped; ``FormBody`` builds a body without such a copy.
+/// The array that a body was made from is not wiped.
+///
+/// ``FormBody`` builds a body without such a copy.
 package final class HTTPBody: Sendable {
     private let content: ErasedBytes
 
@@ -110,7 +114,9 @@ package final class HTTPBody: Sendable {
         try content.withBytes(body)
     }
 
-    /// The address of the bytes, for a C function that reads them later; valid as long as this object exists.
+    /// The address of the bytes, for a C function that reads them later.
+    ///
+    /// It is valid as long as this object exists.
     @unsafe
     var address: UnsafeRawPointer? { unsafe content.address }
 
@@ -196,7 +202,7 @@ final class HTTP2Fields: @unchecked Sendable {
     private let fields: UnsafeMutableBufferPointer<nghttp2_nv>
 
     /// - Parameters:
-    ///   - fields: names in lower case, and values; pseudo-header fields first.
+    ///   - fields: names in lower case, and values, with pseudo-header fields first.
     ///   - isSecret: `true` if a value might be a secret. Then neither side keeps the fields for later requests.
     init(_ fields: [(name: String, value: String)], isSecret: Bool) {
         var text = ErasedBytes(capacity: fields.reduce(1) { $0 + $1.name.utf8.count + $1.value.utf8.count })

@@ -105,7 +105,8 @@ package struct HTTPError: Error, Sendable {
     }
 
     package let kind: Kind
-    /// `true` if the request may have reached the server, so that a token in it may be spent although no response came.
+    /// `true` if the request might have reached the server, so that a token in it might be spent although no response
+    /// came.
     ///
     /// `false` guarantees that not one byte of the request was sent.
     package private(set) var outcomeUnknown = false
@@ -116,8 +117,8 @@ package struct HTTPError: Error, Sendable {
     /// limit.
     ///
     /// A server that rotates refresh tokens has spent the old one when it responds, so the token in a broken response
-    /// may be the only copy of the new one. Only a reader that distinguishes a complete value from a truncated one may
-    /// use it.
+    /// might be the only copy of the new one. Only a reader that distinguishes a complete value from a truncated one
+    /// can use it.
     package private(set) var partialResponse: HTTPResponse?
 }
 

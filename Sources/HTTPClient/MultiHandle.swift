@@ -5,7 +5,7 @@ private import Crypto
 /// libcurl's multi handle: the transfers in flight and the connections that they share.
 ///
 /// `@unchecked Sendable` holds because other threads only call ``wakeUp()``, which libcurl allows from any thread
-/// (https://curl.se/libcurl/c/curl_multi_wakeup.html); only the client's thread calls the rest. The handle is freed
+/// (https://curl.se/libcurl/c/curl_multi_wakeup.html). Only the client's thread calls the rest. The handle is freed
 /// when neither can call it any more.
 @safe
 final class MultiHandle: @unchecked Sendable {

@@ -1,9 +1,9 @@
 package import Base
 private import Synchronization
 
-/// Limits the rate at which one address may request an expensive operation, such as a call to another service.
+/// Limits the rate at which one address can request an expensive operation, such as a call to another service.
 ///
-/// An address that has sent nothing for a minute may use a minute's budget at once. Then it gets one request per
+/// An address that has sent nothing for a minute can use a minute's budget at once. Then it gets one request per
 /// interval (the generic cell rate algorithm, which stores one instant per address).
 package final class AddressBudget: Sendable {
     private struct State {

@@ -17,7 +17,7 @@ final class Exchange: Sendable {
         /// Pass the request to the handler, and suspend the connection while it runs.
         case wait(for: ServerRequest)
         /// Respond with the reason for the refusal. If `closing`, read nothing more on the connection, because the
-        /// bytes that follow may be part of a disguised request.
+        /// bytes that follow might be part of a disguised request.
         case refuse(RequestRefusal, closing: Bool)
         /// End the request with this reply.
         case reply(ServerReply)
@@ -195,7 +195,7 @@ final class Exchange: Sendable {
 
     /// Releases the body's memory when the exchange is over.
     ///
-    /// Until then the handler may hold the body.
+    /// Until then the handler can hold the body.
     func releaseMemory() {
         state.withLock { discardBody(&$0) }
     }
@@ -264,7 +264,7 @@ final class Exchange: Sendable {
 
     /// Cancels the handler's task because the connection is lost.
     ///
-    /// The handler may still reply.
+    /// The handler can still reply.
     func cancelHandler() {
         let task: Task<Void, Never>? = state.withLock { state in
             guard case .waiting(_, let task) = state.phase else { return nil }

@@ -131,7 +131,7 @@ extension HTTPServer {
         /// Further clients wait in the system's queue.
         package var maximumConnections = 4096
 
-        /// The memory that the bodies of all open requests may take together.
+        /// The memory that the bodies of all open requests can take together.
         ///
         /// Further requests get 503.
         var requestMemoryBytes = 64 << 20
@@ -151,7 +151,7 @@ extension HTTPServer {
         package var certificate: ServerCertificate?
     }
 
-    /// The limits on what a client may send.
+    /// The limits on what a client can send.
     package struct Limits: Sendable {
         /// A longer body gets 413.
         package var bodyBytes = 65_536

@@ -84,7 +84,7 @@ final class MicroHTTPDaemon: @unchecked Sendable {
     }
 
     func stopListening() {
-        // MHD_quiesce_daemon gives the listening socket back to its owner. The threads may still use its number until
+        // MHD_quiesce_daemon gives the listening socket back to its owner. The threads might still use its number until
         // they have ended, so it is not closed before then. After the shutdown it refuses new clients at once.
         _ = unsafe MHD_quiesce_daemon(pointer)
         file?.remove()

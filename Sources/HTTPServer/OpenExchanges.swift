@@ -11,7 +11,7 @@ final class OpenExchanges: Sendable {
         var open: [ObjectIdentifier: Exchange] = [:]
         var isMonitoring = false
         var isClosing = false
-        /// `true` once new requests may no longer wait.
+        /// `true` once new requests can no longer wait.
         var isEnded = false
         var whenDrained: CheckedContinuation<Void, Never>?
     }
@@ -38,7 +38,7 @@ final class OpenExchanges: Sendable {
         drained?.resume()
     }
 
-    /// Returns `true` if a request may wait for the handler.
+    /// Returns `true` if a request can wait for the handler.
     ///
     /// The caller has already suspended its connection, and resumes it otherwise.
     func mayWait() -> Bool {
@@ -93,7 +93,7 @@ final class OpenExchanges: Sendable {
     /// A client that has closed its sending side still reads, and one that has closed its socket cannot be
     /// distinguished from it until something is written. Both get their response.
     ///
-    /// Between the two steps here a socket may be closed and its number given to another client. Then its exchange
+    /// Between the two steps here a socket can be closed and its number given to another client. Then its exchange
     /// already has its response, and the cancellation has no effect.
     private static func disconnected(among exchanges: [Exchange]) -> [Exchange] {
         let lost = Int16(POLLHUP | POLLERR)
@@ -109,7 +109,7 @@ final class OpenExchanges: Sendable {
     }
 }
 
-/// The memory that the bodies of all open requests may take together.
+/// The memory that the bodies of all open requests can take together.
 ///
 /// Bodies larger than ``smallBody`` together get at most half of it, so large bodies cannot prevent sign-ins. Bodies
 /// count as they arrive: with a reservation for the declared length, a caller could take everything by declarations

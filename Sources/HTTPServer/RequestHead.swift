@@ -11,7 +11,7 @@ struct RequestHead {
 
     /// The size of the target in the request line.
     ///
-    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it. A proxy may read on after it.
+    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it. A proxy might read on after it.
     let targetSize: Int
 
     let headers: [ServerRequest.Field]
@@ -31,7 +31,7 @@ struct RequestHead {
     ///
     /// The bytes after it are then never read as another request.
     ///
-    /// libmicrohttpd ends a chunk extension at a bare LF, where other programs may read on, and does not report it.
+    /// libmicrohttpd ends a chunk extension at a bare LF, where other programs might read on, and does not report it.
     var isChunked: Bool { !values("Transfer-Encoding").isEmpty }
 
     var expectsContinue: Bool { !values("Expect").isEmpty }
@@ -82,10 +82,10 @@ struct RequestHead {
 
 /// Collects a request's header fields and finds text between them that libmicrohttpd does not report.
 ///
-/// libmicrohttpd ends a value at a NUL, and a proxy may read on after it. The fields are in the order of their lines in
-/// the memory of the head. Between two of them only blanks and a line end are allowed, which libmicrohttpd overwrites:
-/// CRLF with two NULs, and a bare LF with one. So a NUL before CRLF shows as a third one. A NUL before a bare LF looks
-/// like CRLF and is not found.
+/// libmicrohttpd ends a value at a NUL, and a proxy might read on after it. The fields are in the order of their lines
+/// in the memory of the head. Between two of them only blanks and a line end are allowed, which libmicrohttpd
+/// overwrites: CRLF with two NULs, and a bare LF with one. So a NUL before CRLF shows as a third one. A NUL before a
+/// bare LF looks like CRLF and is not found.
 @safe
 struct HeadReader {
     private(set) var fields: [ServerRequest.Field] = []

@@ -6,7 +6,7 @@ private import Synchronization
 /// One open connection, from its acceptance to its end.
 final class ServerConnection: Sendable {
     private struct State {
-        /// `nil` once libmicrohttpd is about to close it: another connection may then get the number.
+        /// `nil` once libmicrohttpd is about to close it: another connection can then get the number.
         var descriptor: Int32?
         var phase: ConnectionPhase
         var requests = 0
@@ -72,7 +72,7 @@ final class ServerConnection: Sendable {
             switch action {
             case nil: return
             case .close: break
-            // A TLS client would read the plain text as a broken record. Its handshake may not even be complete.
+            // A TLS client would read the plain text as a broken record. Its handshake might not even be complete.
             case .timeOut where certificate != nil: break
             case .timeOut:
                 let response = Self.timeOut
@@ -194,7 +194,7 @@ package struct ConnectionDeadlines: Sendable {
     /// The time from a request's first byte to the end of its body.
     var request: Duration = .seconds(30)
 
-    /// The time that the client may take to receive a response.
+    /// The time that the client can take to receive a response.
     var response: Duration = .seconds(30)
 
     /// The time between two requests, while connections are not scarce.
@@ -243,9 +243,9 @@ final class ServerConnections: Sendable {
     /// The current activity of each client.
     var kinds: [ConnectionPhase.Kind] { state.withLock { $0.open.values.map(\.kind) } }
 
-    /// Returns `true` if the address may open another connection.
+    /// Returns `true` if the address can open another connection.
     ///
-    /// A trusted proxy always may, because it serves many clients.
+    /// A trusted proxy always can, because it serves many clients.
     func admits(_ network: NetworkAddress?) -> Bool {
         guard let network, let maximumPerAddress, !trustedProxies.contains(network) else { return true }
         return state.withLock { $0.countPerBlock[network.limitBlock, default: 0] < maximumPerAddress }

@@ -134,7 +134,7 @@ enum RequestID {
 
 /// The log entry of a finished request.
 ///
-/// It has no path, query, header or body, because they may hold secrets and names.
+/// It has no path, query, header or body, because they might hold secrets and names.
 package struct RequestSummary: Sendable {
     package internal(set) var id: String
     package internal(set) var method = "-"

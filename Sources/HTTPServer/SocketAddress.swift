@@ -29,7 +29,7 @@ struct SocketAddress {
         guard UnixSocketFile.isUsable(path: path) else { return nil }
         storage = sockaddr_storage()
         storage.ss_family = sa_family_t(AF_UNIX)
-        // The path follows the family (https://man7.org/linux/man-pages/man7/unix.7.html); the remaining bytes are
+        // The path follows the family (https://man7.org/linux/man-pages/man7/unix.7.html). The remaining bytes are
         // already zero.
         let offset = MemoryLayout<sa_family_t>.size
         unsafe withUnsafeMutableBytes(of: &storage) { unsafe $0[offset...].copyBytes(from: path.utf8) }
@@ -153,7 +153,7 @@ extension NetworkAddress: CustomStringConvertible {
 
 /// The clients that can reach a listening socket.
 package enum NetworkReach: Hashable, Sendable {
-    /// Processes of this machine that may open the socket's file.
+    /// Processes of this machine that can open the socket's file.
     case unixSocket
     /// Every process of this machine.
     case thisMachine

@@ -17,7 +17,7 @@ struct APIError: Error, Hashable, Sendable {
     let otherStatus: Int
     let otherCode: String
     let otherMessage: String
-    /// The wait before another try, for statuses that may pass.
+    /// The wait before another try, for statuses that might pass.
     var retryAfter: Duration?
     /// The scopes that the grant lacks.
     var missing: [String] = []
@@ -113,7 +113,7 @@ extension APIError {
         self.init(refusal.status, refusal.status == 503 ? "DEPENDENCY_FAILURE" : "INVALID_JSON", text)
     }
 
-    /// Makes the error for another one that a public route may show; `nil` for an internal one.
+    /// Makes the error for another one that a public route can show, or `nil` for an internal one.
     init?(publicly error: any Error) {
         switch error {
         case let error as APIError: self = error
@@ -151,7 +151,7 @@ extension APIError {
 /// The errors of the internal listener.
 ///
 /// OAuth libraries take `invalid_grant` to mean that the user must sign in again, so nothing else has this code.
-/// Everything that may pass is 503.
+/// Everything that might pass is 503.
 extension APIError {
     /// The wait before the next try if the cause does not determine one: shorter than most outages, and long enough to
     /// prevent a busy loop.

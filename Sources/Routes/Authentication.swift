@@ -5,12 +5,14 @@ internal import Storage
 
 /// The authentication of callers by their access tokens.
 extension RouteDependencies {
-    /// Returns the caller of a request; throws an ``APIError`` or an error of the store.
+    /// Returns the caller of a request, or throws an ``APIError`` or an error of the store.
     func caller(of request: ServerRequest) async throws -> AuthenticatedCaller {
         try await caller(with: try claims(of: try request.bearerToken()))
     }
 
-    /// Returns the caller that the claims name; the token's signature and times must be checked already.
+    /// Returns the caller that the claims name.
+    ///
+    /// The token's signature and times must be checked already.
     func caller(with claims: JSONValue) async throws -> AuthenticatedCaller {
         let claims = try AccessClaims(claims)
         var session: Session?
@@ -33,8 +35,8 @@ extension RouteDependencies {
 
     /// Returns the claims of a refresh token, even if it has expired, or `nil` for any other token.
     ///
-    /// Its session decides whether it is valid: the response may have been lost on the token's last day, or a clock
-    /// that was ahead may have made the token.
+    /// Its session decides whether it is valid: the response might have been lost on the token's last day, or a clock
+    /// that was ahead might have made the token.
     func refreshClaims(of token: String) -> RefreshClaims? {
         do throws(CryptoError) {
             let claims = try signer.signedClaims(of: token)
@@ -65,7 +67,7 @@ struct AccessClaims: Hashable, Sendable {
     let expiresAt: Timestamp
 
     init(_ claims: JSONValue) throws(APIError) {
-        // A token without a type is an access token; a refresh token always has one.
+        // A token without a type is an access token. A refresh token always has one.
         guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalidToken }
         userID = try claims.userID()
         switch claims["sid"] {
@@ -92,7 +94,7 @@ struct AccessClaims: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// A time in seconds since 1970, which may have a fraction (RFC 7519, section 2).
+    /// A time in seconds since 1970, which can have a fraction (RFC 7519, section 2).
     var timestamp: Timestamp? {
         guard case .number(let text) = self, let seconds = Double(text), seconds.magnitude < 0x1p53 else { return nil }
         return Timestamp(secondsSince1970: Int64(seconds))

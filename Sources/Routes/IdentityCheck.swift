@@ -48,7 +48,7 @@ extension RouteDependencies {
                 }
                 return .failure(.unavailable(code: "timeout"))
             }
-            // One refusal, or one request without an answer, is enough to decide; the other is cancelled.
+            // One refusal, or one request without an answer, is enough to decide. The other is cancelled.
             defer { group.cancelAll() }
             var user: UserInfo?
             var token: TokenInfo?
@@ -69,13 +69,13 @@ struct GoogleIdentity: Hashable, Sendable {
     let email: String
     let name: String?
     let picture: String?
-    /// The Workspace domain; for its addresses Google is the authority.
+    /// The Workspace domain, for whose addresses Google is the authority.
     let hostedDomain: String?
     let clientID: String
     let scope: String?
     let lifetime: Duration?
 
-    /// Combines both of Google's responses; `nil` if the token must not be trusted.
+    /// Combines both of Google's responses, or returns `nil` if the token must not be trusted.
     ///
     /// A token that was issued to another app proves only that its user trusts that app. If it were accepted, the
     /// operator of any app could sign in to this worker as its users
@@ -96,7 +96,7 @@ struct GoogleIdentity: Hashable, Sendable {
         name = user.name.flatMap { $0.isEmpty ? nil : $0 }
         picture = user.picture.flatMap { $0.isEmpty ? nil : $0 }
         hostedDomain = user.hostedDomain.flatMap { $0.isEmpty ? nil : $0 }
-        // The authorized party may refresh the token; the audience is the client that the token was issued for.
+        // The authorized party can refresh the token. The audience is the client that the token was issued for.
         clientID = token.authorizedParty ?? token.audience
         scope = token.scope.map { $0.split(separator: " ").joined(separator: " ") }.flatMap { $0.isEmpty ? nil : $0 }
         lifetime = token.lifetime
@@ -117,7 +117,7 @@ struct GoogleIdentity: Hashable, Sendable {
     }
 }
 
-/// Google's information about an access token; tests use a fake.
+/// Google's information about an access token, which tests replace with a fake.
 package protocol GoogleLookups: Sendable {
     /// Returns the user of the token.
     func userInfo(accessToken: Secret) async throws(LookupError) -> UserInfo
@@ -134,7 +134,7 @@ extension StoreTransaction {
         try refuse(accessToken, among: try issuedTokens(toAccount: owner, at: now))
     }
 
-    /// Throws if the token comes from the user's own grant, which may name another account or none.
+    /// Throws if the token comes from the user's own grant, which might name another account or none.
     func refuse(_ accessToken: Secret, issuedToUser userID: String) throws {
         if let grant = try grant(ofUser: userID) { try refuse(accessToken, among: [grant.issuedTokens]) }
     }

@@ -3,7 +3,9 @@ internal import Crypto
 internal import GoogleOAuth
 internal import HTTPServer
 
-/// The body of a request as named values, from JSON or a form; `null` and an empty text count as a missing member.
+/// The body of a request as named values, from JSON or a form.
+///
+/// `null` and an empty text count as a missing member.
 struct RequestBody: Sendable {
     private static let maximumText = 1024
     private static let maximumScope = 16_384
@@ -34,7 +36,7 @@ struct RequestBody: Sendable {
         return text
     }
 
-    /// Returns a required token; the caller checks whether it is well-formed.
+    /// Returns a required token, whose form the caller checks.
     func required(_ name: String) throws(APIError) -> String {
         guard let text = try string(name) else { throw .missingField(name) }
         return text

@@ -6,7 +6,7 @@ internal import HTTPServer
 /// Many phones share the address of their network, so only failures have a small limit: an honest phone rarely fails to
 /// sign in, and a client that guesses tokens almost always fails.
 package struct RequestBudgets: Sendable {
-    /// The number of successful sign-ins, or of writes, that an address may make for each failed sign-in.
+    /// The number of successful sign-ins, or of writes, that an address can make for each failed sign-in.
     static let successesPerFailure = 10
 
     /// The budget of sign-ins and connections that the worker or Google refuses.
@@ -32,7 +32,7 @@ package struct RequestBudgets: Sendable {
         writes = AddressBudget(perMinute: writesPerMinute, time: time)
     }
 
-    /// Counts a request that may cost a write to the store; throws if its address has made too many.
+    /// Counts a request that can cost a write to the store, and throws if its address has made too many.
     func spendWrite(_ request: ServerRequest) throws(APIError) {
         try Self.take(writes, request)
     }
@@ -62,7 +62,7 @@ package struct RequestBudgets: Sendable {
     }
 
     private static func isRefusal(_ error: any Error) -> Bool {
-        // An honest phone may have kept a genuine token for too long.
+        // An honest phone might have kept a genuine token for too long.
         guard let error = error as? APIError, error != .expiredToken else { return false }
         return (400..<500).contains(error.status)
     }

@@ -15,12 +15,12 @@ package struct RouteDependencies: Sendable {
     let google: any GoogleLookups
     let vault: TokenVault
     let signer: TokenSigner
-    /// Returns the client ids that are configured at this moment; a reload may change them.
+    /// Returns the client ids that are configured at this moment, which a reload can change.
     private let currentClientIDs: @Sendable () -> [String]
     /// The exchange of the app's codes; `nil` in tests that need none.
     let exchanges: CodeExchanges?
     let budgets: RequestBudgets
-    /// The stored users that a Google account may be linked to by its e-mail address.
+    /// The stored users that a Google account can be linked to by its e-mail address.
     let emailLinking: EmailLinking
     /// The time after a refresh in which any token of the family gets the current tokens.
     let sessionGrace: Duration
@@ -143,7 +143,7 @@ extension Duration {
 }
 
 extension RouteDependencies {
-    /// Returns a route whose handler may throw: its error gets a response in the family's form.
+    /// Returns a route whose handler can throw: its error gets a response in the family's form.
     ///
     /// An internal error is logged.
     func route(

@@ -6,7 +6,9 @@ package import Telemetry
 
 /// Something about an installation that a person should look at.
 package struct Finding: Hashable, Sendable {
-    /// The kinds of findings that follow from a snapshot; alarms are kinds of their own.
+    /// The kinds of findings that follow from a snapshot.
+    ///
+    /// Alarms have kinds of their own.
     ///
     /// Each has a section in docs/runbook.md, which a test checks.
     package enum Kind: String, CaseIterable, Sendable {
@@ -87,7 +89,7 @@ package struct Finding: Hashable, Sendable {
     ///
     /// It is also the section of docs/runbook.md.
     package var kind: String
-    /// One sentence; its wording may change.
+    /// One sentence, whose wording can change.
     package var text: String
     /// The time since which it holds, if that is known.
     var since: Timestamp?
@@ -163,7 +165,9 @@ extension StatusSnapshot {
     /// As many grants as a wave has at least: one or two can be users who left.
     private static let fewestInDoubt = 3
     private static let tolerableNoticeAge: Duration = .seconds(3600)
-    /// Google sends a verification event on request, which `google-events verify` makes; a weekly one is advised.
+    /// Google sends a verification event on request, which `google-events verify` makes.
+    ///
+    /// A weekly one is advised.
     private static let tolerableSilence: Duration = .seconds(30 * 86_400)
 
     package var findings: [Finding] {

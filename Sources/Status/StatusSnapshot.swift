@@ -149,7 +149,9 @@ package enum NotedTime: String {
         try await store.note(rawValue).flatMap { Int64($0) }.map { Timestamp(milliseconds: $0) }
     }
 
-    /// Records a time; that of a security event at most once an hour, which is precise enough for a limit of days.
+    /// Records a time.
+    ///
+    /// That of a security event is recorded at most once an hour, which is precise enough for a limit of days.
     ///
     /// Another process can record its own time simultaneously. It makes no difference which of them is kept.
     package func record(_ now: Timestamp, in store: any Store) async throws {

@@ -1,12 +1,14 @@
 package import Base
 
-/// The numbers of grants in each state, of those that are due, and of those that may end soon.
+/// The numbers of grants in each state, of those that are due, and of those that might end soon.
 package struct GrantStatistics: Hashable, Sendable {
     /// The time before the end of a refresh token's own lifetime at which a warning begins: long enough to reach
     /// the user.
     package static let warningBeforeEnd: Duration = .seconds(3 * 86_400)
     /// Google ends a refresh token after six months without use
-    /// (https://developers.google.com/identity/protocols/oauth2#expiration); the warning begins after five.
+    /// (https://developers.google.com/identity/protocols/oauth2#expiration).
+    ///
+    /// The warning begins after five.
     package static let idleBeforeWarning: Duration = .seconds(150 * 86_400)
 
     package static let empty = GrantStatistics()
@@ -16,12 +18,13 @@ package struct GrantStatistics: Hashable, Sendable {
     package var oldestDueAt: Timestamp?
     /// The number of connected grants whose refresh token expires soon.
     package var refreshTokensEnding = 0
-    /// The number of connected grants that were not refreshed for so long that Google may end them.
+    /// The number of connected grants that were not refreshed for so long that Google might end them.
     package var idle = 0
     /// The connected grants without a valid access token.
     package var expired = ExpiredGrants()
-    /// The number of grants of each client id that are in doubt after an `invalid_grant`; an estimate if many are
-    /// `retrying`, as ``ExpiredGrants/Sample`` explains.
+    /// The number of grants of each client id that are in doubt after an `invalid_grant`.
+    ///
+    /// It is an estimate if many are `retrying`, as ``ExpiredGrants/Sample`` explains.
     package var inDoubt: [String: Int] = [:]
 
     /// The number of all grants.
@@ -110,7 +113,9 @@ extension ExpiredGrants {
             if let oldest { parts.add(expired, oldest: oldest, client: client) }
         }
 
-        /// The number of all grants for each that was read; the number of all may be older than the sample.
+        /// The number of all grants for each that was read.
+        ///
+        /// The number of all can be older than the sample.
         private var factor: Double { total > Self.limit && examined > 0 ? max(1, Double(total) / Double(examined)) : 1 }
 
         /// The grants of each client id that are in doubt.

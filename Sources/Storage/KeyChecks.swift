@@ -112,7 +112,7 @@ package struct StoredKeyChecks: Sendable {
     /// Compares a ring with the stored checks, and returns `nil` if there are none yet.
     package func storedFit(of ring: KeyRing) async throws -> KeyRingFit? { try await stored()?.fit(of: ring) }
 
-    /// Returns the keys that may seal stored tokens, or empty if the store has no checks yet.
+    /// Returns the keys that can seal stored tokens, or empty if the store has no checks yet.
     package func keyIDs() async throws -> Set<KeyID> { try await stored()?.keyIDs ?? [] }
 
     /// Adds a key before it seals for the first time, if the ring still fits: of two rings that come to an empty

@@ -15,13 +15,13 @@ package protocol Store: Sendable {
     /// Runs `body` in one transaction that excludes all other writers, in this process and in others, except
     /// ``storePlain(_:at:)`` of other grants.
     ///
-    /// Its writes are durable when this returns; if it throws, nothing is written.
+    /// Its writes are durable when this returns. If it throws, nothing is written.
     func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
 
     /// Runs `body` like ``transact(_:)``, ahead of requests from outside where the store can: it stores answers that
-    /// may hold rotated tokens.
+    /// might hold rotated tokens.
     func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
@@ -64,7 +64,7 @@ package protocol Store: Sendable {
     func due(ofClient clientID: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
         -> [DueEntry]
 
-    /// Makes grants of a client due by `dueBy` that are in `retrying` for a reason that may pass, and do not wait for
+    /// Makes grants of a client due by `dueBy` that are in `retrying` for a reason that might pass, and do not wait for
     /// confirmation.
     ///
     /// It handles at most `count` grants after `cursor` in the order of their ids, in a transaction of its own, and
@@ -92,7 +92,7 @@ package protocol Store: Sendable {
     /// Returns the keys that seal stored tokens, with the number of tokens of each.
     func keysInUse() async throws -> [KeyID: Int]
 
-    /// Repairs grants that were stored or tried later than `now`, by a clock that was ahead; returns their number.
+    /// Repairs grants that were stored or tried later than `now`, by a clock that was ahead, and returns their number.
     ///
     /// Neither the expiry nor the due time of such a grant can be trusted, so it becomes due at `now`, spread over a
     /// minute. A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
@@ -107,7 +107,7 @@ package protocol Store: Sendable {
     /// Returns the short text that the store keeps under a name, or `nil` if there is none.
     func note(_ name: String) async throws -> String?
 
-    /// Replaces a note if it is still the one that the caller has read; returns `false` if it is not.
+    /// Replaces a note if it is still the one that the caller has read, or returns `false` if it is not.
     func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool
 
     /// Throws if the store cannot be used now: it cannot be read, or it is a server that does not accept writes.
@@ -131,7 +131,7 @@ package protocol Store: Sendable {
     /// Returns the incidents since the last call, each once.
     func takeIncidents() -> [StoreIncident]
 
-    /// Closes files and connections; the store is not used after this.
+    /// Closes files and connections, after which the store must not be used.
     func close() async
 
     // MARK: Users, their sessions, and the notices for the backend
@@ -141,16 +141,18 @@ package protocol Store: Sendable {
     func users(after id: String?, atMost count: Int) async throws -> [User]
     func session(_ id: SessionID) async throws -> Session?
 
-    /// Removes expired data, a bounded number of each kind; to be called again while the result says that there may be
-    /// more.
+    /// Removes expired data, a bounded number of each kind.
+    ///
+    /// Call it again while the result says that there might be more.
     func removeExpired(at now: Timestamp) async throws -> RemovedCounts
 
-    /// Takes, or renews, the right to deliver notices, which one process has at a time; returns `true` if `owner` has
-    /// it now.
+    /// Takes, or renews, the right to deliver notices, which one process has at a time.
+    ///
+    /// It returns `true` if `owner` has it now.
     func claimNotices(owner: String, for span: Duration) async throws -> Bool
     /// Releases the right to deliver notices.
     func releaseNotices(owner: String) async throws
-    /// Returns the notices to deliver now, the longest overdue first; for each user only the oldest pending one.
+    /// Returns the notices to deliver now, the longest overdue first, of each user only the oldest pending one.
     func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice]
     /// Returns the time of the next delivery, or `nil` if no notice is pending.
     func nextNoticeAt() async throws -> Timestamp?
@@ -159,11 +161,11 @@ package protocol Store: Sendable {
     func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws
     func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws
     func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws
-    /// Makes notices of changes at `start` and later pending again, including accepted ones, for one user or all;
+    /// Makes notices of changes at `start` and later pending again, including accepted ones, for one user or all, and
     /// returns their number.
     ///
     /// It works in batches, so that other writers do not wait long: if it fails, some of the notices are pending again,
-    /// and the same call may be repeated. All notices of a user become pending at the same time, so that their order is
+    /// and the same call can be repeated. All notices of a user become pending at the same time, so that their order is
     /// kept.
     func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int
 
@@ -203,7 +205,7 @@ package protocol Store: Sendable {
     /// Returns the remaining time of the last lease in this store, or `nil` if there is none.
     func remainingLease() async throws -> Duration?
 
-    /// Marks the database as moved to a location; `nil` removes the mark.
+    /// Marks the database as moved to a location, or removes the mark for `nil`.
     ///
     /// While the mark exists, claims and transactions throw ``StoreError/Code/moved``.
     func markMoved(to location: String?) async throws
@@ -236,7 +238,7 @@ package struct DueEntry: Hashable, Sendable {
     package var id: GrantID
 }
 
-/// An event of a database that a person must check; the worker logs it as an alarm.
+/// An event of a database that a person must check, which the worker logs as an alarm.
 package struct StoreIncident: Hashable, Sendable {
     package enum Kind: Sendable {
         /// A standby was promoted: with asynchronous replication the last commits before that are lost.
@@ -315,7 +317,7 @@ package protocol StoreTransaction {
     /// Returns the health of a client: bytes that only the engine reads.
     func clientHealth(_ clientID: String) throws -> [UInt8]?
     func setClientHealth(_ health: [UInt8], of clientID: String) throws
-    /// Removes and returns the plain refreshes of a client that its stored health lacks; the caller adds them.
+    /// Removes and returns the plain refreshes of a client that its stored health lacks, for the caller to add.
     ///
     /// They are as complete as the health itself: all that were stored before this transaction began to read.
     func takeUncountedSuccesses(of clientID: String) throws -> [UncountedSuccesses]
@@ -324,7 +326,7 @@ package protocol StoreTransaction {
     func user(withGoogleUserID googleUserID: String) throws -> User?
     /// Returns the users with this e-mail address, without regard to the case of A to Z, sorted by id.
     func users(withEmail email: String) throws -> [User]
-    /// Adds a user; throws if another user has the id, or the account at Google.
+    /// Adds a user, or throws if another user has the id, or the account at Google.
     func insert(_ user: User) throws
     func update(_ user: User) throws
     /// Moves the sessions of a user, and the grant, to another stored user without a grant, and removes the user.
@@ -339,7 +341,7 @@ package protocol StoreTransaction {
     /// Ends all sessions of a user and returns their number.
     func endSessions(ofUser userID: String) throws -> Int
 
-    /// Stores the identifier of a security event; returns `false` if it is stored already.
+    /// Stores the identifier of a security event, or returns `false` if it is stored already.
     func record(securityEvent identifier: String, at now: Timestamp) throws -> Bool
     /// `true` if the identifier of a security event is stored.
     func hasRecorded(securityEvent identifier: String) throws -> Bool
@@ -365,7 +367,7 @@ extension StoreTransaction {
 
 /// A successful refresh whose decision depends on the claimed grant alone.
 ///
-/// A store may write it without reading the grant again, if it can see that the grant is still as it was claimed.
+/// A store can write it without reading the grant again, if it can see that the grant is still as it was claimed.
 package struct PlainRefresh: Sendable {
     /// The grant as the claim returned it.
     package let claimed: Grant

@@ -21,7 +21,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         case unreachable
         /// The database server responds, but refuses until an administrator has fixed something.
         case refused
-        /// Another program has changed, replaced or deleted the database's files in use: stored data may be lost, and
+        /// Another program has changed, replaced or deleted the database's files in use: stored data might be lost, and
         /// the process must stop.
         case replaced
         /// The database was moved elsewhere and must not be used any more.
@@ -50,7 +50,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
 
     package var description: String { message }
 
-    /// `true` if the same call may succeed later, after some time or after an administrator has fixed the cause.
+    /// `true` if the same call might succeed later, after some time or after an administrator has fixed the cause.
     package var mayPass: Bool {
         switch code {
         case .busy, .inUse, .ioFailure, .diskFull, .readOnly, .unreachable, .refused: true
@@ -96,7 +96,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         )
     }
 
-    /// `true` if the error may be about one of several rows, so that the same call succeeds for the others.
+    /// `true` if the error might be about one of several rows, so that the same call succeeds for the others.
     package var mayConcernOneRow: Bool {
         switch code {
         case .corrupt, .conflict, .fault: true

@@ -1,7 +1,7 @@
 import Base
 import Worker
 
-/// Separates flags from words before the command is known: flags may precede it.
+/// Separates flags from words before the command is known: flags can precede it.
 struct ArgumentScanner {
     private(set) var words: [String] = []
     /// The flags as they were given, without a value if they do not take one.
@@ -80,7 +80,8 @@ struct ArgumentScanner {
         case (true?, let value?):
             addFlag(name, value: value)
         case (true?, nil):
-            // A flag in the place of a value means that the value was forgotten; --name=--x passes such a value.
+            // A flag in the place of a value means that the value was forgotten. Such a value can be given as
+            // --name=--x.
             guard let value = rest.first, !value.hasPrefix("--") else {
                 problems.append("--\(name) needs a value")
                 return

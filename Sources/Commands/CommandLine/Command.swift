@@ -14,10 +14,10 @@ package import Worker
 /// The parser and the help read the same specification, so that they cannot differ. A new command is added to the list
 /// in ``Command/program``.
 package struct Command: Sendable {
-    /// The words that name the command; empty for the program itself.
+    /// The words that name the command, or none for the program itself.
     let words: [String]
     let summary: String
-    /// The explanation; an empty line separates paragraphs.
+    /// The explanation, with an empty line between paragraphs.
     let discussion: String
     var operands: [OperandSpecification] = []
     var options: [OptionSpecification] = []
@@ -238,7 +238,7 @@ extension OptionSpecification {
         OptionSpecification(name, .toggle, summary)
     }
 
-    /// `--client ID`, which selects grants; `--client-id` is a setting.
+    /// `--client ID`, which selects grants, unlike the setting `--client-id`.
     static func client(_ summary: String) -> OptionSpecification {
         OptionSpecification("client", .clientID, summary)
     }

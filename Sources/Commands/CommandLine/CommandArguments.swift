@@ -31,7 +31,7 @@ extension Command {
         return Invocation(arguments, flags: flags)
     }
 
-    /// Follows the words down the tree as far as they name commands; the remaining words are operands.
+    /// Follows the words down the tree as far as they name commands, and returns the remaining ones as operands.
     private func descend(_ words: [String]) -> (Command, operands: [String]) {
         var command = self
         var rest = words[...]
@@ -67,7 +67,7 @@ extension Command {
             let names = subcommands.compactMap(\.words.last)
             return ["'\(invocation)' needs one of \(names.joined(separator: ", "))"]
         }
-        // Surplus operands are counted and not shown: one of them may be a token in an unknown form.
+        // Surplus operands are counted and not shown: one of them might be a token in an unknown form.
         guard (operands.count { !$0.isOptional }...operands.count).contains(given.count) else {
             let wanted = operands.isEmpty ? "no operand" : operands.map(\.placeholder).joined(separator: " ")
             return ["'\(invocation)' takes \(wanted); \(given.count) operands were given"]
@@ -75,7 +75,9 @@ extension Command {
         return zip(operands, given).compactMap { operand, value in operand.problem(with: value) }
     }
 
-    /// Splits the flags into the command's own and settings; the command's own flag of the same name wins.
+    /// Splits the flags into the command's own and settings.
+    ///
+    /// If both have the same name, it is the command's own flag.
     private func sort(
         _ flags: [(name: String, value: String?)],
         problems: inout [String]
@@ -109,7 +111,7 @@ extension Command {
 package struct CommandArguments: Sendable {
     let command: Command
     var operands: [String] = []
-    /// The values of the command's own flags; empty for a toggle.
+    /// The values of the command's own flags, which are empty for a toggle.
     var options: [String: String] = [:]
 
     /// The only operand of the commands that need one.

@@ -4,7 +4,7 @@ import Worker
 /// Lays out help for a terminal of 80 columns.
 struct HelpPage {
     private static let width = 80
-    /// The column at which explanations begin; after a longer term, the explanation begins on the next line.
+    /// The column at which explanations begin, on the next line if the term is too long.
     private static let indentation = 28
 
     private var blocks: [String] = []
@@ -15,7 +15,7 @@ struct HelpPage {
         blocks.append(Self.wrap(text, width: Self.width).joined(separator: "\n"))
     }
 
-    /// Adds a heading; the next block follows it without an empty line.
+    /// Adds a heading, which the next block follows without an empty line.
     mutating func heading(_ title: String) {
         blocks.append("\(title):")
     }
@@ -25,7 +25,7 @@ struct HelpPage {
         append(lines.map { "  " + $0 })
     }
 
-    /// Adds terms with their explanations in two columns; without entries it adds no heading either.
+    /// Adds terms with their explanations in two columns, or nothing if there are no entries.
     mutating func definitions(_ title: String, _ entries: [(term: String, explanation: String)]) {
         guard !entries.isEmpty else { return }
         heading(title)
@@ -53,7 +53,7 @@ struct HelpPage {
         blocks[blocks.count - 1] += "\n" + lines.joined(separator: "\n")
     }
 
-    /// Lays out a command and its arguments on as many lines as needed; a flag and its value stay together.
+    /// Lays out a command and its arguments on as many lines as needed, and keeps a flag and its value together.
     static func usage(of command: String, _ parts: [String]) -> [String] {
         var lines = [command]
         for part in parts {

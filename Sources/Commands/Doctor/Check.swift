@@ -21,7 +21,7 @@ struct Check: Equatable, Sendable {
     let finding: String
     /// The advice, or `nil` if the check is ok, or if the finding says it already.
     var advice: String?
-    /// `true` if the cause may be the network or the remote server.
+    /// `true` if the cause might be the network or the remote server.
     var isAboutEndpoint = false
 
     static func ok(_ finding: String) -> Check { Check(severity: .ok, finding: finding) }
@@ -87,7 +87,7 @@ extension [Check] {
 
     /// The exit code of `doctor`.
     ///
-    /// Faults of endpoints alone may be temporary, so they have a code of their own.
+    /// Faults of endpoints alone might be temporary, so they have a code of their own.
     var exitCode: ExitCode {
         let faults = filter { $0.severity == .fault }
         if faults.isEmpty { return .success }

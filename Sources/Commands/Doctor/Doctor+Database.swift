@@ -6,7 +6,7 @@ import Worker
 
 /// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {
-    /// The free space below which SQLite may not be able to write its log.
+    /// The free space below which SQLite might not be able to write its log.
     private static let minimumSpace: Int64 = 16 << 20
     static let content = "database content"
 
@@ -34,7 +34,7 @@ extension Doctor {
         return checks + [.ok(library).named("SQLite library")] + content
     }
 
-    /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
+    /// Checks the file, and says in `mayBeOpened` whether it can be opened without a change to it.
     private func fileCheck(_ path: String) -> (check: Check, mayBeOpened: Bool) {
         do {
             let leftovers = try LeftoverFiles.besideMissing(path)

@@ -79,7 +79,7 @@ extension Doctor {
         }
     }
 
-    /// Requests without content, with the method that the worker uses there: another one may be answered by 404.
+    /// Requests without content, with the method that the worker uses there: another one might be answered by 404.
     private var otherProbes: [Probe] {
         func probe(_ name: String, _ method: RequestPattern.Method, _ endpoint: Endpoint) -> Probe {
             let request = HTTPRequest(method: method, endpoint: endpoint, body: method == .post ? HTTPBody([]) : nil)

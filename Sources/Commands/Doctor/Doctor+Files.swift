@@ -133,7 +133,7 @@ extension Doctor {
         }
     }
 
-    /// Checks the client ids: Google's have one form, other servers' may differ.
+    /// Checks the client ids: Google's have one form, other servers' can differ.
     private var clientIDs: [Check] {
         let isGoogle = Self.isGoogles(configuration.endpoints.token)
         let checks: [Check] = configuration.clientIDs.map { id in

@@ -4,7 +4,7 @@ import Worker
 
 /// The checks of a PostgreSQL server and of this program's schema on it.
 extension Doctor {
-    /// The number of connections below which two workers with eight each and an administrator may not all get one.
+    /// The number of connections below which two workers with eight each and an administrator might not all get one.
     private static let fewConnections = 20
 
     func serverChecks(_ address: DatabaseAddress) async -> [Check] {

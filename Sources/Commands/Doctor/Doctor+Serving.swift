@@ -19,7 +19,9 @@ extension Doctor {
 
     /// One fault for each rule about settings that the daemon refuses to start with.
     ///
-    /// The daemon checks the same function; `DoctorAgreementTests` runs a table of configurations through both.
+    /// The daemon checks the same function.
+    ///
+    /// `DoctorAgreementTests` runs a table of configurations through both.
     private var startChecks: [Check] {
         configuration.servingProblems(environment: context.inputs.environment).map {
             .fault("\($0.origin) \($0.message)").named("settings")

@@ -86,7 +86,7 @@ struct Doctor: Sendable {
         return checks.map { $0.named("status") }
     }
 
-    /// Continues as the service's user if root runs the doctor, because root may read and write everything.
+    /// Continues as the service's user if root runs the doctor, because root can read and write everything.
     ///
     /// Root would find no file unreadable, and would take the key ring of the service for a foreign one.
     private func becomeServiceUser() -> Check {
@@ -111,7 +111,7 @@ struct Doctor: Sendable {
         }
     }
 
-    /// The owner of the database or of the key ring; before they exist, the user that the packages create.
+    /// The owner of the database or of the key ring, or before they exist, the user that the packages create.
     private func serviceUser() throws(SystemCallError) -> ServiceUser? {
         for path in [configuration.database.file, configuration.keyFile].compactMap(\.self) {
             guard let owner = try FileStatus.of(path)?.owner else { continue }

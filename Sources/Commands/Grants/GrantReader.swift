@@ -142,7 +142,7 @@ struct GrantReader: Sendable {
         guard code == nil || reason.rawValue == code else {
             throw InputError("reason must be a code of lower-case letters, digits and underscores")
         }
-        // A user that another system deleted may sign up here again, so only a deletion here is final.
+        // A user that another system deleted might sign up here again, so only a deletion here is final.
         guard reason != .userDeleted else {
             return ImportedGrant.RecordedState(state: state, reason: .userRequest, since: since)
         }

@@ -12,7 +12,7 @@ struct GrantReplacement: Sendable {
     /// `true` if the user ended the stored grant and the replacement would connect it again without a new refresh
     /// token.
     ///
-    /// The stored refresh token of such a grant may be about to be revoked.
+    /// The stored refresh token of such a grant might be about to be revoked.
     var revivesEndedGrant: Bool {
         guard reconnection.stored.wasEndedByUser, recordedState?.state.endsRefreshes != true else { return false }
         return reconnection.incoming.refreshToken == nil || !reconnection.replacesRefreshToken
@@ -69,7 +69,7 @@ extension Grant {
 enum GrantWarning: String, Sendable {
     /// The refresh token expires soon.
     case refreshTokenEnds = "refresh_token_ends"
-    /// The grant was not refreshed for so long that Google may expire its refresh token.
+    /// The grant was not refreshed for so long that Google might expire its refresh token.
     case idle
     /// The access token cannot be renewed when it expires.
     case noRefreshToken = "no_refresh_token"

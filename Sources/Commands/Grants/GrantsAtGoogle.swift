@@ -52,7 +52,7 @@ extension Command {
             context.report(await engine.stop(within: .zero), in: spill)
         }
         defer { limit.cancel() }
-        // An answer in flight may be the only copy of a rotated refresh token.
+        // An answer in flight might be the only copy of a rotated refresh token.
         let stopDeadline = min(context.configuration.stopDeadline, CommandContext.maximumStop)
         let (result, signal) = await context.untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
             try await heartbeat.report()
@@ -180,7 +180,7 @@ extension CommandContext {
     /// Runs a command's work until it is done or a signal comes, which it returns.
     ///
     /// After a signal no more requests are sent, and leases are given back. Requests in flight have until the deadline.
-    /// A second SIGTERM or SIGINT ends the process immediately. The first must not: the answer that is in flight may
+    /// A second SIGTERM or SIGINT ends the process immediately. The first must not: the answer that is in flight might
     /// bring a rotated refresh token, without which the user has to sign in again.
     func untilSignal<Value: Sendable>(
         stopping engine: RefreshEngine,

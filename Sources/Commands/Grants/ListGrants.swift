@@ -4,7 +4,7 @@ import Storage
 import Worker
 
 extension Command {
-    /// The states that a grant may be in, as `--state` takes them.
+    /// The states that a grant can be in, as `--state` takes them.
     static let grantStates = ["active", "retrying", "suspended", "reauth_required", "disconnected"]
 
     /// `grants list`: prints stored grants without their tokens.
@@ -170,7 +170,9 @@ struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
 ///
 /// It keeps a short key for each grant instead of the grant, so that the memory for millions of grants stays small.
 struct SortedGrants {
-    /// The order of a list; without one, it is in the order of the grants' ids.
+    /// The order of a list.
+    ///
+    /// Without one, a list is in the order of the grants' ids.
     enum Order: String, CaseIterable {
         case due
         case user
@@ -179,7 +181,7 @@ struct SortedGrants {
 
     private typealias Entry = (time: Timestamp?, text: String, id: GrantID)
 
-    /// Entries without a time come last; equal ones are in the order of their ids.
+    /// Entries without a time come last, and equal ones in the order of their ids.
     private static func precedes(_ one: Entry, _ other: Entry) -> Bool {
         switch (one.time, other.time) {
         case (let first?, let second?) where first != second: return first < second

@@ -123,7 +123,7 @@ extension Command {
         for outcome in GrantRetry.allCases { line.field(outcome.rawValue, counts[outcome] ?? 0) }
     }
 
-    /// The text for people; grants that were left are named only if there are any.
+    /// The text for people, which mentions grants that were left only if there are any.
     static func sentence(_ counts: [GrantRetry: Int]) -> String {
         let due = counts[.due] == 1 ? "1 grant is due now" : "\(counts[.due] ?? 0) grants are due now"
         let left = GrantRetry.allCases.compactMap { outcome -> String? in

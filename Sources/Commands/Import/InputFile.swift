@@ -17,7 +17,7 @@ final class InputFile: Sendable {
     private let size: Int?
     private let bytesRead = Atomic(0)
 
-    /// Opens the file; `-` is standard input.
+    /// Opens the file, where `-` is standard input.
     ///
     /// It blocks while a named pipe does not have a writer, which is harmless this early.
     init(path: String) throws(CommandError) {
@@ -37,11 +37,11 @@ final class InputFile: Sendable {
     /// The fraction of the file that was read, between 0 and 1, or `nil` if its size is unknown.
     var fractionRead: Double? {
         guard let size, size > 0 else { return nil }
-        // The file may grow while it is read.
+        // The file might grow while it is read.
         return min(1, Double(bytesRead.load(ordering: .relaxed)) / Double(size))
     }
 
-    /// Returns the next bytes; empty at the end.
+    /// Returns the next bytes, or none at the end.
     func next() async throws -> [UInt8] {
         let piece = try await queue.run { try self.read() }
         bytesRead.add(piece.count, ordering: .relaxed)
@@ -67,7 +67,9 @@ final class InputFile: Sendable {
     }
 }
 
-/// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.
+/// The progress of an import, as one line of a terminal that is redrawn a few times a second.
+///
+/// Without a terminal it is silent.
 final class ImportProgress {
     private static let interval: Duration = .milliseconds(200)
 

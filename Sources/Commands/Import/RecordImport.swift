@@ -37,7 +37,7 @@ struct ImportTally: Equatable, Sendable {
         }
     }
 
-    /// The numbers for people; those that only an import of users has are left out unless `comparing`.
+    /// The numbers for people, without those that only an import of users has unless `comparing`.
     func counts(isDryRun: Bool, comparing: Bool = false) -> String {
         func count(_ number: Int, _ done: String, _ planned: String) -> String {
             "\(number) \(isDryRun ? planned : done)"

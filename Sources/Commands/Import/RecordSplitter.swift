@@ -29,7 +29,7 @@ struct RecordSplitter {
     private static let maximumDepth = 64
 
     private enum Position {
-        /// Before the first byte that is not blank: an array may begin only there.
+        /// Before the first byte that is not blank: an array can begin only there.
         case start
         case between
         case inside

@@ -179,7 +179,7 @@ struct KeyRingSummary: Equatable, Sendable {
     enum Role: String, Sendable {
         case seals
         case opens
-        /// Opens tokens as well; does not seal until every worker holds it.
+        /// Opens tokens as well, but does not seal until every worker holds it.
         case pending
         /// Opens tokens for one more day, and does not seal.
         case retired
@@ -190,7 +190,7 @@ struct KeyRingSummary: Equatable, Sendable {
         let role: Role
         var retiredAt: Timestamp?
 
-        /// The time from which a retired key may leave the file: results that it sealed have been stored or lost by
+        /// The time from which a retired key can leave the file: results that it sealed have been stored or lost by
         /// then.
         var removableAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
     }
@@ -219,7 +219,7 @@ struct KeyRingSummary: Equatable, Sendable {
 
     func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
 
-    /// Retired keys that may leave the file.
+    /// Retired keys that can leave the file.
     func expired(at now: Timestamp) -> [KeyID] {
         entries.filter { entry in entry.removableAt.map { $0 <= now } ?? false }.map(\.id)
     }

@@ -5,7 +5,7 @@ import Worker
 
 /// Performs a key rotation step by step, until it is finished or stopped.
 struct KeyRotation: Sendable {
-    /// The time a worker may take to follow: it reports every five seconds, and a dead one is forgotten after thirty.
+    /// The time a worker can take to follow: it reports every five seconds, and a dead one is forgotten after thirty.
     static let workerTimeout: Duration = .seconds(120)
     static let pollingInterval: Duration = .seconds(1)
 

@@ -151,7 +151,9 @@ extension KeyRotation.Outcome {
 }
 
 extension CommandError {
-    /// The number of users that are named; the others are counted.
+    /// The number of users that are named.
+    ///
+    /// The others are only counted.
     private static let maximumNames = 20
 
     fileprivate init(remaining outcome: KeyRotation.Outcome) {
@@ -188,8 +190,8 @@ struct TokenResealing: Sendable {
 
     /// Reads the next grants and seals again those of their tokens that one of `keys` seals.
     ///
-    /// Each token is read again in the transaction that seals it, because workers may write between the first read and
-    /// that transaction.
+    /// Each token is read again in the transaction that seals it, because workers might write between the first read
+    /// and that transaction.
     func nextBatch(after cursor: GrantID?, outdated keys: Set<KeyID>) async throws -> Batch {
         let page = try await store.grants(after: cursor, in: nil, atMost: Self.batchSize)
         guard let last = page.last?.id else { return Batch() }

@@ -84,7 +84,9 @@ extension Command {
 }
 
 extension CommandContext {
-    /// Opens the database; a dry run does not create one, and finds no record stored if there is none.
+    /// Opens the database, or returns `nil` if a dry run would have to create it.
+    ///
+    /// Such a dry run finds no record stored.
     func openStore(forDryRun isDryRun: Bool) async throws -> (any Store)? {
         isDryRun ? try await openStoreIfThere(for: .reading) : try await openStore()
     }

@@ -128,7 +128,7 @@ struct UserFieldMap: Equatable, Sendable {
 
     /// The map's name on the command line, or `nil` without a map.
     let argument: String?
-    /// The file's name for each of ``fields``; a field that is missing here has its own name.
+    /// The file's name for each of ``fields`` that has another name there.
     let names: [String: String]
 }
 

@@ -42,7 +42,7 @@ package actor SecurityEventKeys {
         if needsFetch(for: id) { await fetchOnce() }
         guard let cached, age(of: cached) < Self.maximumUse else { throw unavailable }
         if let key = cached.set.keys[id] { return (cached.set.issuer, key) }
-        // The id may belong to a new key that is not cached because the last fetch failed.
+        // The id might belong to a new key that is not cached because the last fetch failed.
         guard failedAt == nil else { throw unavailable }
         return (cached.set.issuer, nil)
     }
@@ -152,7 +152,7 @@ extension SecurityEventKeys {
     private static let defaultLifetime = Duration.seconds(3600)
     private static let lifetimes = Duration.seconds(300)...Duration.seconds(86_400)
 
-    /// Returns the time for which an answer may be cached (RFC 9111, section 5.2.2.1): `max-age` within limits, or an
+    /// Returns the time for which an answer can be cached (RFC 9111, section 5.2.2.1): `max-age` within limits, or an
     /// hour if the header does not have it.
     static func lifetime(cacheControl: String?) -> Duration {
         let directives = (cacheControl ?? "").lowercased().split(separator: ",")

@@ -9,7 +9,7 @@ package struct SecurityEventReader: Sendable {
     let keys: SecurityEventKeys
     /// Returns the client ids that are configured at this moment.
     ///
-    /// A reload may change them.
+    /// A reload can change them.
     let clientIDs: @Sendable () -> [String]
     private let time: any TimeSource
 

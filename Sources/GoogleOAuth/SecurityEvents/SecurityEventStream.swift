@@ -116,7 +116,7 @@ package struct SecurityEventStreamError: Error, Hashable, Sendable, CustomString
         case noStream
         /// Google is overloaded or faulty.
         ///
-        /// A later retry may help.
+        /// A later retry might help.
         case unavailable(status: Int)
     }
 

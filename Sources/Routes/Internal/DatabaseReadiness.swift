@@ -95,8 +95,9 @@ actor CachedResult<Value: Sendable> {
         try await currentTask().value
     }
 
-    /// Returns the last result without waiting, and begins to get a new one if it is not recent; `nil` if there is none
-    /// of the last ten minutes.
+    /// Returns the last result without waiting, and begins to get a new one if it is not recent.
+    ///
+    /// It returns `nil` if there is none of the last ten minutes.
     func latestValue() -> Value? {
         _ = currentTask()
         return latest.flatMap { time.sinceBoot - $0.at < maximumLifetime ? $0.value : nil }
@@ -126,7 +127,7 @@ package final class ServingPhase: Sendable {
     package enum Phase: String, Sendable {
         case starting
         case serving
-        /// Requests in progress are completed; new ones should go to another worker.
+        /// Requests in progress are completed. New ones should go to another worker.
         case draining
     }
 

@@ -3,7 +3,9 @@ package import HTTPServer
 
 /// The routes of the internal listener: tokens for services, the state of the process, and the status page.
 package struct InternalRoutes: Sendable {
-    /// The machines that can reach the listener; they decide which routes need a credential.
+    /// The machines that can reach the listener.
+    ///
+    /// They decide which routes need a credential.
     package enum Exposure: Hashable, Sendable {
         /// Programs on this machine, or a proxy that protects the requests it passes on.
         case thisMachine

@@ -8,7 +8,9 @@ package import Telemetry
 
 /// The state of the process for monitors and people: health, readiness, status, metrics and the status page.
 ///
-/// Only a page that shows a user contains a user id; ``InternalRoutes`` decides what needs a credential.
+/// Only a page that shows a user contains a user id.
+///
+/// ``InternalRoutes`` decides what needs a credential.
 package struct MonitoringHandler: Sendable {
     /// Reads a snapshot from the database.
     ///
@@ -68,7 +70,9 @@ package struct MonitoringHandler: Sendable {
         self.certificateExpiry = certificateExpiry
     }
 
-    /// Returns 200 if the loops of the process run; if not, only a restart helps.
+    /// Returns 200 if the loops of the process run.
+    ///
+    /// If they do not, only a restart helps.
     func health() -> ServerResponse {
         let stalled = stalledLoops()
         guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }
@@ -146,7 +150,7 @@ package struct MonitoringHandler: Sendable {
         }
     }
 
-    /// Returns the code of the key ring's problem; only `lacks_keys` stops refreshes.
+    /// Returns the code of the key ring's problem, of which only `lacks_keys` stops refreshes.
     private static func problem(of ring: ReloadableKeyRing) -> String? {
         if ring.standbyReason != nil { return "lacks_keys" }
         if ring.fileProblem != nil { return "file_unreadable" }

@@ -120,7 +120,7 @@ struct TokenEndpointRequest: Sendable {
         do {
             if let userID = try UserHandle.userID(in: subject, of: service) { return userID }
         } catch {
-            // libcrypto failed, and the handle may be good: the library must try again.
+            // libcrypto failed, and the handle might be good: the library must try again.
             throw APIError(internally: error)
         }
         throw .invalidRequest("the handle was made for another service, or with a former credential")
@@ -129,12 +129,13 @@ struct TokenEndpointRequest: Sendable {
 
 /// The parameters of a request to the token endpoint.
 ///
-/// Each may be sent once. One without a value counts as absent, and unknown ones are ignored (RFC 6749, section 3.2).
+/// Each can be sent at most once. One without a value counts as absent, and unknown ones are ignored (RFC 6749, section
+/// 3.2).
 struct TokenEndpointForm: Sendable {
     private static let contentType = "application/x-www-form-urlencoded"
     private static let maximumFields = 32
     private static let maximumLength = 4096
-    /// The parameters of RFC 8693 that may repeat.
+    /// The parameters of RFC 8693 that can repeat.
     private static let repeatable: Set<String> = ["audience", "resource"]
     private static let known: Set<String> = repeatable.union([
         "grant_type", "refresh_token", "scope", "client_id", "client_secret", "subject_token", "subject_token_type",
@@ -178,7 +179,7 @@ struct TokenEndpointForm: Sendable {
 
 extension TokenEndpointForm {
     /// Returns the name and the credential with which a service authenticates itself, from the form or from the
-    /// `Authorization` header (RFC 6749, section 2.3.1); `nil` if they are not complete.
+    /// `Authorization` header (RFC 6749, section 2.3.1), or `nil` if they are not complete.
     ///
     /// A request with both is refused, because choosing one would be arbitrary.
     func login(_ request: ServerRequest) throws(APIError) -> (name: String, credential: String)? {

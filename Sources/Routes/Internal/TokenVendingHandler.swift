@@ -33,7 +33,7 @@ package struct TokenVendingHandler: Sendable {
     /// Returns the stored token immediately, on the caller's thread, or `nil` if ``token(for:userID:)`` must handle the
     /// request.
     ///
-    /// It may wait for the disk, and never for a lock, a queue or a task.
+    /// It is allowed to wait for the disk, but never for a lock, a queue or a task.
     func immediateToken(for request: ServerRequest, userID: String) -> ServerResponse? {
         let start = time.sinceBoot
         guard let service = service(of: request) else { return nil }
@@ -88,7 +88,7 @@ package struct TokenVendingHandler: Sendable {
         return try await provider.token(of: grant, minimumLife: demands.minimumLife)
     }
 
-    /// Checks that the service may send the request.
+    /// Checks that the service is allowed to send the request.
     private func permit(
         _ demands: TokenVendingRequest,
         userID: String,
@@ -128,7 +128,9 @@ package struct TokenVendingHandler: Sendable {
         return response(to: result)
     }
 
-    /// Returns the token of `body` once the audit's line is recorded; a refusal is recorded too.
+    /// Returns the token of `body` once the audit's line is recorded.
+    ///
+    /// A refusal is recorded too.
     func vend(
         to service: Service,
         forced: Bool,
@@ -138,7 +140,7 @@ package struct TokenVendingHandler: Sendable {
         var audit = Audit()
         do {
             let token = try await body(&audit)
-            // The refresh may have narrowed the grant.
+            // The refresh might have narrowed the grant.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
             guard missing.isEmpty else { throw APIError.missingScopes(missing) }
             return deliver(token, to: service, audit, forced: forced, since: start)
@@ -177,13 +179,14 @@ package struct TokenVendingHandler: Sendable {
         return refused(.unauthorized, since: start)
     }
 
-    /// Returns the service of the request's credential; two credentials count as none, because choosing
-    /// one would be arbitrary.
+    /// Returns the service of the request's credential.
+    ///
+    /// Two credentials count as none, because choosing one would be arbitrary.
     private func service(of request: ServerRequest) -> Service? {
         BearerToken(of: request).text.flatMap { services.service(presenting: $0) }
     }
 
-    /// Writes the audit's line; returns `false` if the line may be lost.
+    /// Writes the audit's line, and returns `false` if the line might be lost.
     private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
         log.metrics.record(.vend(outcome, service, audit, forced: forced))
     }

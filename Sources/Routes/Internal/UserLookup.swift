@@ -59,7 +59,7 @@ struct UserLookup: Sendable {
         return found.map { .found($0.grant, history: $0.history) } ?? .unknownUser(user)
     }
 
-    /// Writes the audit's line; returns `false` if the line may be lost.
+    /// Writes the audit's line, and returns `false` if the line might be lost.
     @discardableResult
     private func record(_ outcome: String, _ service: Service, _ grant: GrantID?) -> Bool {
         log.metrics.record(.lookup(outcome, service, grant))
@@ -131,7 +131,7 @@ extension APIError {
         "forbidden",
         #"this service may not look up users: its entry in the services file needs "operator": true"#
     )
-    /// The operator may not look up this user.
+    /// The operator must not look up this user.
     static let foreignUser = APIError(
         403,
         "forbidden",

@@ -1,6 +1,6 @@
 internal import Storage
 
-/// The rules for new tokens of a user who may already have a grant.
+/// The rules for new tokens of a user who might already have a grant.
 enum ConnectionRules {
     /// The relation between the new account and the stored one.
     enum Relation: Hashable, Sendable {
@@ -11,12 +11,12 @@ enum ConnectionRules {
 
     struct Decision: Hashable, Sendable {
         var relation: Relation
-        /// `true` if the stored tokens may be kept in addition to the new ones, or merged with them.
+        /// `true` if the stored tokens can be kept in addition to the new ones, or merged with them.
         var keepsStored: Bool
     }
 
-    /// Decides about new tokens; `nil` if the owner of the stored grant must be looked up first, because an unknown owner
-    /// is not a switch.
+    /// Decides about new tokens, or returns `nil` if the owner of the stored grant must be looked up first, because an
+    /// unknown owner is not a switch.
     ///
     /// `lookedUp` is the result of that: an owner without a name if it could not be looked up.
     static func decide(stored: Grant?, lookedUp: Grant.Owner? = nil, incoming: Grant.Owner) -> Decision? {
@@ -43,7 +43,7 @@ enum ConnectionRules {
                 keepsStored: false
             )
         }
-        // The revocation at Google may be under way after the user ended the grant, so the grant is not revived.
+        // The revocation at Google might be under way after the user ended the grant, so the grant is not revived.
         // A refresh token of another account is never the user's.
         return Decision(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasTokenOfAnotherAccount)
     }

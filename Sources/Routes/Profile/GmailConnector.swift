@@ -71,8 +71,9 @@ struct GmailConnector: Sendable {
         }
     }
 
-    /// Returns the owner of the stored grant, from a refresh and userinfo; without a name if the grant is dead, and `nil`
-    /// if there is no grant.
+    /// Returns the owner of the stored grant, from a refresh and userinfo.
+    ///
+    /// The owner has no name if the grant is dead. The result is `nil` if there is no grant.
     private func lookUpOwner() async throws -> Grant.Owner? {
         let token: VendedToken
         do {
@@ -109,7 +110,7 @@ struct GmailConnector: Sendable {
         return ConnectionRules.areOfOtherAccount(holders, than: identity.owner) ? nil : token
     }
 
-    /// Returns the sealed tokens for a grant; Google's scope and lifetime take precedence over the app's.
+    /// Returns the sealed tokens for a grant, with Google's scope and lifetime before the app's.
     private func incomingTokens(
         for id: GrantID,
         refreshToken: Secret?,
@@ -137,7 +138,9 @@ struct GmailConnector: Sendable {
 
     // MARK: Storing
 
-    /// Stores a new grant, or a reconnected one; returns `nil` if the stored grant is not the expected one any more.
+    /// Stores a new grant, or a reconnected one.
+    ///
+    /// It returns `nil` if the stored grant is not the expected one any more.
     private func commit(
         _ incoming: IncomingTokens,
         as id: GrantID,

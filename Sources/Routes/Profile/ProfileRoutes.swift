@@ -105,7 +105,8 @@ struct ProfileRoutes: Sendable {
         if let change { await reportEnd(of: change.grant, formerly: change.former.state, request, at: now) }
     }
 
-    /// Deletes the caller, and responds to a repetition as to the first request: the first response may have been lost.
+    /// Deletes the caller, and responds to a repetition as to the first request: the first response might have been
+    /// lost.
     private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
         try dependencies.budgets.spendWrite(request)
         do {

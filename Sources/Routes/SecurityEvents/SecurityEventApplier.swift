@@ -17,7 +17,7 @@ struct SecurityEventApplier {
     func apply(_ event: SecurityEvent) throws -> AppliedSecurityEvent {
         var applied = AppliedSecurityEvent(kind: event.code, outcome: .recorded)
         guard !SecurityEventRules.isOnlyRecorded(event.kind) else { return applied }
-        // The ids of such old tokens have been deleted, so this token may be a replay.
+        // The ids of such old tokens have been deleted, so this token might be a replay.
         guard token.happenedAt ?? token.issuedAt >= now - Retention.securityEvents else {
             applied.outcome = .outdated
             return applied
@@ -102,7 +102,7 @@ struct AppliedSecurityEvent: Sendable {
     var changes: [GrantEvent] = []
 }
 
-/// What was done about an event; the metrics log says what each means.
+/// What was done about an event, in words that the metrics log explains.
 enum SecurityEventOutcome: String, Sendable {
     case applied, unmatched, ambiguous, outdated, recorded, repeated
 }
@@ -126,10 +126,10 @@ enum SecurityEventRules {
     /// tokens of 0 s.
     private static let maximumDelayOfIssue = Duration.seconds(15 * 60)
 
-    /// `true` if the event may have happened before the app last sent tokens: then it may be about former tokens.
+    /// `true` if the event might have happened before the app last sent tokens: then it might be about former tokens.
     ///
-    /// Google's tokens have only a time of issue: the event may have happened up to ``maximumDelayOfIssue`` before it.
-    /// If the time of issue is ahead of this machine's clock, the clock is slow, and so is the stored time of the
+    /// Google's tokens have only a time of issue: the event might have happened up to ``maximumDelayOfIssue`` before
+    /// it. If the time of issue is ahead of this machine's clock, the clock is slow, and so is the stored time of the
     /// connection. Times are in whole seconds: an event in the second of the connection counts as later.
     static func mayPrecede(lastConnection: Timestamp, _ token: SecurityEventToken, receivedAt now: Timestamp) -> Bool {
         if let happenedAt = token.happenedAt { return lastConnection >= happenedAt + .seconds(1) }
@@ -138,9 +138,9 @@ enum SecurityEventRules {
 
     /// Returns the effect of an event on a grant that it names.
     ///
-    /// A grant whose tokens may be newer than the event is probed: only Google's own answer ends it. A hash identifies
-    /// the stored token itself, so it is trusted at any time. 16 characters are not enough proof to delete a token. A
-    /// grant is not suspended until Google has responded, because its user may have connected a moment ago.
+    /// A grant whose tokens might be newer than the event is probed: only Google's own answer ends it. A hash
+    /// identifies the stored token itself, so it is trusted at any time. 16 characters are not enough proof to delete a
+    /// token. A grant is not suspended until Google has responded, because its user might have connected a moment ago.
     static func action(for kind: SecurityEvent.Kind, mayBeOlder: Bool, on grant: Grant) -> GrantAction {
         switch kind {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)

@@ -45,7 +45,7 @@ package struct SecurityEventReceiver: Sendable {
 
     /// The route to which Google posts.
     var route: Route {
-        Route("POST", "/v1/google/security-events") { request, _ in .respond(await response(to: request)) }
+        Route("POST", "/v1/google/security-events") { request, _ in .respond(await response(to: request).secured) }
     }
 
     func response(to request: ServerRequest) async -> ServerResponse {
@@ -73,7 +73,7 @@ package struct SecurityEventReceiver: Sendable {
             report(applied, of: token)
             try await NotedTime.lastSecurityEvent.record(now, in: store)
             if applied?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
-            return ServerResponse(status: 202, headers: [ServerResponse.noStore])
+            return ServerResponse(status: 202)
         } catch {
             log.reportStoreFailure(error, waiting: 1)
             return Self.unavailable(retryAfter: .seconds(5))
@@ -97,14 +97,14 @@ package struct SecurityEventReceiver: Sendable {
 
     /// Returns the error response of RFC 8935, section 2.3.
     private static func refusal(_ code: SecurityEventError.Code, _ description: String) -> ServerResponse {
-        .object(status: 400, headers: [("Content-Language", "en"), ServerResponse.noStore]) { line in
+        .object(status: 400, headers: [("Content-Language", "en")]) { line in
             line.field("err", code.rawValue)
             line.field("description", description)
         }
     }
 
     private static func unavailable(retryAfter pause: Duration) -> ServerResponse {
-        ServerResponse(status: 503, headers: [pause.retryAfter, ServerResponse.noStore])
+        ServerResponse(status: 503, headers: [pause.retryAfter])
     }
 }
 

@@ -8,7 +8,7 @@ internal import Telemetry
 struct AppSessions: Sendable {
     let dependencies: RouteDependencies
 
-    /// Signs in the owner of a Google account; an unknown owner becomes a user.
+    /// Signs in the owner of a Google account, and makes an unknown owner a user.
     func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> SessionTokenPair {
         let now = dependencies.time.now
         let id = SessionID.random(from: dependencies.random)
@@ -99,7 +99,7 @@ struct AppSessions: Sendable {
                 if isRecorded { try transaction.update(session) }
                 return .repeated(sealed, age: session.family.age(at: transaction.leaseTime))
             case .reused where !claims.isTimely:
-                // The token may come from an old backup of the phone. It is refused anyway, so it is not a risk.
+                // The token might come from an old backup of the phone. It is refused anyway, so it is not a risk.
                 return .refused
             case .reused:
                 try transaction.endSession(session.id)
@@ -140,10 +140,12 @@ struct AppSessions: Sendable {
         return try dependencies.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
     }
 
-    /// Ends the family that an access token or a refresh token names; a token of another program does not name one.
+    /// Ends the family that an access token or a refresh token names.
     ///
-    /// A family that has ended already is not an error: the response to the first request may have been lost. That case
-    /// does not need a write, and only the bearer of a signed token gets this far.
+    /// A token of another program does not name one.
+    ///
+    /// A family that has ended already is not an error: the response to the first request might have been lost. That
+    /// case does not need a write, and only the bearer of a signed token gets this far.
     func end(by token: String) async throws {
         if let claims = dependencies.refreshClaims(of: token) {
             if mayBegin(claims, at: dependencies.time.now) {
@@ -169,7 +171,9 @@ struct AppSessions: Sendable {
         try await dependencies.store.transact { try $0.endSession(id) }
     }
 
-    /// Ends the family of a former refresh token; a family that has not begun then never begins.
+    /// Ends the family of a former refresh token.
+    ///
+    /// A family that has not begun then never begins.
     private func end(former claims: RefreshClaims) async throws {
         let now = dependencies.time.now
         try await dependencies.store.transact { transaction in
@@ -182,7 +186,7 @@ struct AppSessions: Sendable {
         claims.mayBegin(at: now, until: dependencies.acceptFormerTokensUntil)
     }
 
-    /// Returns the family that a former refresh token begins at its first use, or `nil` if it may not begin one.
+    /// Returns the family that a former refresh token begins at its first use, or `nil` if it cannot begin one.
     private func firstSession(
         of claims: RefreshClaims,
         in transaction: any StoreTransaction,

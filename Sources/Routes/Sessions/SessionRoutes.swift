@@ -71,7 +71,7 @@ struct SessionRoutes: Sendable {
         }
     }
 
-    /// Reports whether sign-in is configured; it shows the number of client ids and not the ids.
+    /// Reports whether sign-in is configured, with the number of client ids but not the ids.
     private func status(_: ServerRequest) async throws -> ServerResponse {
         .object { line in
             line.field("configured", !dependencies.clientIDs.isEmpty)

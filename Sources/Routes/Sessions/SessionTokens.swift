@@ -79,7 +79,9 @@ struct RefreshClaims: Hashable, Sendable {
         }
     }
 
-    /// `true` for a former token that may begin a session now; `end` is when they no longer may.
+    /// `true` for a former token that can begin a session now.
+    ///
+    /// After `end`, no former token can.
     func mayBegin(at now: Timestamp, until end: Timestamp?) -> Bool {
         formerExpiry != nil && isTimely && end.map { now < $0 } ?? false
     }
@@ -104,7 +106,7 @@ struct RefreshClaims: Hashable, Sendable {
     var logFields: KeyValuePairs<String, String> { ["session": sessionID.description] }
 }
 
-/// The stored users that a Google account may be linked to by its e-mail address.
+/// The stored users that a Google account can be linked to by its e-mail address.
 package enum EmailLinking: String, CaseIterable, Sendable {
     /// Users whose address was verified by Google, or by the backend according to its token.
     case verified
@@ -118,7 +120,7 @@ package enum EmailLinking: String, CaseIterable, Sendable {
     ///
     /// An address counts only if Google decides who owns it, and only for a user without a Google account: otherwise a
     /// former owner of an address could sign in as its present user. By default the stored address must be verified as
-    /// well: an attacker may have signed up elsewhere with the victim's address, and would share the account once the
+    /// well: an attacker might have signed up elsewhere with the victim's address, and would share the account once the
     /// victim signs in. An address that several users have does not identify one of them.
     func user(for identity: GoogleIdentity, in transaction: any StoreTransaction) throws -> User? {
         if let user = try transaction.user(withGoogleUserID: identity.googleUserID) { return user }

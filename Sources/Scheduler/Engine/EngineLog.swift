@@ -218,8 +218,9 @@ package final class EngineLog: Sendable {
         }
     }
 
-    /// Raises an alarm for a kind and client, at most once an hour, or once in five minutes if it has ended in between;
-    /// each time if it `repeats`.
+    /// Raises an alarm for a kind and client, at most once an hour, or once in five minutes if it has ended in between.
+    ///
+    /// An alarm that `repeats` is raised each time.
     package func raise(_ kind: AlarmKind, _ text: String, client: String = "", repeats: Bool = false) {
         let now = time.sinceBoot
         let wallClock = time.now

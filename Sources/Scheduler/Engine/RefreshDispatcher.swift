@@ -93,7 +93,7 @@ struct RefreshDispatcher: Sendable {
 
     /// Returns the result for a token that could not be opened.
     ///
-    /// If another worker may have its key, the lease is given back and the grant stays as it is.
+    /// If another worker might have its key, the lease is given back and the grant stays as it is.
     private func unopened(_ refresh: InFlightRefresh, _ error: CryptoError) -> RefreshResult {
         let mayBeElsewhere = if case .unknownKey(let id) = error { vault.ring.reportMissing(id) } else { false }
         return RefreshResult(
@@ -172,7 +172,7 @@ extension Grant {
     /// up.
     ///
     /// Google does not name the account of an access token without an identity scope, so that the check would never
-    /// end. An import may store such a grant, and the account is then the operator's statement.
+    /// end. An import can store such a grant, and the account is then the operator's statement.
     var needsAccountCheck: Bool {
         !isProven && owner.googleUserID != nil && !Self.identityScopes.isDisjoint(with: scope.split(separator: " "))
     }

@@ -85,7 +85,7 @@ extension RefreshEngineState {
         return (ClaimRequest(ids: free, dueBy: dueBy, seen: seen), completions)
     }
 
-    /// `true` if the store may be asked for leases.
+    /// `true` if the store can be asked for leases.
     func mayClaim(under conditions: Conditions) -> Bool { !isStopping && conditions.isKeyRingComplete }
 
     /// The store has leased grants, all or some of those that were asked for.
@@ -104,7 +104,7 @@ extension RefreshEngineState {
         for grant in grants {
             guard let number = grant.lease?.claim else { continue }
             lost.remove(grant.id)
-            // With several workers, a grant may end between the selection of due grants and their lease.
+            // With several workers, a grant might end between the selection of due grants and their lease.
             if isStopping || grant.state.endsRefreshes && grant.revocationAskedAt == nil {
                 abandoned[grant.id] = number
             } else if let seen = claim.seen, seen.wasTried(before: grant) {
@@ -154,7 +154,7 @@ extension Grant {
     }
 }
 
-/// The pause between claims while the store fails: a call may wait for seconds before it fails.
+/// The pause between claims while the store fails: a call might wait for seconds before it fails.
 struct ClaimBackOff: Sendable {
     private static let backOff = BackOff(first: .seconds(1), maximum: .seconds(5))
 
@@ -191,7 +191,7 @@ struct ClaimBackOff: Sendable {
         return instant - failingSince
     }
 
-    /// Returns the time until the next claim, or `nil` if one may go now.
+    /// Returns the time until the next claim, or `nil` if one can go now.
     func pause(at instant: BootInstant) -> Duration? {
         guard failures > 0, resumesAt > instant else { return nil }
         return resumesAt - instant

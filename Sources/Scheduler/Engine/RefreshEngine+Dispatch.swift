@@ -3,7 +3,7 @@ import Storage
 
 /// The dispatch: queued grants are claimed and sent as the limits of their client allow.
 extension RefreshEngine {
-    /// Claims and sends the grants that may go now, and returns the wait until more may go.
+    /// Claims and sends the grants that can go now, and returns the wait until more can go.
     func dispatchQueues() async -> Duration? {
         var round = state.beginRound()
         while true {
@@ -27,7 +27,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Asks the store, which all workers share, if this worker may probe.
+    /// Asks the store, which all workers share, if this worker can probe.
     func beginProbe(_ client: String) async -> Bool {
         let (deadline, now) = (configuration.leaseNeededToSend, time.now)
         do {
@@ -55,7 +55,7 @@ extension RefreshEngine {
 extension RefreshEngineState {
     /// The number of grants in one claim.
     private static let batchSize = 100
-    /// The time between claims of a client while the grants that may go are few: a claim of one costs as much as a
+    /// The time between claims of a client while the grants that can go are few: a claim of one costs as much as a
     /// claim of many.
     ///
     /// A grant that falls due alone goes at once. A few thousand per second go in claims of a hundred, and are late by
@@ -120,7 +120,7 @@ extension RefreshEngineState {
         return .end(round.shortestWait)
     }
 
-    /// Decides on a queue whose breaker is closed: how many may go now, or else the wait if one is known.
+    /// Decides on a queue whose breaker is closed: how many can go now, or else the wait if one is known.
     private mutating func dispatch(
         _ count: Int,
         of client: String,
@@ -156,7 +156,7 @@ extension RefreshEngineState {
     /// The number of grants that go at once, however short the time since the last claim.
     private var worthwhileClaim: Int { min(2 * minimumFreeSlots, maximumInFlight) }
 
-    /// Returns the time for which a few grants still wait for more, or `nil` if they may go.
+    /// Returns the time for which a few grants still wait for more, or `nil` if they can go.
     private func gatheringPause(of client: String, free: Int, at instant: BootInstant) -> Duration? {
         guard let gate = gates[client], gate.lastClaim?.round != rounds else { return nil }
         let ready = min(free, gate.pacer.available(at: sharedInstant(at: instant)))

@@ -5,7 +5,9 @@ import Storage
 extension RefreshEngine {
     private static let retryBatchSize = 500
 
-    /// Renews the leases of everything in flight; to be called after a third of a lease's duration.
+    /// Renews the leases of everything in flight.
+    ///
+    /// Call it after each third of a lease's duration.
     package func renewLeases() async {
         let refreshes = state.refreshes
         guard !refreshes.isEmpty else { return }
@@ -24,8 +26,8 @@ extension RefreshEngine {
 
     /// Makes the grants due at once that an outage of the endpoint left in back-off.
     ///
-    /// It runs outside the transactions that store results, in batches: after a long outage there may be millions of
-    /// grants, and no result may wait for them.
+    /// It runs outside the transactions that store results, in batches: after a long outage there might be millions of
+    /// grants, and results must not wait for them.
     func expediteRetries(of client: String) {
         let (store, log, dueBy) = (store, log, time.now)
         let previous = outageRetries
@@ -135,7 +137,8 @@ struct ClockMonitor: Sendable {
         case nothing
         /// The reading must be stored for the next process.
         case record
-        /// The times that a clock ahead of time stored must be repaired; `isNew` until the same step is seen again.
+        /// The times that a clock ahead of time stored must be repaired. `isNew` is `true` until the same step is seen
+        /// again.
         case repair(step: Duration, isNew: Bool)
     }
 
@@ -145,7 +148,7 @@ struct ClockMonitor: Sendable {
 
     /// `true` before the first comparison, which also needs the reading that the last process stored.
     var isFirst: Bool { last == nil }
-    /// `true` if a reading may be stored for the next process, which otherwise must find the same step.
+    /// `true` if a reading can be stored for the next process, which otherwise must find the same step.
     var mayRecord: Bool { last != nil && beforeStep == nil }
 
     func isDue(at reading: ClockReading) -> Bool {

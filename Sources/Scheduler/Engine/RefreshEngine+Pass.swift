@@ -83,7 +83,7 @@ extension RefreshEngine {
         return summary
     }
 
-    /// Returns the number of grants of a client that may be sent now.
+    /// Returns the number of grants of a client that can be sent now.
     ///
     /// It waits for the pace, and returns 0 if the breaker is open, the engine is stopping or the time is up.
     private func waitForAllowance(
@@ -116,9 +116,9 @@ extension RefreshEngine {
 
 /// The answer of the limits to a pass, or to a caller whose refresh is due now.
 enum SendPermission: Equatable {
-    /// So many requests may be sent.
+    /// So many requests can be sent.
     case send(Int)
-    /// One grant may be sent if the store grants the client's probe.
+    /// One grant can be sent if the store grants the client's probe.
     case askForProbe
     /// The question is asked again after this time.
     case wait(Duration)

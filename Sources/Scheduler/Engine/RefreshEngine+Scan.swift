@@ -2,7 +2,7 @@ import Base
 private import Dispatch
 import Storage
 
-/// The loop: each iteration scans the due index if it is time, and claims and sends what may go.
+/// The loop: each iteration scans the due index if it is time, and claims and sends what can go.
 extension RefreshEngine {
     /// Runs the loop until the task is cancelled or the engine is stopped.
     ///
@@ -263,7 +263,7 @@ final class WakeTimer: Sendable {
     /// - Parameters:
     ///   - timeSource: the wall clock of the deadlines.
     ///   - maximumSleep: the longest time that the timer sleeps, at least a millisecond.
-    ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer. It must not
+    ///   - onWake: called on the timer's own serial queue, never twice at once. It can arm the timer. It must not
     ///     block, and it is released when the timer is cancelled.
     init(timeSource: any TimeSource, maximumSleep: Duration = .seconds(30), onWake: @escaping @Sendable () -> Void) {
         precondition(maximumSleep >= .milliseconds(1), "a timer that never sleeps")

@@ -6,7 +6,7 @@ package import Telemetry
 
 /// Keeps grants fresh: scans the due index, claims due grants, calls Google, and stores what the rules decide.
 ///
-/// All lasting state is in the store, so the engine can die at any instant. ``RefreshEngineState`` decides; this actor
+/// All lasting state is in the store, so the engine can die at any instant. ``RefreshEngineState`` decides. This actor
 /// reports events to it, such as an answer of the store, and executes the actions that it returns.
 package actor RefreshEngine {
     let store: any Store
@@ -75,7 +75,7 @@ package actor RefreshEngine {
 
     var configuration: EngineConfiguration { state.configuration }
 
-    /// The key ring, which says whether this worker may refresh.
+    /// The key ring, which says whether this worker can refresh.
     package nonisolated var keyRing: ReloadableKeyRing { dispatcher.vault.ring }
 
     /// The number of refreshes in flight, from just before their claim until their result is committed.
@@ -152,11 +152,13 @@ package struct EngineConfiguration: Sendable {
     var workerName: String
     /// The highest number of requests per second of one client id, by all workers together.
     var maxRate: Double
-    /// The secrets of confidential clients, by client id; Google's public clients do not have one.
+    /// The secrets of confidential clients, by client id.
+    ///
+    /// Google's public clients do not have one.
     var clientSecrets: [String: Secret]
-    /// The maximum number of refreshes in flight; ``InFlightLimit`` decides how many are worth having.
+    /// The maximum number of refreshes in flight, of which ``InFlightLimit`` uses as many as are worth having.
     var maximumInFlight: Int
-    /// The longest time that one request may take; a lease must outlast it.
+    /// The longest time that one request can take, which a lease must outlast.
     var requestDeadline: Duration
     /// The interval between reads of the due index, and how far ahead each one reads.
     var scanInterval: Duration

@@ -50,7 +50,7 @@ struct RefreshEngineState: Sendable {
         var instant: BootInstant
         /// `true` while results wait because they cannot be committed.
         var isCommitFailing = false
-        /// `false` while the key ring lacks, or may lack, a key with which other workers seal.
+        /// `false` while the key ring lacks, or might lack, a key with which other workers seal.
         var isKeyRingComplete = true
     }
 
@@ -104,7 +104,7 @@ extension RefreshEngineState {
 /// This worker's share when several workers refresh the grants of one database.
 ///
 /// Shares are not assigned: each worker derives its own from the reports of all. While their views differ, as after one
-/// has started or stopped, a grant may belong to none or to two, and the claim decides. Grants that a worker leaves
+/// has started or stopped, a grant might belong to none or to two, and the claim decides. Grants that a worker leaves
 /// overdue are taken by any other.
 struct WorkPartition: Hashable, Sendable {
     static let whole = WorkPartition(rank: 0, count: 1)
@@ -160,7 +160,7 @@ extension RefreshEngineState {
         gates[client]?.pacer.refund(count, at: instant)
     }
 
-    /// The number of refreshes that may be in flight now.
+    /// The number of refreshes that can be in flight now.
     var maximumInFlight: Int { inFlightLimit.limit(at: configuration.maxRate / Double(share.count)) }
 
     mutating func addGate(of client: String) {
@@ -263,7 +263,7 @@ struct FirstAnswers: Sendable {
     private var nextTry: BootInstant?
     private var hasSucceeded = false
 
-    /// Returns the number of requests that may be in flight, or `nil` if any number may.
+    /// Returns the number of requests that can be in flight, or `nil` if any number can.
     func maximumInFlight(at instant: BootInstant) -> Int? {
         guard !hasSucceeded else { return nil }
         guard let wait = wait(at: instant) else { return Self.maximumGrants - refused.count }
@@ -273,13 +273,13 @@ struct FirstAnswers: Sendable {
     /// Returns the time until the next try, or `nil` unless the client is held.
     func wait(at instant: BootInstant) -> Duration? { nextTry.map { max(.zero, $0 - instant) } }
 
-    /// Records a success; returns `true` if it ends a hold.
+    /// Records a success, and returns `true` if it ends a hold.
     mutating func succeed() -> Bool {
         defer { self = FirstAnswers(hasSucceeded: true) }
         return nextTry != nil
     }
 
-    /// Records that a proven grant was refused; returns `true` if the client is held now.
+    /// Records that a proven grant was refused, and returns `true` if the client is held now.
     ///
     /// A grant that was in doubt before does not count: after a restart in a wave many are refused again.
     mutating func refuse(_ grant: GrantID, wasInDoubt: Bool, at instant: BootInstant) -> Bool {

@@ -12,7 +12,7 @@ import Synchronization
 actor ResultCommitter {
     /// The results that wait, and the condition of the store.
     ///
-    /// Any thread may add results.
+    /// Any thread can add results.
     private struct SharedState {
         var waiting: [PendingResult] = []
         /// `true` if a caller waits for one of them.
@@ -62,7 +62,7 @@ actor ResultCommitter {
     private var resultsSetAside: [PendingResult] = []
     /// Answers with tokens that the store did not take.
     ///
-    /// A result counts as lost until it is written to the spill file, because the process may end during the write.
+    /// A result counts as lost until it is written to the spill file, because the process might end during the write.
     private(set) var unstored = UnstoredResults()
     private var lastDelivery: Task<Void, Never>?
 
@@ -101,7 +101,7 @@ actor ResultCommitter {
 
     /// Takes a result, from any thread.
     ///
-    /// Unless a caller waits for it, it may wait a moment for the results of others.
+    /// Unless a caller waits for it, it can wait a moment for the results of others.
     nonisolated func add(_ result: PendingResult) {
         guard shared.withLock({ $0.add(result) }) else { return }
         Task { await drain() }

@@ -34,7 +34,7 @@ struct BackOff: Hashable, Sendable {
     /// The cap at which the doubling ends.
     let maximum: Duration
 
-    /// Returns the wait after a failure that may pass.
+    /// Returns the wait after a failure that might pass.
     ///
     /// - Parameters:
     ///   - failures: failures in a row, including the latest. Fewer than one counts as one.
@@ -93,7 +93,7 @@ extension BootInstant {
 
     /// `true` if an instant that was at most `span` ahead when it was stored is further ahead now.
     ///
-    /// Then the clock has been set back since, as a database server's clock may be, and the instant is treated as past:
+    /// Then the clock has been set back since, as a database server's clock can be, and the instant is treated as past:
     /// otherwise it would hold for as long as the step was.
     func isBeyond(_ span: Duration, after now: BootInstant) -> Bool { self - now > span + Self.tolerance }
 }

@@ -4,7 +4,7 @@ import Storage
 /// Stops the requests of a client while the client or the endpoint, and not a single grant, fails.
 ///
 /// A value that is stored per client id and shared by all processes: each change is made in a transaction, so that of
-/// two processes one gets the probe. Its instants belong to this boot; after a restart of the machine the caller drops
+/// two processes one gets the probe. Its instants belong to this boot. After a restart of the machine the caller drops
 /// the stored value and begins with `Breaker()`.
 ///
 /// An answer does not show if it belongs to the probe. While the breaker is open, an answer counts only if a probe is
@@ -25,19 +25,19 @@ package struct Breaker: Hashable, Sendable {
         }
     }
 
-    /// The state, which decides what callers may send.
+    /// The state, which decides what callers can send.
     package enum State: Hashable, Sendable {
-        /// All requests are allowed; counts the endpoint's failures in a row, and holds some of the affected grants.
+        /// All requests are allowed. It counts the endpoint's failures in a row, and holds some of the affected grants.
         ///
         /// Next: `open`.
         case closed(consecutiveFailures: Int, grants: [Int64])
 
-        /// Nothing is sent before the next probe; `probes` have failed since it opened.
+        /// Nothing is sent before the next probe. `probes` counts those that failed since it opened.
         ///
         /// Next: `probing`.
         case open(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
 
-        /// One grant's request is unanswered; if its answer is lost, the next probe may begin at `nextProbe`.
+        /// One grant's request is unanswered. If its answer is lost, the next probe can begin at `nextProbe`.
         ///
         /// Next: `closed` after a good answer, `open` after a bad one, `probing` again if the answer is lost.
         case probing(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
@@ -68,11 +68,11 @@ package struct Breaker: Hashable, Sendable {
 
     /// The permission to send requests.
     package enum Permission: Hashable, Sendable {
-        /// All requests may be sent.
+        /// All requests can be sent.
         case all
-        /// One grant may be sent, after ``Breaker/beginProbe(at:deadline:)`` has agreed.
+        /// One grant can be sent, after ``Breaker/beginProbe(at:deadline:)`` has agreed.
         case probeDue
-        /// Nothing may be sent before that instant.
+        /// Nothing must be sent before that instant.
         case wait(until: BootInstant)
     }
 
@@ -82,10 +82,10 @@ package struct Breaker: Hashable, Sendable {
     /// The number of different grants that must be affected: a few faulty grants must not stop the others.
     static let grantsToOpen = 10
 
-    /// The number of endpoint failures in a row that may be an outage, whose grants are retried at its end.
+    /// The number of endpoint failures in a row that might be an outage, whose grants are retried at its end.
     static let failuresInOutage = 5
 
-    /// The shortest duration of an outage: shorter series of failures may be random.
+    /// The shortest duration of an outage: shorter series of failures might be random.
     ///
     /// At an error rate of a half, five in a row are common.
     static let shortestOutage: Duration = .seconds(10)
@@ -98,7 +98,7 @@ package struct Breaker: Hashable, Sendable {
 
     /// The longest wait before a probe, including jitter.
     ///
-    /// It is short because a probe may fail by chance just when the endpoint works again: three of them fit into the
+    /// It is short because a probe might fail by chance just when the endpoint works again: three of them fit into the
     /// half minute within which all grants should then be fresh. A probe is one request, however many grants there are.
     static let maximumProbeDelay: Duration = .seconds(8)
 
@@ -154,8 +154,8 @@ extension Breaker {
     ///
     /// - Parameters:
     ///   - now: the instant of asking.
-    ///   - deadline: the time within which the request is answered or given up; ``maximumProbe`` at most.
-    /// - Returns: `true` if the caller may send; also `true`, without a probe, if the breaker is closed.
+    ///   - deadline: the time within which the request is answered or given up, ``maximumProbe`` at most.
+    /// - Returns: `true` if the caller can send. That includes a closed breaker, for which no probe begins.
     mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
         switch state {
         case .closed: return true
@@ -254,7 +254,7 @@ extension Breaker {
     }
 }
 
-/// The stored form; see ``ClientHealth/stored``.
+/// The stored form, which ``ClientHealth/stored`` holds.
 extension Breaker {
     init(_ body: JSONValue?) {
         self.init()

@@ -64,7 +64,7 @@ package enum DuePolicy {
 
     /// Returns the time of the next refresh after one that succeeded at `now`.
     ///
-    /// The result is never in the past, whatever the lifetimes: the token may have expired in flight, or before a
+    /// The result is never in the past, whatever the lifetimes: the token might have expired in flight, or before a
     /// worker that stood still has stored it. After more quick refreshes than are allowed, each one doubles the wait.
     static func due(
         obtainedAt: Timestamp,

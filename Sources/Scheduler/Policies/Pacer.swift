@@ -37,7 +37,7 @@ package struct Pacer: Sendable {
     /// Returns this worker's part of the ceiling, in requests per second.
     private func pace(at now: BootInstant) -> Double { ceiling(at: now) / Double(workerCount) }
 
-    /// Returns the number of requests that may be sent now.
+    /// Returns the number of requests that can be sent now.
     func available(at now: BootInstant) -> Int { isPaused(at: now) ? 0 : Int(tokens(at: now)) }
 
     /// Takes up to `wanted` requests out of the bucket, and returns the number taken.
@@ -55,7 +55,7 @@ package struct Pacer: Sendable {
         tokens = min(tokens + Double(count), Self.capacity(pace: pace(at: now)))
     }
 
-    /// Returns the wait until a request may be sent: zero if one may be sent now.
+    /// Returns the wait until a request can be sent: zero if one can be sent now.
     func nextAvailable(at now: BootInstant) -> Duration {
         let resume = max(now, limits.plausible(at: now).pausedUntil ?? now)
         let available = tokens(at: resume)
@@ -105,7 +105,7 @@ extension Pacer {
     /// The limits that the endpoint set for the client, shared by all processes.
     ///
     /// Its instants belong to this boot. After a restart of the machine the caller drops the stored value and begins
-    /// with `Limits()`. They do not depend on the pacer's own highest rate, so processes may run at different ones.
+    /// with `Limits()`. They do not depend on the pacer's own highest rate, so processes can run at different ones.
     package struct Limits: Hashable, Sendable {
         /// The last halving of the ceiling, or `nil` if the endpoint never throttled.
         var cut: Cut?
@@ -143,7 +143,7 @@ extension Pacer {
     /// The longest `Retry-After` that is respected: an hour is a token's whole life.
     static let maximumPause: Duration = .seconds(60 * 60)
 
-    /// Returns the requests per second that all workers together may send now.
+    /// Returns the requests per second that all workers together can send now.
     ///
     /// It rises linearly from the last halving, or from the end of the pause that came with it, to the highest rate:
     /// half of a rate is regained in 100 s. It depends only on the time, so only the halvings have to be stored.
@@ -166,8 +166,8 @@ extension Pacer {
     /// - Parameters:
     ///   - retryAfter: the answer's `Retry-After`, if it has one.
     ///   - now: the instant of the answer.
-    /// - Returns: `true` if the ceiling fell. The pause may have grown even if it did not: compare ``limits`` to see if
-    ///   there is something to store.
+    /// - Returns: `true` if the ceiling fell. The pause might have grown even if it did not: compare ``limits`` to see
+    ///   if there is something to store.
     mutating func throttled(retryAfter: Duration?, at now: BootInstant) -> Bool {
         let before = ceiling(at: now)
         limits = limits.plausible(at: now)

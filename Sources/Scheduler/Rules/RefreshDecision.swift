@@ -32,15 +32,18 @@ struct RefreshDecision: Sendable {
 }
 
 extension StoreTransaction {
-    /// Stores the grant of a decision, with its history and the notices that are due; the caller stores the health.
+    /// Stores the grant of a decision, with its history and the notices that are due.
+    ///
+    /// The caller stores the health.
     func store(_ decision: RefreshDecision, at now: Timestamp) throws {
         guard let grant = decision.grant else { return }
         try update(grant)
         try record(decision, about: grant, at: now)
     }
 
-    /// Stores a decision about a grant as it was claimed; returns `false`, and stores nothing, if the stored grant has
-    /// changed since.
+    /// Stores a decision about a grant as it was claimed.
+    ///
+    /// If the stored grant has changed since, it stores nothing and returns `false`.
     func store(_ decision: RefreshDecision, replacing claimed: Grant, at now: Timestamp) throws -> Bool {
         guard let grant = decision.grant, try replace(claimed, by: grant) else { return false }
         try record(decision, about: grant, at: now)
@@ -150,7 +153,7 @@ package final class RefreshResult: Sendable {
     /// The answer, with its tokens sealed for the grant.
     enum Answer: Sendable {
         case granted(RefreshedTokens)
-        /// A faulty 200; a refresh token in it is kept regardless of the fault.
+        /// A faulty 200. A refresh token in it is kept regardless of the fault.
         case flawed(code: String, rotated: Grant.RefreshToken?)
         /// Any other verdict, with the wait that the server asks for.
         case failed(RefreshVerdict, retryAfter: Duration?)
@@ -158,7 +161,7 @@ package final class RefreshResult: Sendable {
         case nothingToSend
         /// No request was sent, because the stored token cannot be opened.
         case unreadable(CryptoError)
-        /// An attempt at a revocation; `failure` is `nil` if it succeeded.
+        /// An attempt at a revocation. Its `failure` is `nil` if it succeeded.
         case revocation(failure: LookupError?)
 
         /// The refresh token that the answer brings to replace the one that was sent.
@@ -170,7 +173,7 @@ package final class RefreshResult: Sendable {
             }
         }
 
-        /// `true` if the answer contains tokens: this may be their only copy.
+        /// `true` if the answer contains tokens: this might be their only copy.
         var containsTokens: Bool { if case .granted = self { true } else { rotated != nil } }
 
         /// `true` if the server might have processed the request, or might still be working on it.
@@ -205,12 +208,16 @@ struct RefreshAttempt: Hashable, Sendable {
     var claim: Int64
     /// The fence: the result is about this version of the refresh token.
     var generation: Int64
-    /// The grant's `lastAttemptAt` at the claim; a different value means a change while the request was in flight.
+    /// The grant's `lastAttemptAt` at the claim.
+    ///
+    /// A different value means a change while the request was in flight.
     var lastAttemptAt: Timestamp?
 
-    /// The refresh token that was stored at the claim; its answer counts while it is still the stored one.
+    /// The refresh token that was stored at the claim.
+    ///
+    /// Its answer counts while it is still the stored one.
     var refreshToken: Grant.RefreshToken?
-    /// `true` if the result of an earlier claim on the grant was never committed, so that an answer may be lost.
+    /// `true` if the result of an earlier claim on the grant was never committed, so that an answer might be lost.
     var followsUnfinishedClaim: Bool = false
 }
 

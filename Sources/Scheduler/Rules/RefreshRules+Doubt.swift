@@ -3,7 +3,7 @@ import GoogleOAuth
 import Storage
 import Telemetry
 
-/// The rule about `invalid_grant`, which may say more about Google than about the grant.
+/// The rule about `invalid_grant`, which might say more about Google than about the grant.
 extension RefreshRules {
     /// The wait before an `invalid_grant` in a wave is checked again.
     static let firstConfirmationAfter: Duration = .seconds(300)
@@ -93,8 +93,8 @@ extension RefreshRules {
 
 /// The rule about `unauthorized_client` and `invalid_request`: a fault of the client, or a foreign token.
 extension RefreshRules {
-    /// The time during which a proven grant may answer as if its token were foreign before its user is asked to sign in
-    /// again.
+    /// The time during which a proven grant might answer as if its token were foreign before its user is asked to sign
+    /// in again.
     static let maximumDoubtAboutProvenGrant: Duration = .seconds(86_400)
 
     /// Ends a grant with a foreign token, once other grants of the client have succeeded since the suspicion.
@@ -112,15 +112,15 @@ extension RefreshRules {
             return decision
         }
         guard let since, stored.othersSucceeded(after: since) else {
-            // The suspicion starts again and needs later successes of other grants: until then the client itself may be
-            // at fault.
+            // The suspicion starts again and needs later successes of other grants: until then the client itself might
+            // be at fault.
             var decision = decideFirstRefusal(code, stored)
             decision.needsWitness = since != nil && stored.health.provenSuccessAt != nil
             return decision
         }
         var context = stored
         context.health.breaker.probeWasInconclusive(at: context.instant)
-        // Other grants must have succeeded since this grant's last attempt too: the client may have failed since the
+        // Other grants must have succeeded since this grant's last attempt too: the client might have failed since the
         // suspicion.
         let isCurrent = context.grant.lastAttemptAt.map { context.othersSucceeded(after: $0) } ?? true
         let isOver = context.now - since >= Self.maximumDoubtAboutProvenGrant
@@ -198,9 +198,11 @@ extension RefreshRules {
     }
 }
 
-/// The rules that put a grant off: after a failure that may pass, and while it lacks a token or a key.
+/// The rules that put a grant off: after a failure that might pass, and while it lacks a token or a key.
 extension RefreshRules {
-    /// Tries the grant again after a back-off; `isUnderstood` is `false` for answers whose meaning is not known.
+    /// Tries the grant again after a back-off.
+    ///
+    /// `isUnderstood` is `false` for answers whose meaning is not known.
     func retry(
         _ reason: GrantReason,
         isUnderstood: Bool = true,
@@ -254,7 +256,7 @@ extension RefreshRules {
         return context.decision(.reauthRequired) { $0.requireSignIn(reason: .noRefreshToken, at: context.now) }
     }
 
-    /// Waits for the key of a token that cannot be opened; a revocation waits for a day at most.
+    /// Waits for the key of a token that cannot be opened, but for a day at most if it is a revocation.
     func waitForKey(_ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         let isTooLate = grant.revocationAskedAt.map { context.now - $0 >= Self.maximumRevocation } ?? false

@@ -34,7 +34,7 @@ package struct RefreshRules: Sendable {
     ///
     /// It consumes the context, because copies of grants are costly.
     func decide(_ context: consuming DecisionContext) -> RefreshDecision {
-        // A commit whose confirmation was lost is repeated, although it may have been done.
+        // A commit whose confirmation was lost is repeated, although it might have been done.
         if let outcome = outcomeIfStored(context) { return context.decision(outcome) }
         let formerScope = context.grant.scope
         var effect = applyToClient(&context)
@@ -85,7 +85,7 @@ package struct RefreshRules: Sendable {
                 // The endpoint works, even if the client or the grant is at fault.
                 effect.breakerChange = context.health.breaker.succeeded()
             case .clientFault, .clientOrForeignToken, .flawed, .notSent, .givenUp, .unknown:
-                // `refuse` decides about the first two together with the grant; the others say nothing about the
+                // `refuse` decides about the first two together with the grant. The others say nothing about the
                 // client.
                 break
             }
@@ -95,7 +95,9 @@ package struct RefreshRules: Sendable {
         return effect
     }
 
-    /// Decides by the answer to the current refresh token; without its lease only an answer with tokens counts.
+    /// Decides by the answer to the current refresh token.
+    ///
+    /// Without the lease, only an answer with tokens counts.
     private func decideAboutGrant(_ context: inout DecisionContext, holdsLease: Bool) -> RefreshDecision {
         switch context.result.answer {
         case .granted(let tokens):
@@ -188,7 +190,7 @@ package struct RefreshRules: Sendable {
             return retry(GrantReason(rawValue: code), notBefore: retryAfter, context)
         case .notJSON: return retry(GrantReason(rawValue: verdict.code), context)
         case .granted, .notSent:
-            // `granted` has a case of its own in `Answer`; a request that was not sent changes nothing.
+            // `granted` has a case of its own in `Answer`. A request that was not sent changes nothing.
             return context.decision(.unchanged)
         }
     }
@@ -270,7 +272,7 @@ extension RefreshRules {
     /// Decides about an answer to a version of the refresh token that is not current any more.
     ///
     /// Example: worker A sends a refresh, pauses beyond its lease, and then comes with a good answer. Before that, B
-    /// sent the same token, got the answer that it is spent, and ended the grant; the grant may have been recalled
+    /// sent the same token, got the answer that it is spent, and ended the grant. The grant might have been recalled
     /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
     /// stored as long as the stored token is the one that A sent.
     ///

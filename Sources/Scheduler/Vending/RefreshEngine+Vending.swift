@@ -74,7 +74,7 @@ extension RefreshEngine {
         return grant
     }
 
-    /// Returns why a grant is not refreshed again so soon, or `nil` if it may be.
+    /// Returns why a grant is not refreshed again so soon, or `nil` if it can be.
     private func reasonNotToRefresh(_ grant: Grant) -> String? {
         // Joining a refresh in flight costs nothing, so no pause applies to it.
         guard state.slots[grant.id] == nil else { return nil }
@@ -131,8 +131,7 @@ extension RefreshEngine {
         return completion
     }
 
-    /// Waits for the client's pace, and returns `nil` once a caller's refresh may be sent, or the reason why it may
-    /// not.
+    /// Waits for the client's pace, and returns `nil` once a caller's refresh can be sent, or the reason why it cannot.
     ///
     /// The stored health of the client, which other workers share, counts too: a command is a process of its own and
     /// has seen no answer yet.

@@ -6,10 +6,10 @@ package import Storage
 ///
 /// A token with enough life left costs one read of the store and one unsealing, and does not wait for the engine.
 package struct TokenProvider: Sendable {
-    /// The largest part of a token's life that a caller may demand: a higher demand would refresh on each call.
+    /// The largest part of a token's life that a caller can demand: a higher demand would refresh on each call.
     private static let maximumPartOfLife = 0.8
 
-    /// Reads a user's grant on the caller's thread, without waiting; `nil` if the store has to be asked.
+    /// Reads a user's grant on the caller's thread, without waiting, or returns `nil` if the store has to be asked.
     package typealias ImmediateRead = @Sendable (_ userID: String) throws -> Grant?
 
     private let engine: RefreshEngine
@@ -64,7 +64,7 @@ package struct TokenProvider: Sendable {
 
     /// Returns another access token to replace one that Google refused.
     ///
-    /// Simultaneous calls share one refresh; one grant gets at most one per ``VendDecision/pause``.
+    /// Simultaneous calls share one refresh, and one grant gets at most one per ``VendDecision/pause``.
     package func renewedToken(of grant: Grant, insteadOf rejected: Secret) async throws -> VendedToken {
         try await engine.freshToken(of: grant.userID, insteadOf: rejected)
     }
@@ -88,7 +88,9 @@ package struct VendedToken: Sendable {
 }
 
 extension VendedToken {
-    /// Opens the stored access token of a grant; if the grant is in `retrying`, its reason becomes the warning.
+    /// Opens the stored access token of a grant.
+    ///
+    /// If the grant is in `retrying`, its reason becomes the warning.
     init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendingError) {
         let opened: Secret?
         do throws(CryptoError) {
@@ -116,7 +118,7 @@ package enum VendingError: Error, Hashable, Sendable {
     case refused(state: GrantState, reason: GrantReason, since: Timestamp)
     /// Google cannot be reached, or not yet again, and the stored token has expired.
     case unavailable(reason: String)
-    /// The caller rejects a token that was issued just before; it may ask again after that time.
+    /// The caller rejects a token that was issued just before. It can ask again after `wait`.
     case tooSoon(wait: Duration)
     /// The stored token cannot be opened with the key ring.
     case unreadable(CryptoError)

@@ -27,7 +27,7 @@ struct HTML: Sendable {
         HTML(markup: pieces.reduce(into: "") { $0 += $1.markup })
     }
 
-    /// Makes the start tag of an element; some elements, such as `meta`, have nothing else.
+    /// Makes the start tag of an element, which is all that some elements, such as `meta`, have.
     static func tag(_ name: StaticString, _ attributes: KeyValuePairs<StaticString, String>) -> HTML {
         var markup = "<\(name)"
         for (attribute, value) in attributes {
@@ -123,7 +123,9 @@ extension HTML {
 }
 
 extension StatusPage {
-    /// Makes a table whose rows become blocks on a narrow screen; the first cell of a row names the row.
+    /// Makes a table whose rows become blocks on a narrow screen.
+    ///
+    /// The first cell of a row names the row.
     ///
     /// The roles repeat those of the elements: a browser drops these for elements that are laid out as blocks.
     func table(_ caption: String, className: String = "", columns: [String], rows: [[HTML]]) -> HTML {

@@ -70,7 +70,9 @@ struct ActivityChart {
     static let width = RecentActivity.minuteCount * step
     static let height = 48
 
-    /// The values, the oldest first; if there are fewer than an hour has, the oldest ones are missing.
+    /// The values, the oldest first.
+    ///
+    /// If there are fewer than an hour has, the oldest ones are missing.
     private let values: ArraySlice<Double>
     let maximum: Double
 

@@ -55,7 +55,7 @@ extension StatusPage {
         element("code") { Self.shortened(text, limit: Self.nameLimit) }
     }
 
-    /// A name that a user or an operator chose, which may run from right to left.
+    /// A name that a user or an operator chose, which can run from right to left.
     func name(_ text: String) -> HTML {
         element("bdi", ["class": "code"]) { Self.shortened(text, limit: Self.nameLimit) }
     }

@@ -1,6 +1,6 @@
 /// Copies all records from one store to an empty one, and verifies the copy.
 ///
-/// Copied records stay: after an interruption the same copy can be started again and continues. No worker may use
+/// Copied records stay: after an interruption the same copy can be started again and continues. Workers must not use
 /// either store during the copy. The source is marked as moved before anything is read from it, so that a worker that
 /// paused, and does not appear among the live workers, can no longer claim or store anything in it.
 package struct StoreCopy: Sendable {
@@ -12,7 +12,7 @@ package struct StoreCopy: Sendable {
 
     /// The progress of a copy.
     package enum Progress: Hashable, Sendable {
-        /// Workers that are not live hold leases; the last of them ends after this time.
+        /// Workers that are not live hold leases. The last of these ends after this time.
         case waiting(Duration)
         case copied(ArchiveRecord.Kind, Int, of: Int)
         case compared(ArchiveRecord.Kind, Int, of: Int)
@@ -23,7 +23,7 @@ package struct StoreCopy: Sendable {
         package var counts: [ArchiveRecord.Kind: Int] = [:]
         /// The checksum over all kinds in their order.
         package var digest = ArchiveDigest()
-        /// The number of records that this run copied; the others were copied by an earlier run.
+        /// The number of records that this run copied, without those of an earlier run.
         package var copiedNow = 0
     }
 
@@ -80,8 +80,8 @@ package struct StoreCopy: Sendable {
             throw error
         }
         // The use of the source ends before that of the target begins, so that no failure of this program leaves both
-        // usable. From here on a failure undoes nothing: the target may be in use although the response of its database
-        // was lost.
+        // usable. From here on a failure undoes nothing: the target might be in use although the response of its
+        // database was lost.
         try await source.markMoved(to: location)
         try await target.endReceiving()
         return summary
@@ -97,7 +97,7 @@ package struct StoreCopy: Sendable {
         var summary = Summary()
         for kind in ArchiveRecord.Kind.allCases { summary.copiedNow += try await copy(kind) }
         for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
-        // A worker that was started before that note may have reported since.
+        // A worker that was started before that note might have reported since.
         try await refuseWorkers()
         return summary
     }
@@ -144,7 +144,7 @@ package struct StoreCopy: Sendable {
         while true {
             let page = try await source.records(of: kind, after: last, atMost: pageSize)
             guard !page.isEmpty else { return copied }
-            // A copy may be interrupted between two pages: each is stored as a whole or not at all.
+            // A copy can be interrupted between two pages: each is stored as a whole or not at all.
             try Task.checkCancellation()
             try await target.receive(page)
             copied += page.count

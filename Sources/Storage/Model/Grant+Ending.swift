@@ -5,7 +5,7 @@ package import Crypto
 extension Grant {
     /// Ends the grant until the user signs in again.
     ///
-    /// The refresh token of another account stays, sealed, and is not used again: an import may have named a wrong
+    /// The refresh token of another account stays, sealed, and is not used again: an import might have named a wrong
     /// account and brought the only copy of the token.
     package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .reauthRequired, reason: reason, at: now)
@@ -15,7 +15,7 @@ extension Grant {
 
     /// Ends the grant because Google said that it has ended.
     ///
-    /// The sealed tokens stay: the answer may turn out to be part of a wave.
+    /// The sealed tokens stay: the answer might turn out to be part of a wave.
     package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         end(as: .disconnected, reason: reason, at: now)
     }
@@ -44,7 +44,7 @@ extension Grant {
     /// Ends the grant because a security event said that its tokens are dead, and deletes them at once.
     ///
     /// The generation grows, so that an answer in flight does not bring them back. A grant that is disconnected already
-    /// stays so, with its reason; there is nothing left to revoke.
+    /// stays so, with its reason, because there is nothing left to revoke.
     package mutating func disconnectByEvent(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let isOver = state == .disconnected
         let events = isOver ? [] : end(as: .disconnected, reason: reason, at: now)

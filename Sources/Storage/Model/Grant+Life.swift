@@ -5,7 +5,7 @@ package import Crypto
 ///
 /// Its state, its generation and its tokens change only here and in `Grant+Ending.swift`.
 ///
-/// Every function returns the events for the grant's history; the caller stores grant and events together.
+/// Every function returns the events for the grant's history. The caller stores grant and events together.
 extension Grant {
     /// Creates a grant that the app, or an import, brought.
     package static func connected(
@@ -88,8 +88,8 @@ extension Grant {
     /// Stores the result of a successful refresh.
     ///
     /// Its access token replaces the stored one regardless of their lifetimes: a stored token that claims to live
-    /// longer may be the one that a caller found dead, and would leave the due time in the past. `isQuick` is `true` if
-    /// the last success was stored shortly before. `due` returns the next due time from the tokens that are stored
+    /// longer might be the one that a caller found dead, and would leave the due time in the past. `isQuick` is `true`
+    /// if the last success was stored shortly before. `due` returns the next due time from the tokens that are stored
     /// then.
     package mutating func refreshed(
         _ tokens: RefreshedTokens,
@@ -176,11 +176,11 @@ extension Grant {
     /// Puts a refusal in doubt until its confirmation.
     package mutating func suspect(since first: Timestamp) { suspectedSince = first }
 
-    /// Records that an earlier claim ended without a result: its worker died or was suspended, so its answer may be
+    /// Records that an earlier claim ended without a result: its worker died or was suspended, so its answer might be
     /// lost.
     package mutating func recordLostAnswer(at now: Timestamp) { answerLostAt = answerLostAt ?? now }
 
-    /// Records a failure that may pass, or a refusal that waits for confirmation.
+    /// Records a failure that might pass, or a refusal that waits for confirmation.
     package mutating func retry(reason: GrantReason, dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         let former = state
         attempts = min(attempts + 1, 1_000_000)
@@ -194,7 +194,7 @@ extension Grant {
         return former == state ? [] : [GrantEvent(of: self, kind: .state, from: former, at: now)]
     }
 
-    /// Moves the due time after a failure that says nothing about the grant; its state stays.
+    /// Moves the due time after a failure that says nothing about the grant, and leaves its state.
     package mutating func postpone(until dueAt: Timestamp, at now: Timestamp) {
         lastAttemptAt = now
         self.dueAt = dueAt
@@ -265,7 +265,7 @@ extension Grant {
         self.dueAt = dueAt
     }
 
-    /// Replaces the sealed tokens with the same tokens sealed by another key; the generation stays.
+    /// Replaces the sealed tokens with the same tokens sealed by another key, and leaves the generation.
     package mutating func reseal(refreshToken newRefresh: RefreshToken?, accessToken newAccess: SealedSecret?) {
         if let newRefresh {
             refreshToken?.sealed = newRefresh.sealed
@@ -298,7 +298,9 @@ extension Grant {
 }
 
 extension Grant {
-    /// `true` if a stored grant has not changed since a claim returned it; its lease may have been renewed.
+    /// `true` if a stored grant has not changed since a claim returned it.
+    ///
+    /// Its lease might have been renewed.
     func isSame(asClaimed claimed: Grant) -> Bool {
         guard lease?.claim == claimed.lease?.claim else { return false }
         var stored = self

@@ -40,7 +40,7 @@ package struct Grant: Hashable, Sendable {
         }
     }
 
-    /// A sealed refresh token and its properties; ``TokenVault`` makes new ones.
+    /// A sealed refresh token and its properties, made by ``TokenVault``.
     package struct RefreshToken: Hashable, Sendable {
         package var sealed: SealedSecret
         /// The hashes by which security events name it, or `nil` for one that was stored before marks existed.
@@ -86,7 +86,9 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var lastAttemptAt: Timestamp?
     /// `true` if a refresh with the stored refresh token, or with one it was rotated from, ever succeeded.
     package internal(set) var isProven = false
-    /// The time at which a revocation at Google was requested; the tokens are deleted when it is done, or a day later.
+    /// The time at which a revocation at Google was requested.
+    ///
+    /// The tokens are deleted when it is done, or a day later.
     package internal(set) var revocationAskedAt: Timestamp?
 
     /// The time of the first refusal in the current row that is in doubt and waits for confirmation.
@@ -98,12 +100,13 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var answerLostAt: Timestamp?
     /// The claims whose answers brought the last stored rotated refresh tokens, the latest last.
     ///
-    /// A commit whose confirmation was lost is repeated, and a spill file is read again. The rotated token may have been
-    /// replaced since: by the next refresh, by the app, or by the same token sealed with another key. Its claim still
-    /// shows that it was stored, so that only a token that was never stored counts as lost.
+    /// A commit whose confirmation was lost is repeated, and a spill file is read again. The rotated token might have
+    /// been replaced since: by the next refresh, by the app, or by the same token sealed with another key. Its claim
+    /// still shows that it was stored, so that only a token that was never stored counts as lost.
     var rotationClaims: [Int64] = []
     package internal(set) var issuedTokens = IssuedTokens()
-    /// The end of the last of ``issuedTokens`` that were issued before the owner changed; `nil` if the owner never did.
+    /// The end of the last of ``issuedTokens`` that were issued before the owner changed, or `nil` if the owner never
+    /// did.
     ///
     /// A search by account does not find these.
     var formerTokensUntil: Timestamp?
@@ -176,13 +179,13 @@ package enum GrantState: String, CaseIterable, Sendable, Codable {
     /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`,
     /// `disconnected`.
     case active
-    /// The last attempts failed for reasons that may pass, or wait for confirmation. Next: any.
+    /// The last attempts failed for reasons that might pass, or wait for confirmation. Next: any.
     case retrying
-    /// An administrator or a policy blocks it, and may lift the block: probed once a day. Next: any.
+    /// An administrator or a policy blocks it, and can lift the block: probed once a day. Next: any.
     case suspended
     /// Only the user can repair it, by signing in again. Next: `active`, when the app brings tokens.
     case reauthRequired = "reauth_required"
-    /// Ended, because Google said so or the user asked. Next: `active` when the app brings tokens; `retrying` if the
+    /// Ended, because Google said so or the user asked. Next: `active` when the app brings tokens, or `retrying` if the
     /// answer that ended it turns out to be part of a wave.
     case disconnected
 
@@ -219,7 +222,9 @@ extension Grant.AccessToken {
         obtainedAt > late.obtainedAt && obtainedAt <= now && expiresAt > now
     }
 
-    /// Returns the token that expires later; a token that was stored by a clock ahead of this one does not count.
+    /// Returns the token that expires later.
+    ///
+    /// A token that was stored by a clock ahead of this one does not count.
     static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {
         guard let stored, stored.obtainedAt <= now else { return new ?? stored }
         guard let new else { return stored }
@@ -244,10 +249,10 @@ package struct Lease: Hashable, Sendable {
     package var claim: Int64
     var epoch: String
     var until: BootInstant
-    /// `true` if the claim replaced an earlier one that had neither a result nor a release, so that its answer may be
+    /// `true` if the claim replaced an earlier one that had neither a result nor a release, so that its answer might be
     /// lost.
     ///
-    /// Only the claiming worker knows it; it is not stored with the lease.
+    /// Only the claiming worker knows it, since it is not stored with the lease.
     package var followsUnfinishedClaim = false
     /// The version of the grant's row that the claim has read.
     ///
@@ -261,12 +266,12 @@ package struct Lease: Hashable, Sendable {
     /// The owner of a lease that outlives its request.
     static let noOwner = ""
 
-    /// `true` if the lease outlives a request that ended without an answer: the server may still be working on it.
+    /// `true` if the lease outlives a request that ended without an answer: the server might still be working on it.
     package var isOfEndedRequest: Bool { owner == Self.noOwner }
 
     package func isLive(at time: LeaseTime) -> Bool { remaining(at: time) > .zero }
 
-    /// `true` if another worker may claim the grant.
+    /// `true` if another worker can claim the grant.
     ///
     /// Without `takesOver` the lease of an owner is free only if it is of an earlier boot: its owner might still hold
     /// an answer. A lease that outlives its request hides no answer.
@@ -285,10 +290,10 @@ package struct Lease: Hashable, Sendable {
     func remaining(at time: LeaseTime) -> Duration { epoch == time.epoch ? max(.zero, until - time.instant) : .zero }
 }
 
-/// An instant of the clock that times leases: the wall clock is not used, because it may be stepped.
+/// An instant of the clock that times leases: the wall clock is not used, because it can be stepped.
 ///
-/// On SQLite it is the boot clock of the one machine that the daemon and cron run on, with the boot's id as its epoch;
-/// on a database server it is the server's clock. Instants of different epochs cannot be compared: a lease of another
+/// On SQLite it is the boot clock of the one machine that the daemon and cron run on, with the boot's id as its epoch.
+/// On a database server it is the server's clock. Instants of different epochs cannot be compared: a lease of another
 /// epoch has ended.
 package struct LeaseTime: Hashable, Sendable {
     package var epoch: String
@@ -296,7 +301,7 @@ package struct LeaseTime: Hashable, Sendable {
 }
 
 extension BootID {
-    /// Returns the id of this boot; throws with advice if it cannot be read.
+    /// Returns the id of this boot, or throws with advice if it cannot be read.
     static func require() throws(StoreError) -> String {
         guard let id = read() else {
             throw StoreError(.cannotOpen, "\(path) cannot be read: leases need the id of this boot. Mount /proc.")

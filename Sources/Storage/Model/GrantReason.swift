@@ -4,7 +4,9 @@ package import Base
 package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     package let rawValue: String
 
-    /// Takes a code as it is; anything but a lower-case code of at most 64 characters becomes `unknown`.
+    /// Takes a code as it is.
+    ///
+    /// Anything but a lower-case code of at most 64 characters becomes `unknown`.
     package init(rawValue: String) {
         self.rawValue = rawValue.isLowerCaseCode ? rawValue : "unknown"
     }
@@ -13,7 +15,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
 
     /// Google said that the grant has ended.
     package static let invalidGrant = GrantReason(rawValue: "invalid_grant")
-    /// Google said that the grant has ended, but the answer to an earlier request was lost, which may have brought
+    /// Google said that the grant has ended, but the answer to an earlier request was lost, which might have brought
     /// another token.
     package static let answerLost = GrantReason(rawValue: "answer_lost")
     /// The reasons of grants that an `invalid_grant` has ended.
@@ -91,7 +93,7 @@ extension GrantEvent {
 
 /// The limits of stored data: how long, or how much of it, a store keeps.
 package enum Retention {
-    /// Google repeats a security event for days; its identifier is kept for two months.
+    /// Google repeats a security event for days, so its identifier is kept for two months.
     package static let securityEvents: Duration = .seconds(60 * 86_400)
     /// The number of events that are kept for one grant, in addition to its last connection.
     ///

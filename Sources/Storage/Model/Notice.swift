@@ -50,7 +50,7 @@ extension Notice {
     package enum Content: Hashable, Sendable {
         /// A grant changed its state in a way that the profile shows.
         case connection(of: GrantID, from: GrantState, to: GrantState, reason: GrantReason)
-        /// An answer to a refresh grants fewer scopes than before; both lists are separated by spaces.
+        /// An answer to a refresh grants fewer scopes than before. Both lists are separated by spaces.
         case lostScopes(of: GrantID, lost: String, granted: String)
         /// A refresh token of a session was presented after its successor was used, so the session has ended.
         case sessionReused(SessionID)

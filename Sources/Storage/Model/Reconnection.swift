@@ -59,7 +59,7 @@ extension TokenVault {
 extension Grant.Owner {
     /// `true` if both are known to be different accounts at Google.
     ///
-    /// The ids decide if both are known, else the e-mails without regard to case; an unknown value does not count as a
+    /// The ids decide if both are known, else the e-mails without regard to case. An unknown value does not count as a
     /// difference.
     package func isOtherAccount(than other: Self) -> Bool {
         if let googleUserID, let otherID = other.googleUserID { return googleUserID != otherID }

@@ -1,7 +1,9 @@
 package import Base
 package import Crypto
 
-/// One sign-in of a user with its family of refresh tokens; it ends by being removed.
+/// One sign-in of a user with its family of refresh tokens.
+///
+/// It ends by being removed.
 ///
 /// A refresh token is kept as its SHA-256 hash. It changes only in `Session.swift`.
 package struct Session: Hashable, Sendable {
@@ -10,7 +12,8 @@ package struct Session: Hashable, Sendable {
     let createdAt: Timestamp
     var expiresAt: Timestamp
     package internal(set) var family: TokenFamily
-    /// The current tokens, sealed, for callers that present an earlier token within the grace; deleted after it.
+    /// The current tokens, sealed, for callers that present an earlier token within the grace, after which they are
+    /// deleted.
     package internal(set) var successor: SealedSecret?
     /// The time after which ``Store/removeExpired(at:)`` deletes them.
     var successorUntil: Timestamp?
@@ -40,8 +43,9 @@ package enum RotationOutcome: Hashable, Sendable {
 extension Session {
     /// The default time in which any token of the family gets the current tokens.
     package static let defaultGrace: Duration = .seconds(60)
-    /// The longest grace that may be set; ``Store/removeExpired(at:)`` deletes successors that are further
-    /// ahead.
+    /// The longest grace that can be set.
+    ///
+    /// ``Store/removeExpired(at:)`` deletes successors that are further ahead.
     package static let maximumGrace: Duration = .seconds(600)
 
     package static func start(
@@ -64,12 +68,16 @@ extension Session {
     /// `true` until the session expires.
     package func isLive(at now: Timestamp) -> Bool { now < expiresAt }
 
-    /// Returns the decision about a presented token without a change; the caller has verified its signature.
+    /// Returns the decision about a presented token without a change.
+    ///
+    /// The caller must have verified its signature.
     package func decide(presented hash: [UInt8], leaseTime: LeaseTime, grace: Duration) -> TokenFamily.Decision {
         family.decide(presented: hash, canRepeat: successor != nil, at: leaseTime, grace: grace)
     }
 
-    /// Decides about a presented token and applies the decision; the caller has verified its signature.
+    /// Decides about a presented token and applies the decision.
+    ///
+    /// The caller must have verified its signature.
     ///
     /// `hash` and `sealed` belong to the new tokens, which are used if the decision is to renew.
     package mutating func rotate(

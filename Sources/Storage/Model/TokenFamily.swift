@@ -23,7 +23,7 @@ package struct TokenFamily: Hashable, Sendable {
         case unused = 0
         /// Presented, and no newer token has been presented since.
         case last = 1
-        /// Presented, and sent again so late that an answer with it may have reached the phone after a newer one.
+        /// Presented, and sent again so late that an answer with it might have reached the phone after a newer one.
         case overtaken = 2
         /// Spent: the phone has presented a newer token.
         case spent = 3
@@ -75,7 +75,7 @@ extension TokenFamily {
         return member.state == .spent ? .reuse : .renew(isLateAnswer: member.state == .unused)
     }
 
-    /// The time since the current token was issued; zero if that was in another epoch.
+    /// The time since the current token was issued, or zero if that was in another epoch.
     package func age(at now: LeaseTime) -> Duration {
         guard let issuedAt, epoch == now.epoch else { return .zero }
         return max(.zero, now.instant - issuedAt)
@@ -100,10 +100,10 @@ extension TokenFamily {
             case .unused where isFirstUse:
                 earlier[index].state = window.contains(earlier[index].sentAt) ? .overtaken : .spent
                 earlier[index].replacedAt = now.instant
-                // An unused token may never have arrived, so every answer with it may still be in flight.
+                // An unused token might never have arrived, so every answer with it might still be in flight.
                 earlier[index].wasRepeated = true
             case .last, .overtaken:
-                // It has been presented, so one answer with it has arrived; only a repeated answer can still be in
+                // It has been presented, so one answer with it has arrived. Only a repeated answer can still be in
                 // flight.
                 let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].sentAt)
                 earlier[index].state = mayArrive ? .overtaken : .spent
@@ -125,13 +125,14 @@ extension TokenFamily {
         wasRepeated = true
         sentAt = now.instant
         guard let index = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return }
-        // The phone may hold this token, so requests with it may be in flight for another grace. That ends when the
-        // token is spent; otherwise a copy of it would be valid forever.
+        // The phone might hold this token, so requests with it might be in flight for another grace. That ends when the
+        // token is spent. Otherwise a copy of it would be valid forever.
         if earlier[index].state != .spent { earlier[index].replacedAt = now.instant }
     }
 
-    /// `true` if a repetition must be stored; recording each one would cost a write per request, so an eighth of the
-    /// grace is precise enough.
+    /// `true` if a repetition must be stored.
+    ///
+    /// Recording each one would cost a write per request. Precision to an eighth of the grace is enough.
     private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
         let step = window.dividedByEight
         return !wasRepeated || !step.contains(sentAt) || (member.state != .spent && !step.contains(member.replacedAt))
@@ -161,7 +162,7 @@ private struct Window {
     let now: LeaseTime
     let length: Duration
 
-    /// `true` for an instant less than the window's length away, in both directions, since a server's clock may have
+    /// `true` for an instant less than the window's length away, in both directions, since a server's clock might have
     /// been set back.
     ///
     /// An instant of another boot is outside.
@@ -174,7 +175,7 @@ private struct Window {
     var dividedByEight: Window { Window(epoch: epoch, now: now, length: length / 8) }
 }
 
-/// The form of a family's earlier tokens and instants in one column; the current hash has its own column.
+/// The form of a family's earlier tokens and instants in one column, beside that of the current hash.
 ///
 /// Numbers are big-endian. A format byte, the epoch, the state of the current token, then the earlier tokens.
 extension TokenFamily {
@@ -251,8 +252,9 @@ extension ArraySlice<UInt8> {
 
     fileprivate mutating func short() -> [UInt8]? { popFirst().flatMap { take(Int($0)) }.map(Array.init) }
 
-    /// Reads an instant, which may be unknown; `nil` if the bytes end before it, or hold an instant that no clock
-    /// shows.
+    /// Reads an instant, which can be unknown.
+    ///
+    /// It returns `nil` if the bytes end before it, or hold an instant that no clock shows.
     fileprivate mutating func instant() -> BootInstant?? {
         guard let milliseconds = take(8)?.bigEndian else { return nil }
         if milliseconds == .min { return .some(nil) }

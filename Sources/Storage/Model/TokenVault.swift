@@ -74,7 +74,7 @@ extension SealContext {
     }
 }
 
-/// Digests of the access tokens from refreshes of a grant that may still be valid, the latest last.
+/// Digests of the access tokens from refreshes of a grant that might still be valid, the latest last.
 ///
 /// The worker gives these tokens to services. To Google they prove the identity of the user, so a service could sign in
 /// as the user with one: a sign-in compares the presented token with these digests.

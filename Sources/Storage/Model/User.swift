@@ -9,7 +9,7 @@ package struct User: Hashable, Sendable {
     package var emailIsVerified: Bool?
     package var name: String?
     package var picture: String?
-    /// The account at Google that the user signs in with; no two users have the same.
+    /// The account at Google that the user signs in with, which no two users share.
     package var googleUserID: String?
     package var lastLoginAt: Timestamp?
     package var isActive = true
@@ -39,7 +39,7 @@ extension User {
 
 /// The changes of a user between the first sign-in and the deletion.
 extension User {
-    /// Takes over what Google says about the account at a sign-in; fields that it omits stay.
+    /// Takes over what Google says about the account at a sign-in, except for fields that it omits.
     package mutating func signIn(as account: Grant.Owner, picture: String?, at now: Timestamp) {
         if let address = account.email {
             email = address
@@ -147,7 +147,9 @@ package struct ScopeName: Hashable, Sendable {
         return requested.filter { !names.contains($0.canonical) }.map(\.text)
     }
 
-    /// Returns the scopes of `former` that are not among those granted now; both lists are separated by spaces.
+    /// Returns the scopes of `former` that are not among those granted now.
+    ///
+    /// Both lists are separated by spaces.
     package static func lost(from former: String, to granted: String) -> [String] {
         guard former != granted else { return [] }
         return missing(former.split(separator: " ").compactMap { ScopeName($0) }, in: granted)

@@ -98,7 +98,7 @@ extension StoreError {
             self = failures.first ?? StoreError(.fault, "The database's address names no host.")
             return
         }
-        // The call may be repeated if it may succeed with one of the hosts.
+        // The call can be repeated if it might succeed with one of the hosts.
         let codes = failures.map(\.code)
         let code = [.readOnly, .unreachable, .busy].first(where: codes.contains) ?? first.code
         self = StoreError(code, failures.map(\.message).joined(separator: " ")).losingConnection

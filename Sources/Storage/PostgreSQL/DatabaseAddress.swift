@@ -44,7 +44,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The same address for a session that may be read-only.
+    /// The same address for a session that can be read-only.
     var withoutSessionRequirement: DatabaseAddress {
         var options = options
         options["target_session_attrs"] = nil
@@ -226,7 +226,7 @@ extension DatabaseAddress {
 
     /// Returns a message of libpq up to its first quotation mark.
     ///
-    /// libpq quotes the part of the URL that it cannot read, which may be a password and may itself contain quotation
+    /// libpq quotes the part of the URL that it cannot read, which can be a password and can itself contain quotation
     /// marks.
     static func untilQuote(_ message: String) -> String {
         guard let quote = message.firstIndex(of: "\"") else { return message.oneLine }

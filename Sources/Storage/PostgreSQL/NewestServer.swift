@@ -71,7 +71,9 @@ final class NewestServer: Sendable {
         }
     }
 
-    /// `true` if a connection to this server may be used; a server that does not identify itself may be.
+    /// `true` if a connection to this server can be used.
+    ///
+    /// A server that does not identify itself is admitted.
     func admits(_ identity: ServerIdentity?) -> Bool {
         guard let identity, let newest else { return true }
         return identity.system == newest.system && identity.timeline >= newest.timeline
@@ -84,7 +86,7 @@ final class NewestServer: Sendable {
         state.withLock { if $0.newest == identity { $0.isUnrecorded = false } }
     }
 
-    /// Records that the tables that this process used are missing, or were created again; reports it once.
+    /// Records that the tables that this process used are missing, or were created again, and reports it once.
     func recordLostTables(of database: String) {
         state.withLock { state in
             guard state.storeID != nil, !state.hasLostTables else { return }
@@ -182,10 +184,12 @@ extension ServerIdentity {
         self.init(system: String(parts[0]), timeline: timeline)
     }
 
-    /// Asks a server for its identity; the first column is the process id of the session.
+    /// Asks a server for its identity.
+    ///
+    /// The first column is the process id of the session.
     ///
     /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline
-    /// until the first checkpoint after a promotion. All three functions may be called by every role. A standby has no
+    /// until the first checkpoint after a promotion. All three functions can be called by every role. A standby has no
     /// current WAL file.
     static let query = SQLQuery(
         "server identity",

@@ -68,7 +68,7 @@ final class NotificationListener: Sendable {
         if let pause {
             queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.wholeMilliseconds))) { self.connect() }
         } else {
-            // A notification may have been missed while the connection was lost.
+            // A notification might have been missed while the connection was lost.
             onNotification()
         }
     }
@@ -105,7 +105,7 @@ final class NotificationListener: Sendable {
 }
 
 extension PostgresStore {
-    /// Returns a stream that signals new connections of grants by any worker, and notifications that may have been
+    /// Returns a stream that signals new connections of grants by any worker, and notifications that might have been
     /// missed.
     ///
     /// A pooler that uses a session for one transaction passes no notification on: then the stream is silent. A caller

@@ -109,9 +109,9 @@ struct StatementBatch {
 }
 
 /// Text in a form that PostgreSQL can store: it accepts every character but NUL
-/// (https://www.postgresql.org/docs/15/datatype-character.html), which a name or an id from outside may contain.
+/// (https://www.postgresql.org/docs/15/datatype-character.html), which a name or an id from outside can contain.
 ///
-/// SUBSTITUTE (1A hexadecimal) and a zero stand for NUL, SUBSTITUTE and a Z for SUBSTITUTE itself; all other characters
+/// SUBSTITUTE (1A hexadecimal) and a zero stand for NUL, SUBSTITUTE and a Z for SUBSTITUTE itself. All other characters
 /// stay.
 enum StoredText {
     private static let mark: UInt8 = 0x1a

@@ -17,7 +17,7 @@ final class PostgresConnection {
     private let isUnreplicated: UnsafeMutablePointer<Bool>
     /// The statements that the server keeps prepared for this connection.
     private var prepared: Set<String> = []
-    /// `true` if a pooler is in between, which may use another session for each transaction: no statement is kept
+    /// `true` if a pooler is in between, which can use another session for each transaction: no statement is kept
     /// prepared.
     private(set) var isPooled = false
 
@@ -65,14 +65,14 @@ final class PostgresConnection {
     /// `true` if the connection seems to be open, without a round trip: a server that went away has closed it by now.
     func seemsAlive() -> Bool {
         var readiness = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        // Reads all input: a server's last message comes before the end, and one read may return only that.
+        // Reads all input: a server's last message comes before the end, and one read can return only that.
         while unsafe poll(&readiness, 1, 0) > 0 {
             guard unsafe PQconsumeInput(handle) == 1 else { return false }
         }
         return unsafe PQstatus(handle) == CONNECTION_OK
     }
 
-    /// Reads unsolicited messages of the server; returns the number of notifications, or `nil` if the connection is
+    /// Reads unsolicited messages of the server, and returns the number of notifications, or `nil` if the connection is
     /// closed.
     func takeNotifications() -> Int? {
         guard seemsAlive() else { return nil }
@@ -84,7 +84,7 @@ final class PostgresConnection {
         return count
     }
 
-    /// Runs the statements of a batch in order; the first that fails ends it.
+    /// Runs the statements of a batch in order, up to the first that fails.
     func run(_ batch: StatementBatch, until deadline: CallDeadline) throws(StoreError) -> [StatementResult] {
         unsafe isUnreplicated.pointee = false
         var results: [StatementResult] = []
@@ -106,7 +106,7 @@ final class PostgresConnection {
             case .failure(let new): failure = failure ?? new
             }
         }
-        // Reads the end of the batch; otherwise the next one would read this one's results.
+        // Reads the end of the batch. Otherwise the next one would read this one's results.
         let end = try nextResult(until: deadline)
         guard end?.isEndOfBatch == true else {
             let action = "reading the end of a batch"

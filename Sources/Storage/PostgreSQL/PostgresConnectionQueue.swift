@@ -2,8 +2,9 @@ package import Base
 private import Dispatch
 private import Synchronization
 
-/// Lends one connection to one caller at a time, on a serial queue of its own, since waiting for the server blocks;
-/// connects on demand.
+/// Lends one connection to one caller at a time, on a serial queue of its own, since waiting for the server blocks.
+///
+/// It connects on demand.
 final class PostgresConnectionQueue: Sendable {
     private struct State {
         var connection: PostgresConnection?
@@ -29,7 +30,7 @@ final class PostgresConnectionQueue: Sendable {
 
     /// Runs `body` on the queue and returns its result, within the given timeout or the queue's own.
     ///
-    /// Statements that may be repeated are, on a new connection if the old one is lost.
+    /// Statements that can be repeated are, on a new connection if the old one is lost.
     func run<Value: Sendable>(
         timeout: Duration? = nil,
         _ body: @escaping @Sendable (PostgresConnection, CallDeadline) throws(StoreError) -> Value
@@ -57,7 +58,7 @@ final class PostgresConnectionQueue: Sendable {
         _ body: @Sendable (PostgresConnection, CallDeadline) throws(StoreError) -> Value,
         until deadline: CallDeadline
     ) -> Result<Value, StoreError> {
-        // The caller has given up by its own clock, or will; the statements would only cost the connection.
+        // The caller has given up by its own clock, or will. The statements would only cost the connection.
         guard !deadline.isOver else {
             let busy = StoreError(
                 .busy,
@@ -73,7 +74,7 @@ final class PostgresConnectionQueue: Sendable {
                     let connection = try self.connection(of: &state, until: deadline)
                     return .success(try body(connection, deadline))
                 } catch {
-                    // The server is a standby that was a primary: the next connection may find the new primary.
+                    // The server is a standby that was a primary: the next connection might find the new primary.
                     if error.losesConnection || error.sqlState == "25006" { state.connection = nil }
                     guard error.mayRunAgain, !deadline.isOver, !isClosed.load(ordering: .acquiring) else {
                         return .failure(error)
@@ -117,7 +118,7 @@ final class PostgresConnectionQueue: Sendable {
     }
 }
 
-/// The end of the time that a call may take, by a clock that cannot be stepped.
+/// The end of the time that a call can take, by a clock that cannot be stepped.
 ///
 /// It is the system's, even in tests: the thread that waits is woken by the system.
 ///
@@ -125,7 +126,7 @@ final class PostgresConnectionQueue: Sendable {
 /// response, by `grace`: on a busy machine the server's error arrives late, and the connection is lost if the worker
 /// stops waiting before that.
 struct CallDeadline: Sendable {
-    /// The time that a response may take after the server's own limit has passed.
+    /// The time that a response can take after the server's own limit has passed.
     static let grace: Duration = .seconds(5)
 
     private let end: BootInstant
@@ -176,7 +177,7 @@ package final class DatabaseClock: TimeSource {
         self.local = local
     }
 
-    /// The database's time; before the first reading, this machine's.
+    /// The database's time, or this machine's before the first reading.
     package var now: Timestamp {
         let sinceBoot = local.sinceBoot
         return estimate.withLock { $0.time(at: sinceBoot) } ?? local.now

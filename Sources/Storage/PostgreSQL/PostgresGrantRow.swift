@@ -72,7 +72,9 @@ enum PostgresGrantRow {
     private static let updateRefreshed = refreshed.updateMany("update grants")
     private static let updateSchedule = schedule.updateMany("update schedule")
 
-    /// Returns the statements that add a grant; the number of rows that the first one changes shows if it was added.
+    /// Returns the statements that add a grant.
+    ///
+    /// The number of rows that the first one changes shows if it was added.
     static func insert(_ grant: Grant) -> [SQLStatement] {
         [
             SQLStatement(insertGrant, Self.grants.values(of: grant)),
@@ -95,8 +97,7 @@ enum PostgresGrantRow {
         ] + [PendingWrites.count(counts)].compactMap(\.self)
     }
 
-    /// Adds the statements that store `whole` and `refreshed`; for the latter, the columns of `seldomChanged` are
-    /// omitted.
+    /// Adds the statements that store `whole` and `refreshed`, the latter without the columns of `seldomChanged`.
     static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout StatementBatch) {
         if !whole.isEmpty { batch.add(SQLStatement(updateWhole, changing.arrays(of: whole))) }
         if !refreshed.isEmpty { batch.add(SQLStatement(updateRefreshed, self.refreshed.arrays(of: refreshed))) }
@@ -163,8 +164,9 @@ struct PendingWrites {
         return SQLStatement(addCounts, .texts(changed.map(\.key)), .integers(changed.map(\.value)))
     }
 
-    /// Adds the statements that send all writes; with `notifying` also a notification to the listeners, which the
-    /// commit sends.
+    /// Adds the statements that send all writes.
+    ///
+    /// With `notifying`, it also adds a notification to the listeners, which the commit sends.
     mutating func move(to batch: inout StatementBatch, notifying: Bool) {
         let sorted = grants.values.sorted { $0.id < $1.id }
         PostgresGrantRow.addUpdates(

@@ -6,9 +6,9 @@ struct PostgresSchema {
     /// Held in shared mode by all writers, and exclusively by the process that marks the database as moved.
     static let moveLock: Int64 = 0x5266_576b_0003
 
-    /// The query for four facts: the schema exists, belongs to this program, has content, and may be used.
+    /// The query for four facts: the schema exists, belongs to this program, has content, and can be used.
     ///
-    /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema may not be used.
+    /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema cannot be used.
     private static let catalogQuery = SQLQuery(
         "reading the catalogue",
         """
@@ -46,7 +46,7 @@ struct PostgresSchema {
     /// Runs the steps that the database lacks, in one transaction.
     ///
     /// Workers that open a new database at the same time wait for each other, and each checks again after its wait. If
-    /// no step is missing, nothing is written, so that a user without the right to create tables may work.
+    /// no step is missing, nothing is written, so that a user without the right to create tables can work.
     func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StoreError) {
         guard try version(of: connection, until: deadline) < steps.count else { return }
         _ = try connection.run(StatementBatch(until: deadline), until: deadline)

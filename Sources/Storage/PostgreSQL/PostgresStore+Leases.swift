@@ -4,7 +4,7 @@ extension SQLQuery {
     /// A lease is free once it has ended, or if it belongs to another clock.
     ///
     /// A lease with an impossibly late end is also free: the clock was set back, or the new primary's clock is behind.
-    /// `$3` is the duration of a lease, `$7` a test's clock. `$8` says if a lease that has ended may be taken over from
+    /// `$3` is the duration of a lease, `$7` a test's clock. `$8` says if a lease that has ended can be taken over from
     /// its owner.
     private static let isFree = """
         (s.lease_owner IS NULL OR s.lease_epoch <> $2
@@ -39,7 +39,7 @@ extension SQLQuery {
             """
     )
     /// Sent after the claim, as a statement of its own: it sees the commits of transactions that had locked a row,
-    /// which the claim, being one statement, may not.
+    /// which the claim, being one statement, might not.
     static let claimed = SQLQuery(
         "claimed grants",
         """

@@ -134,7 +134,7 @@ extension PostgresStore {
         }
     }
 
-    /// The time that the check may take: a caller of `/readyz` waits for it.
+    /// The time that the check can take: a caller of `/readyz` waits for it.
     private static let checkTimeout: Duration = .milliseconds(2_500)
 
     /// Takes the locks of a transaction that stores results, and writes nothing, since it is called every few seconds.
@@ -142,7 +142,7 @@ extension PostgresStore {
         do {
             try await checkAcceptsWrites()
         } catch let error as StoreError where error.code == .readOnly {
-            // A session that began while the server was read-only stays read-only; it is closed now, and a new one
+            // A session that began while the server was read-only stays read-only. It is closed now, and a new one
             // shows the current state.
             try await checkAcceptsWrites()
         }

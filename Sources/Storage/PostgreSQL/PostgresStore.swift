@@ -36,9 +36,9 @@ package final class PostgresStore: SQLStore {
     let connector: Connector
     let newestServer: NewestServer
 
-    /// Connects and brings the schema up to date; throws if that does not succeed within `timeout`.
+    /// Connects and brings the schema up to date, or throws if that does not succeed within `timeout`.
     ///
-    /// `clock` may be in use already. `timeout` is the time that a call may take before it fails with
+    /// `clock` can be in use already. `timeout` is the time that a call can take before it fails with
     /// ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the
     /// backend go to the outbox. `leaseClock` replaces the database's clock in tests.
     package static func open(
@@ -145,7 +145,9 @@ package final class PostgresStore: SQLStore {
         return try outcome.get()
     }
 
-    /// Closes all connections; a second call does nothing.
+    /// Closes all connections.
+    ///
+    /// A second call does nothing.
     package func close() async {
         let endings = listeners.withLock { endings in
             defer { endings = nil }
@@ -155,7 +157,9 @@ package final class PostgresStore: SQLStore {
         for queue in [writer, results, leasing, checking, scanner] + readers { await queue.close() }
     }
 
-    /// Runs a batch; if its last statement reads the clock, the reading is used.
+    /// Runs a batch.
+    ///
+    /// If its last statement reads the clock, the reading is used.
     func run(_ batch: StatementBatch, on connection: PostgresConnection, until deadline: CallDeadline)
         throws(StoreError) -> [StatementResult]
     {
@@ -227,7 +231,7 @@ extension SQLQuery {
 
     static let clock = SQLQuery("clock", "SELECT \(readClock)")
 
-    /// Ends a transaction that holds up others: its worker may have been stopped in the middle.
+    /// Ends a transaction that holds up others: its worker might have been stopped in the middle.
     ///
     /// It also makes a commit durable before the server responds, even if a role or a database is set not to wait for
     /// that (https://www.postgresql.org/docs/15/wal-async-commit.html). The server reports in a warning if the wait for a

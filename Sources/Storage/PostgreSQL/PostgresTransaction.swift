@@ -1,8 +1,8 @@
 import Base
 
-/// The transaction that ``PostgresStore/transact(_:)`` passes to its body; valid until that body returns.
+/// The transaction that ``PostgresStore/transact(_:)`` passes to its body, valid until that body returns.
 ///
-/// Its writes are collected and sent together with the commit, or before a query whose result they may change. So a
+/// Its writes are collected and sent together with the commit, or before a query whose result they might change. So a
 /// body that announces its reads takes two round trips: one to begin and read, one to write and commit.
 final class PostgresTransaction: SQLTransaction {
     private static let health = SQLQuery.clients.select("client health", "WHERE client_id = ANY($1)")
@@ -106,7 +106,7 @@ final class PostgresTransaction: SQLTransaction {
         guard failure == nil else { return try rollBack() }
         guard hasBegun || !writes.isEmpty else { return }
         do throws(StoreError) {
-            // Another connection may have recorded a newer server since this transaction began.
+            // Another connection might have recorded a newer server since this transaction began.
             try store.connector.check(connection)
         } catch {
             failure = error
@@ -117,7 +117,7 @@ final class PostgresTransaction: SQLTransaction {
         _ = try store.commit(batch, on: connection, until: deadline)
     }
 
-    /// Rolls back; throws the original failure if it came from the database.
+    /// Rolls back, and throws the original failure if it came from the database.
     func rollBack() throws(StoreError) {
         isOpen = false
         if let failure { throw hasBegun ? store.rollBack(after: failure, on: connection, until: deadline) : failure }

@@ -4,7 +4,7 @@ package import Base
 package struct ServerFacts: Hashable, Sendable {
     /// The version as people write it: 15.8.
     package var version: String
-    /// The version of this program's tables, or `nil` if there are none, or none that this user may read.
+    /// The version of this program's tables, or `nil` if there are none, or none that this user can read.
     package var schema: Int?
     package var user: String
     /// The size of the whole database in bytes.
@@ -27,8 +27,9 @@ package struct ServerFacts: Hashable, Sendable {
     /// The rights that this user lacks on the program's tables, each as a table's name and the right.
     package var lackingRights: [String]
     package var hasAutovacuum: Bool
-    /// `true` if a completed commit survives a crash of the server; each transaction itself asks the server to wait for
-    /// that.
+    /// `true` if a completed commit survives a crash of the server.
+    ///
+    /// Each transaction itself asks the server to wait for that.
     package var isDurable: Bool
     package var maximumConnections: Int
     /// The number of connections that a pooler gave when as many were opened as a worker needs, or `nil` without one.

@@ -3,7 +3,7 @@ private import CPostgres
 /// Owns the server's result of one statement.
 ///
 /// It is `@safe` because its pointer is set once, never leaves it, and is cleared only when no caller can use it any
-/// more; all reads stay within the lengths that libpq gives.
+/// more. All reads stay within the lengths that libpq gives.
 @safe
 final class StatementResult {
     private let handle: OpaquePointer
@@ -53,7 +53,7 @@ final class StatementResult {
         try rows(read).first
     }
 
-    /// Passes the bytes of a value, which are valid until `body` returns; returns `nil` for NULL.
+    /// Passes the bytes of a value, which are valid until `body` returns, or returns `nil` for NULL.
     func withBytes<Value>(row: Int32, column: Int32, _ body: (UnsafeRawBufferPointer) -> Value) -> Value? {
         guard unsafe PQgetisnull(handle, row, column) == 0, let start = unsafe PQgetvalue(handle, row, column) else {
             return nil

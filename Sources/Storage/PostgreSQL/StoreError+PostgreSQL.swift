@@ -145,7 +145,7 @@ extension StoreError {
         isUncertain = true
     }
 
-    /// `true` if the same statements may succeed in a new transaction: none of them was written.
+    /// `true` if the same statements might succeed in a new transaction: none of them was written.
     var mayRunAgain: Bool {
         guard !isUncertain else { return false }
         switch sqlState {
@@ -163,7 +163,7 @@ extension StoreError {
         return error
     }
 
-    /// Returns the error for a transaction whose commit may or may not have taken place.
+    /// Returns the error for a transaction whose commit might or might not have taken place.
     func asUncertain(in database: String) -> StoreError {
         var error = StoreError(
             .unreachable,

@@ -1,10 +1,11 @@
 import Base
 
 extension SQLQuery {
-    /// Fails, before anything is written, in a database that must not be used any more; returns the server's timeline.
+    /// Fails, before anything is written, in a database that must not be used any more, and otherwise returns the
+    /// server's timeline.
     ///
     /// The function is part of the schema (``SchemaStep/useCheck``). `$4` is the system identifier, checked only behind
-    /// a pooler: that may use a session of another server for each transaction.
+    /// a pooler: that can use a session of another server for each transaction.
     static let checkUse = SQLQuery("use check", "SELECT refresh_worker.check_use($1, $2, $3, $4)")
 }
 
@@ -80,7 +81,7 @@ extension StatementBatch {
 }
 
 extension CallDeadline {
-    /// The milliseconds that a server may spend on a statement: a little less than the remaining time.
+    /// The milliseconds that a server can spend on a statement: a little less than the remaining time.
     var serverLimit: String {
         let left = remaining.wholeMilliseconds
         return "\(max(1, left - min(left / 10, 500)))"
@@ -106,7 +107,7 @@ extension PostgresStore {
         )
     }
 
-    /// Records the timeline that the use check returned: a standby's session survives its promotion, and a pooler may
+    /// Records the timeline that the use check returned: a standby's session survives its promotion, and a pooler can
     /// switch to another server.
     func recordTimeline(from results: [StatementResult], of batch: StatementBatch, on connection: PostgresConnection)
         throws(StoreError)

@@ -18,8 +18,8 @@ struct GrantQueries: Sendable {
     /// Gives the grant of the user `$1` to the user `$2`.
     let move: SQLQuery
 
-    /// `lock` is the end of a statement that keeps the grants as they are; `increment` the assignment that every change
-    /// of a grant contains.
+    /// `lock` is the end of a statement that keeps the grants as they are, and `increment` the assignment that every
+    /// change of a grant contains.
     init(columns: String, source: String, lock: String = "", increment: String = "") {
         self.columns = columns
         self.source = source

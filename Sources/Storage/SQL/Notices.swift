@@ -86,7 +86,7 @@ extension SQLQuery {
     private static let isPending = "accepted_at IS NULL AND given_up_at IS NULL"
     private static let isFinished = "(accepted_at IS NOT NULL OR given_up_at IS NOT NULL)"
 
-    /// The oldest pending notice of a user is due at once; later ones wait for it.
+    /// The oldest pending notice of a user is due at once, and later ones wait for it.
     static let insertNotice = SQLQuery(
         "insert notice",
         """

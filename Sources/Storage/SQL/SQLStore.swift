@@ -12,7 +12,9 @@ protocol SQLStore: Store {
     static var grantQueries: GrantQueries { get }
     static var scanQueries: ScanQueries { get }
     /// The statements, each with the parameters `$1` (now) and `$2` (a limit), that remove users whose tombstones have
-    /// ended with all that is theirs; the last one counts the users.
+    /// ended with all that is theirs.
+    ///
+    /// The last one counts the users.
     static var removeTombstones: [SQLQuery] { get }
     /// The query for the end of the last lease of the epoch `$1`.
     static var lastLease: SQLQuery { get }
@@ -30,8 +32,9 @@ protocol SQLStore: Store {
         _ read: @escaping @Sendable (_ position: Int, _ row: inout Row) throws(StoreError) -> Element
     ) async throws(StoreError) -> [Element]
 
-    /// Runs statements in one transaction; returns the number of rows that each has changed, and the rows that the last
-    /// one returned.
+    /// Runs statements in one transaction.
+    ///
+    /// It returns the number of rows that each has changed, and the rows that the last one returned.
     func change<Element: Sendable>(
         _ statements: [SQLStatement],
         _ options: SQLChangeOptions,
@@ -54,7 +57,9 @@ enum SQLReader: Sendable {
     case wholeTable
 }
 
-/// The demands of a change; SQLite excludes every other writer anyway, and never repeats.
+/// The demands of a change.
+///
+/// SQLite excludes every other writer anyway, and never repeats.
 struct SQLChangeOptions: OptionSet, Sendable {
     let rawValue: Int
 
@@ -105,9 +110,9 @@ protocol SQLTransaction: AnyObject, StoreTransaction {
         _ statement: SQLStatement,
         _ read: (inout Row) throws(StoreError) -> Element
     ) throws(StoreError) -> [Element]
-    /// Runs a query of ``grantQueries``; the grants are as this transaction has left them.
+    /// Runs a query of ``grantQueries``, which returns the grants as this transaction has left them.
     func grants(_ statement: SQLStatement) throws(StoreError) -> [Grant]
-    /// Runs statements in order; returns the number of rows that each has changed.
+    /// Runs statements in order, and returns the number of rows that each has changed.
     func change(_ statements: [SQLStatement]) throws(StoreError) -> [Int]
 
     /// Makes later reads see a change that was not made grant by grant.
@@ -144,7 +149,7 @@ struct SQLQuery: Sendable {
     let hash: UInt64
     /// The name under which a PostgreSQL server keeps it prepared.
     ///
-    /// It contains a hash of the text: behind a pooler another version of this program may have left a statement with
+    /// It contains a hash of the text: behind a pooler another version of this program might have left a statement with
     /// the same purpose and another text in the same session.
     let preparedName: String
 
@@ -184,7 +189,7 @@ struct SQLStatement: Sendable {
     init(_ query: SQLQuery, _ values: SQLValue...) { self.init(query, values) }
 }
 
-/// A value of a column or a parameter; `nil` is NULL.
+/// A value of a column or a parameter, where `nil` is NULL.
 enum SQLValue: Hashable, Sendable {
     case integer(Int64?)
     case text(String?)
@@ -231,7 +236,9 @@ extension SQLRow {
         }
     }
 
-    /// Reads a sealed secret; `what` names it in the error for a damaged one.
+    /// Reads a sealed secret.
+    ///
+    /// `what` names it in the error for a damaged one.
     mutating func sealed(_ what: @autoclosure () -> String) throws(StoreError) -> SealedSecret? {
         guard let bytes = optionalBlob() else { return nil }
         do {

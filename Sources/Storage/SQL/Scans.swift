@@ -10,7 +10,7 @@ struct ScanQueries: Sendable {
     let countExpiredOverdue: SQLQuery
     /// The number of grants, as counted and as recorded.
     let tally: SQLQuery
-    /// Makes the retries of the client `$1` due by `$2`, at most `$3` after the id `$4`; returns their ids.
+    /// Makes the retries of the client `$1` due by `$2`, at most `$3` after the id `$4`, and returns their ids.
     let expedite: SQLQuery
     /// Makes the grants after the id `$2`, up to the id `$3`, due at `$1` if they were stored or tried later.
     let reschedule: SQLQuery
@@ -73,8 +73,8 @@ extension DueEntry {
 
 extension SQLQuery {
     static let countByState = grantCounts.select("count by state", "WHERE grants > 0")
-    /// Counts the expired grants, and those in doubt, among the `retrying` ones of a range of ids; see
-    /// `ExpiredGrants.Sample`.
+    /// Counts the expired grants, and those in doubt, among the `retrying` ones of a range of ids, as
+    /// `ExpiredGrants.Sample` explains.
     static let countExpiredRetries = SQLQuery(
         "count expired retries",
         """

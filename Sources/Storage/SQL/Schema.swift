@@ -12,7 +12,9 @@ struct SchemaStep: Sendable {
         forPostgres = text(.postgres)
     }
 
-    /// All steps, oldest first; the schema's version is their number.
+    /// All steps, oldest first.
+    ///
+    /// The schema's version is their number.
     ///
     /// The first one is made from the lists of the tables. A released step is never changed: a new one is added.
     static let all = [
@@ -53,7 +55,7 @@ struct SchemaStep: Sendable {
 
     /// An index costs an update on SQLite only if the statement names a column of it.
     ///
-    /// `grants_due` changes with every refresh, and `grants_by_use` once a day; the columns of the others change seldom
+    /// `grants_due` changes with every refresh, and `grants_by_use` once a day. The columns of the others change seldom
     /// (``SQLiteGrantRow``). The due index is divided by client, so that one client's overdue grants do not delay
     /// another's.
     private static func grants(_ dialect: SQLDialect) -> [String] {
@@ -85,7 +87,7 @@ struct SchemaStep: Sendable {
     /// The outbox.
     ///
     /// `notices` does not refer to a grant: a notice outlives the grant of a deleted user. For each user only the
-    /// oldest pending notice has a `next_try_at`, so that the index on it is the queue; a replay takes all notices of a
+    /// oldest pending notice has a `next_try_at`, so that the index on it is the queue. A replay takes all notices of a
     /// user at a time.
     private static func notices(_ dialect: SQLDialect) -> [String] {
         [
@@ -132,7 +134,7 @@ struct SchemaStep: Sendable {
 
     /// A grant has a row in two tables.
     ///
-    /// `grant_schedule` is narrow and has the columns that change with each claim and refresh; only `due_at` of them is
+    /// `grant_schedule` is narrow and has the columns that change with each claim and refresh. Only `due_at` of them is
     /// indexed, and a claim does not change it. `grants` is wide, and of its indexed columns a refresh changes only
     /// `used_on`, once a day. So most updates are heap-only: they do not touch the indexes, and their dead rows are
     /// removed page by page (https://www.postgresql.org/docs/15/storage-hot.html). The fill factors leave room for

@@ -10,7 +10,7 @@ extension Session {
             .init("created_at", .integer, "NOT NULL") { .time($0.createdAt) },
             .init("expires_at", .integer, "NOT NULL") { .time($0.expiresAt) },
             .init("current_hash", .bytes, "NOT NULL") { .bytes($0.family.currentHash) },
-            // Every token that may still come.
+            // Every token that might still come.
             .init("token_history", .bytes) { .bytes($0.family.historyBytes) },
             .init("successor", .bytes) { .bytes($0.successor?.bytes) },
             .init("successor_until", .integer) { .time($0.successorUntil) },
@@ -94,7 +94,7 @@ package struct RemovedCounts: Hashable, Sendable {
     /// Deleted users, with their grants and histories.
     package var users = 0
 
-    /// `true` if another call may find more.
+    /// `true` if another call might find more.
     package var mayHaveMore: Bool {
         [sessions, successors, securityEvents, notices, users].contains { $0 >= Self.limit }
     }

@@ -92,7 +92,7 @@ struct Table<Element>: Sendable {
         )
     }
 
-    /// Returns the statement that adds a row; a conflict is an error.
+    /// Returns the statement that adds a row and fails if there is a conflict.
     func add(_ name: String) -> SQLQuery {
         SQLQuery(name, "INSERT INTO refresh_worker.\(self.name) (\(names)) VALUES (\(placeholders))")
     }

@@ -21,7 +21,7 @@ package struct WorkerReport: Hashable, Sendable {
     }
 }
 
-/// A reading of both clocks at one instant: the wall clock, which may be stepped, and the boot clock, which cannot.
+/// A reading of both clocks at one instant: the wall clock, which can be stepped, and the boot clock, which cannot.
 package struct ClockReading: Hashable, Sendable {
     package var now: Timestamp
     package var sinceBoot: BootInstant
@@ -70,7 +70,8 @@ extension SQLQuery {
     /// A report in the future comes from a clock that has been set back since.
     ///
     /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was.
-    /// Such a report is left out, and not removed: the process that reads may have stood still since it took the time.
+    /// Such a report is left out, and not removed: the process that reads might have stood still since it took the
+    /// time.
     static let liveWorkers = workers.without("epoch", "heartbeat").select(
         "live workers",
         "WHERE \(isRecent) AND heartbeat <= $3 ORDER BY worker_id"
@@ -186,7 +187,7 @@ extension SQLStore {
         }
         let lease = Lease(owner: owner, claim: 0, epoch: time.epoch, until: time.instant + span)
         guard try await replaceNote(Self.deliveryKey, former, with: lease.storedDelivery) else { return false }
-        // This process may have stood still since it took the time: then the lease has ended already.
+        // This process might have stood still since it took the time: then the lease has ended already.
         return try await leaseTime().instant < lease.until
     }
 
@@ -202,7 +203,7 @@ extension SQLStore {
 }
 
 /// The form of the right of one process to deliver notices: "until length epoch+owner", with the length of the epoch,
-/// since both may contain spaces.
+/// since both can contain spaces.
 extension Lease {
     fileprivate var storedDelivery: String { "\(until.milliseconds) \(epoch.utf8.count) \(epoch)\(owner)" }
 

@@ -91,7 +91,7 @@ enum DatabaseFile {
         return resolve(folder).map { $0 + "/" + name } ?? path
     }
 
-    /// `true` if the user of this process may write to the database, its log and its shared index, as far as they
+    /// `true` if the user of this process can write to the database, its log and its shared index, as far as they
     /// exist.
     static func mayWrite(_ path: String) -> Bool {
         let path = resolved(path)

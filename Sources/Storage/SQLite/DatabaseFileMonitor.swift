@@ -12,7 +12,7 @@ struct DatabaseFileMonitor: Sendable {
     ///
     /// Each checkpoint reads the whole file while writers wait: 13 ms for this size, measured with the file in memory.
     static let maximumComparedSize: Int64 = 32 << 20
-    /// The time in which a second write may leave the modification time as it is, in nanoseconds: more than a tick of
+    /// The time in which a second write can leave the modification time as it is, in nanoseconds: more than a tick of
     /// the kernel's clock.
     static let timeResolution: Int64 = 100_000_000
 
@@ -164,7 +164,7 @@ extension SQLiteConnection {
             )
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
-        // A write in progress may leave this time as it is, so the next transaction checks again.
+        // A write in progress can leave this time as it is, so the next transaction checks again.
         guard let now = DatabaseFile.fileClock, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution else {
             return
         }

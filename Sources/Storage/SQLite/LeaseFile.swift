@@ -58,7 +58,7 @@ struct LeaseFile: Sendable {
 
     /// Removes the files of earlier boots.
     ///
-    /// In a container with a boot id of its own, a process may see another id than a running worker. Without the leases
+    /// In a container with a boot id of its own, a process can see another id than a running worker. Without the leases
     /// of each other, both would send the same grants.
     func removeFormer() throws(StoreError) {
         let (folder, file) = DatabaseFile.split(Self.prefix(of: database))

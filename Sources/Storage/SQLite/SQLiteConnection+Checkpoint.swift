@@ -19,7 +19,9 @@ extension SQLiteConnection {
     )
     private static let cutLog = SQLQuery("cut the log", "PRAGMA journal_size_limit = 0")
     private static let keepLog = SQLQuery("keep the log's size", "PRAGMA journal_size_limit = \(logSizeLimit)")
-    /// The size that the log's file keeps for its next run; the rest is cut off.
+    /// The size that the log's file keeps for its next run.
+    ///
+    /// The rest is cut off.
     static let logSizeLimit = 67_108_864
     /// The number of attempts to restart a log while readers come and go.
     private static let maximumAttempts = 10
@@ -29,8 +31,9 @@ extension SQLiteConnection {
     private var isLogLong: Bool { (logState()?.frames ?? 0) >= nextCheckpointLength }
     private var isLeaseLogLong: Bool { (logState(of: LeaseFile.schema)?.frames ?? 0) >= LogState.leaseCheckpointLength }
 
-    /// Copies the logs into their database files while no process can commit; returns `true` if the database's log is
-    /// copied completely, and `false` if a reader is in the way.
+    /// Copies the logs into their database files while no process can commit.
+    ///
+    /// It returns `true` if the database's log is copied completely, and `false` if a reader is in the way.
     func checkpoint() throws(StoreError) -> Bool {
         guard let checkpointer else { throw StoreError(.fault, "Only the writer's connection copies the log.") }
         // If the process is killed during the checkpoint, the note stays, and no process takes the writes for those of
@@ -59,7 +62,7 @@ extension SQLiteConnection {
         _ = try checkpointer?.copyLog(of: LeaseFile.schema)
     }
 
-    /// Copies the database's log; returns `true` if all of it is copied.
+    /// Copies the database's log, and returns `true` if all of it is copied.
     ///
     /// A checkpoint that a reader cuts short writes pages and does not sync them, but counts them as copied. If a later
     /// sync fails, they are lost, and no repetition writes them again. So unless the last checkpoint was complete, this
@@ -75,16 +78,16 @@ extension SQLiteConnection {
         return state.isCopied
     }
 
-    /// Copies the log and restarts it at its beginning; returns `false` if readers are in the way.
+    /// Copies the log and restarts it at its beginning, or returns `false` if readers are in the way.
     ///
-    /// `cuts` is `true` if the file is cut off after the new beginning, because it may hold deleted tokens.
+    /// `cuts` is `true` if the file is cut off after the new beginning, because it might hold deleted tokens.
     func restartLog(cuts: Bool) throws(StoreError) -> Bool {
         for _ in 0..<Self.maximumAttempts {
             guard let state = logState(), state.frames > 0 || cuts else { return true }
             guard try checkpoint() else { return false }
             try touchHeader(cuts: cuts)
             guard let next = logState() else { return true }
-            // Another process may have been the first to write to the log; then this one has not cut it.
+            // Another process might have been the first to write to the log. Then this one has not cut it.
             if next.salts != state.salts, !cuts || next.frames <= 1 { return true }
         }
         return false
@@ -121,7 +124,7 @@ extension SQLiteConnection {
 
     /// Makes the log of an earlier process durable.
     ///
-    /// A process whose sync failed may have been killed right after it. SQLite's recovery takes its frames for
+    /// A process whose sync failed might have been killed right after it. SQLite's recovery takes its frames for
     /// committed, although a power cut would lose them, together with all that is committed after them. A restarted log
     /// has no such gap. If readers prevent the restart, the log's bytes are written again as they are, which makes the
     /// kernel sync them.
@@ -161,7 +164,7 @@ struct LogState: Hashable, Sendable {
     var size: Int { frames == 0 ? 0 : 32 + frames * (24 + pageSize) }
 }
 
-/// Owns a backup in progress; belongs to the one call that runs it.
+/// Owns a backup in progress, for the one call that runs it.
 @safe
 struct PageCopy: ~Copyable {
     private let handle: OpaquePointer
@@ -177,7 +180,7 @@ struct PageCopy: ~Copyable {
         _ = unsafe sqlite3_backup_finish(handle)
     }
 
-    /// Copies the next pages; returns `true` if there are more.
+    /// Copies the next pages, and returns `true` if there are more.
     ///
     /// A source that is temporarily locked is not an error.
     func step(pages: Int32) throws(StoreError) -> Bool {

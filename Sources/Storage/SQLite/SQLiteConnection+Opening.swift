@@ -5,7 +5,7 @@ extension SQLiteConnection {
 
     /// The settings of every connection.
     ///
-    /// `synchronous = FULL` makes each commit durable before the call returns; leases end with the boot and need no
+    /// `synchronous = FULL` makes each commit durable before the call returns. Leases end with the boot and need no
     /// sync. `secure_delete` overwrites deleted data. `trusted_schema = OFF` and `cell_size_check` protect against a
     /// file that was tampered with (https://sqlite.org/security.html). The log is cut back after a backup has let it
     /// grow.
@@ -32,8 +32,8 @@ extension SQLiteConnection {
     private static let useLeaseLog = SQLQuery("journal mode of leases", "PRAGMA \(LeaseFile.schema).journal_mode = WAL")
     /// Seven megabytes for each connection.
     ///
-    /// Grants that are due together are close together, so a larger cache holds pages that are not needed again soon;
-    /// the kernel has them as well. With 64 MB, neither a refresh nor a new grant took less processor time.
+    /// Grants that are due together are close together, so a larger cache holds pages that are not needed again soon.
+    /// The kernel has them as well. With 64 MB, neither a refresh nor a new grant took less processor time.
     private static let cacheSetting = "PRAGMA cache_size = -7168"
     private static let writerSettings = SQLQuery("settings", cacheSetting)
     private static let readerSettings = SQLQuery("settings", "\(cacheSetting); PRAGMA query_only = ON")
@@ -61,7 +61,7 @@ extension SQLiteConnection {
             )
         }
         try connection.retryingWhileBusy(for: timeout) { () throws(StoreError) in
-            // Checked before anything is written: the file may be another program's.
+            // Checked before anything is written: the file might be another program's.
             _ = try schema.version(of: connection)
             let mode = try connection.first(useLog) { $0.text() }
             guard mode == "wal" else {

@@ -20,9 +20,11 @@ final class SQLiteConnection {
     var indexPath: String { String(logPath.dropLast("-wal".count)) + "-shm" }
     /// `true` after a token was deleted: the log holds the former page until it is written back.
     var needsWipe = false
-    /// The reason why nothing may be committed: the steps before the first commit found a full disk.
+    /// The reason why nothing can be committed: the steps before the first commit found a full disk.
     var fullDisk: StoreError?
-    /// The connection that copies the log while this one excludes all commits; only the writer has one.
+    /// The connection that copies the log while this one excludes all commits.
+    ///
+    /// Only the writer has one.
     var checkpointer: SQLiteConnection?
     /// The log's state after this process's last complete and synced checkpoint.
     var synced: LogState?
@@ -34,7 +36,9 @@ final class SQLiteConnection {
     ///
     /// Only the writer knows more than the identity of the file itself.
     var attached: (leases: LeaseFile, identity: LeaseFile.Identity)?
-    /// The last known state of the files that this connection writes to; only the writer has one.
+    /// The last known state of the files that this connection writes to.
+    ///
+    /// Only the writer has one.
     var fileMonitor: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
     var maximumComparedSize = DatabaseFileMonitor.maximumComparedSize
@@ -90,7 +94,7 @@ final class SQLiteConnection {
     /// The number of rows changed by the last statement.
     var changedRows: Int { Int(unsafe sqlite3_changes64(handle)) }
 
-    /// Attaches the file of leases; from now on only ``checkpoint()`` copies the logs.
+    /// Attaches the file of leases, after which only ``checkpoint()`` copies the logs.
     func attach(_ leases: LeaseFile) throws(StoreError) {
         keepLogOnClose(true)
         let file = try leases.identity.file
@@ -106,7 +110,7 @@ final class SQLiteConnection {
     /// `false` if the file of leases could not be attached again.
     var hasLeases: Bool { unsafe sqlite3_db_readonly(handle, LeaseFile.schema) >= 0 }
 
-    /// Throws if a file was opened read-only although it may be written.
+    /// Throws if a file was opened read-only although it can be written.
     private func requireWriting(to schema: String, at path: String) throws(StoreError) {
         guard unsafe sqlite3_db_readonly(handle, schema) == 1, DatabaseFile.mayWrite(path) else { return }
         throw StoreError(openedReadOnly: path, cause: "(opening it)")
@@ -126,7 +130,7 @@ final class SQLiteConnection {
 
     func run(_ statement: SQLStatement) throws(StoreError) { try run(statement.query) { $0.bind(statement.values) } }
 
-    /// Runs statements in order; returns the number of rows that each has changed.
+    /// Runs statements in order, and returns the number of rows that each has changed.
     func change(_ statements: some Sequence<SQLStatement>) throws(StoreError) -> [Int] {
         var changed: [Int] = []
         for statement in statements {
@@ -192,7 +196,7 @@ final class SQLiteConnection {
     /// Makes the next checkpoint copy the log from its beginning.
     func copyLogAgain() { unsafe csqlite_copy_log_again(handle, "main") }
 
-    /// Copies as much of a log into its database file as readers allow; returns `false` if another program holds the
+    /// Copies as much of a log into its database file as readers allow, or returns `false` if another program holds the
     /// lock of checkpoints (https://sqlite.org/c3ref/wal_checkpoint_v2.html).
     ///
     /// Only for ``checkpoint()``, which excludes commits at the same time.
@@ -237,7 +241,7 @@ final class SQLiteConnection {
 
     /// Sets the time that later statements wait for another connection's lock.
     func setBusyTimeout(_ timeout: Duration) {
-        // The call only stores a number; it fails only for a handle that is not open.
+        // The call only stores a number. It fails only for a handle that is not open.
         _ = unsafe sqlite3_busy_timeout(handle, Int32(clamping: timeout.wholeMilliseconds))
     }
 

@@ -23,10 +23,11 @@ struct SQLiteSchema {
 
     var steps = SchemaStep.all
 
-    /// Returns the version of the schema in the file, 0 for an empty one; throws for a database that this program must
-    /// not touch.
+    /// Returns the version of the schema in the file, 0 for an empty one.
     ///
-    /// It reads one snapshot, because another process may be creating the schema at the same time.
+    /// It throws for a database that this program must not touch.
+    ///
+    /// It reads one snapshot, because another process might be creating the schema at the same time.
     func version(of connection: SQLiteConnection) throws(StoreError) -> Int {
         guard !connection.isInTransaction else { return try storedVersion(in: connection) }
         return try connection.read { () throws(StoreError) in try storedVersion(in: connection) }
@@ -53,7 +54,7 @@ struct SQLiteSchema {
     ///
     /// Processes that open a new file at the same time wait for each other, and each checks again after its wait. An
     /// upgrade fails while a worker is live: an older version's statements would fail on the new schema, so it could
-    /// not store the results that it has in memory, which may include rotated refresh tokens. `onUpgrade` is called
+    /// not store the results that it has in memory, which might include rotated refresh tokens. `onUpgrade` is called
     /// before a file with content is changed.
     func migrate(
         _ connection: SQLiteConnection,

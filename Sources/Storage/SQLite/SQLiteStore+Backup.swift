@@ -13,7 +13,7 @@ extension SQLiteStore {
     /// Writes a copy of the database to a new file of mode 0600, while workers continue to read and write.
     ///
     /// The copy is a snapshot of one moment. It is written under a temporary name next to `destination`, checked, made
-    /// durable, and only then gets its name; an existing file is never replaced. The log grows during the copy.
+    /// durable, and only then gets its name. An existing file is never replaced. The log grows during the copy.
     ///
     /// Leases and workers are not part of it: no process uses the copy. To restore it: stop every process that has the
     /// database open, copy the backup over the database file, remove the files of the same name that end in `-wal` and
@@ -44,7 +44,7 @@ extension SQLiteStore {
         try outcome.get()
     }
 
-    /// Returns the problems that SQLite finds in the file; empty if it is sound.
+    /// Returns the problems that SQLite finds in the file, or none if it is sound.
     ///
     /// Reads the whole file.
     package func integrityProblems() async throws -> [String] {
@@ -95,7 +95,7 @@ extension SQLiteStore {
 extension SQLiteStore {
     static let quickCheck = SQLQuery("quick check", "PRAGMA quick_check")
 
-    /// Reads the whole file again after one read has reported damage; returns the error that the process should end
+    /// Reads the whole file again after one read has reported damage, and returns the error that the process should end
     /// with.
     ///
     /// A file is called damaged only if two checks find the same problem: a broken cable or memory gives wrong data
@@ -154,7 +154,9 @@ extension SQLiteStore {
 extension SQLiteConnection {
     /// Returns the problems that a check of the file finds.
     ///
-    /// SQLite's check lists a page that it could not read like one that is damaged; here the check fails instead.
+    /// SQLite's check lists a page that it could not read like one that is damaged.
+    ///
+    /// Here the check fails instead.
     func problems(by check: SQLQuery) throws(StoreError) -> [String] {
         let problems = try rows(check) { $0.text() }.filter { $0 != "ok" }
         guard !problems.contains(where: Self.isFailedRead) else {

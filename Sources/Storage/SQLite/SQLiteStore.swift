@@ -2,17 +2,17 @@ package import Base
 private import Dispatch
 private import Synchronization
 
-/// Grants, users and sessions in one SQLite file, which any number of processes of one machine may have open at once.
+/// Grants, users and sessions in one SQLite file, which any number of processes of one machine can have open at once.
 ///
 /// Leases are in a second file next to it (``LeaseFile``).
 ///
-/// One connection writes, in transactions that exclude every other writer; one reads single grants and one runs scans,
-/// so that a long scan does not delay a caller that waits for a token. Each has a queue of its own, since SQLite
+/// One connection writes, in transactions that exclude every other writer. Another reads single grants and a third runs
+/// scans, so that a long scan does not delay a caller that waits for a token. Each has a queue of its own, since SQLite
 /// blocks. The file is in WAL mode: a reader sees every commit that completed before it began, and does not block
 /// writers.
 ///
 /// To restore a backup: stop every process that has the database open, replace the file with the backup, remove the
-/// files of the same name that end in `-wal` and `-shm`, start again. The file of leases may stay or go.
+/// files of the same name that end in `-wal` and `-shm`, start again. The file of leases can stay or go.
 package final class SQLiteStore: SQLStore {
     package let path: String
     let timeSource: any TimeSource
@@ -27,12 +27,12 @@ package final class SQLiteStore: SQLStore {
 
     /// Opens the database, creating it (mode 0600) if necessary and bringing its schema up to date.
     ///
-    /// It blocks, for up to `timeout` while another process holds the file. `bootID` is the boot that leases belong
-    /// to; `nil` asks the kernel. `timeout` is the time that a write waits for another process's before it fails with
+    /// It blocks, for up to `timeout` while another process holds the file. `bootID` is the boot that leases belong to,
+    /// where `nil` asks the kernel. `timeout` is the time that a write waits for another process's before it fails with
     /// ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the backend go to the outbox.
-    /// `onUpgrade` is called before each step that brings an older database up to date, which may take minutes; while a
+    /// `onUpgrade` is called before each step that brings an older database up to date, which can take minutes. While a
     /// worker uses the older database, the call fails with ``StoreError/Code/inUse``. A process that `onlyReads` can
-    /// open the database on a full disk too; there, every write fails with ``StoreError/Code/diskFull``.
+    /// open the database on a full disk too. There, every write fails with ``StoreError/Code/diskFull``.
     package init(
         path: String,
         timeSource: any TimeSource,
@@ -108,8 +108,9 @@ package final class SQLiteStore: SQLStore {
         return try outcome.get()
     }
 
-    /// Removes deleted tokens from the log, copies the log into the file and closes all connections; a second call does
-    /// nothing.
+    /// Removes deleted tokens from the log, copies the log into the file and closes all connections.
+    ///
+    /// A second call does nothing.
     package func close() async {
         await reader.close()
         await scanner.close()
@@ -121,7 +122,7 @@ extension SQLiteConnection {
     /// Copies the log before closing, and lets SQLite delete it if no other process has the database open.
     ///
     /// Otherwise the next process that opens the file continues with the log, so a failure here has no effect. After a
-    /// failure the log stays: the database file may not be the one that it belongs to.
+    /// failure the log stays: the database file might not be the one that it belongs to.
     fileprivate func finishLogs() {
         do {
             if needsWipe { needsWipe = try !restartLog(cuts: true) }
@@ -223,7 +224,7 @@ extension SQLiteConnection {
         try run(Self.beginImmediate)
     }
 
-    /// Makes the writes durable; if that fails, nothing is written.
+    /// Makes the writes durable, or writes nothing if that fails.
     ///
     /// The check of the files comes last, and before the commit, while no other process can checkpoint.
     func commit() throws(StoreError) {

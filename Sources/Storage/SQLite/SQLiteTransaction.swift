@@ -1,7 +1,7 @@
 import Base
 import Crypto
 
-/// The transaction that ``SQLiteStore/transact(_:)`` passes to its body; valid until that body returns.
+/// The transaction that ``SQLiteStore/transact(_:)`` passes to its body, valid until that body returns.
 final class SQLiteTransaction: SQLTransaction {
     static let grantQueries = SQLiteGrantRow.queries
     private static let insertEvent = GrantEvent.added.add("insert event")
@@ -13,7 +13,7 @@ final class SQLiteTransaction: SQLTransaction {
     /// The current grants that this transaction has read or written.
     private var grants: [GrantID: Grant] = [:]
     private var isOpen = true
-    /// The first failure after which SQLite may have rolled back the whole transaction: nothing may follow it.
+    /// The first failure after which SQLite might have rolled back the whole transaction: nothing can follow it.
     private var failure: StoreError?
     /// The statement by which most results are stored, once it is prepared.
     private var refreshUpdate: Statement?
@@ -27,7 +27,7 @@ final class SQLiteTransaction: SQLTransaction {
         self.connection = connection
     }
 
-    /// Ends the transaction's use; throws if the body continued after a failure that invalidated it.
+    /// Ends the transaction's use, and throws if the body continued after a failure that invalidated it.
     func finish() throws(StoreError) {
         isOpen = false
         if let failure { throw failure }
@@ -100,7 +100,9 @@ final class SQLiteTransaction: SQLTransaction {
         return true
     }
 
-    /// Returns the update of a claimed grant; the usual one is kept, because each refresh needs it.
+    /// Returns the update of a claimed grant.
+    ///
+    /// The usual one is kept, because each refresh needs it.
     private func update(ofClaimed part: SQLiteGrantRow.Part) throws(StoreError) -> Statement {
         guard part == .refresh else { return try connection.prepared(part.updateOfClaimed) }
         if let refreshUpdate { return refreshUpdate }
@@ -185,16 +187,16 @@ final class SQLiteTransaction: SQLTransaction {
     }
 }
 
-/// A grant's row in `grants`, and its lease's row in `leases`; its columns are those of ``Grant/table``.
+/// A grant's row in `grants`, and its lease's row in `leases`, with the columns of ``Grant/table``.
 ///
 /// The row also has a revision, which each statement that changes the row increments. By it a commit recognises that
 /// the row is still the one that the claim read.
 enum SQLiteGrantRow {
     /// The part of a row that an update writes.
     ///
-    /// A statement that names an index's column costs an update of that index even if its value stays; `state`, which
-    /// triggers use, costs a second pass over the row as well. In instructions, an update of all columns costs four
-    /// times as much as one of those that every refresh changes.
+    /// A statement that names an index's column costs an update of that index even if its value stays. The column
+    /// `state`, which triggers use, costs a second pass over the row as well. In instructions, an update of all columns
+    /// costs four times as much as one of those that every refresh changes.
     enum Part: Int, CaseIterable {
         /// A refresh that changes neither the state nor anything else that it seldom changes.
         case refresh
@@ -237,7 +239,7 @@ enum SQLiteGrantRow {
     /// The columns that ``GrantRowReader`` expects from ``source(on:)``.
     static let columns = "\(Grant.readColumns.names), owner, claim, epoch, until"
 
-    /// The source of the columns; with a condition, as the right side of a join.
+    /// The source of the columns, or with a condition the right side of a join.
     static func source(on condition: String? = nil) -> String {
         let grants = condition.map { "grants ON \($0)" } ?? "grants"
         return "\(grants) LEFT JOIN \(LeaseFile.schema).leases ON grant_id = id"

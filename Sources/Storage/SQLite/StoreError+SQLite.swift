@@ -60,7 +60,7 @@ extension StoreError {
         }
     }
 
-    /// Creates the error for a file that may be written, but that SQLite has opened read-only.
+    /// Creates the error for a file that can be written, but that SQLite has opened read-only.
     ///
     /// SQLite tries that after any failure of the first attempt, so a passing lack of descriptors would look like a
     /// lack of rights.
@@ -95,7 +95,7 @@ extension StoreError {
         [EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN].contains(systemError)
     }
 
-    /// `true` if all files exist and may be written, although the system's error says that one is missing.
+    /// `true` if all files exist and can be written, although the system's error says that one is missing.
     ///
     /// If SQLite cannot open the shared index, it tries a second time, read-only. If the first attempt fails for lack
     /// of descriptors and the file does not exist yet, only the error of the second one is left.

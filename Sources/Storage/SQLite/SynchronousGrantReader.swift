@@ -3,7 +3,7 @@ private import Synchronization
 
 /// Reads single grants on the caller's thread, over a few connections of its own.
 ///
-/// It serves threads that may wait for the disk but not for a queue, such as those of a listener: the queue of
+/// It serves threads that can wait for the disk but not for a queue, such as those of a listener: the queue of
 /// ``SQLiteStore`` costs more than the read. It does not wait for other callers: while all its connections are in use,
 /// or another process holds the file, it returns `nil`, and the caller reads from the store instead.
 package final class SynchronousGrantReader: Sendable {
@@ -18,11 +18,12 @@ package final class SynchronousGrantReader: Sendable {
 
     private let readers: [Reader]
 
-    /// Opens a database that a ``SQLiteStore`` has created; it blocks, for up to `timeout` while another process holds
-    /// the file.
+    /// Opens a database that a ``SQLiteStore`` has created.
     ///
-    /// `bootID` is the boot that leases belong to; `nil` asks the kernel. As many callers as there are `connections`
-    /// are served at once.
+    /// It blocks, for up to `timeout` while another process holds the file.
+    ///
+    /// `bootID` is the boot that leases belong to, where `nil` asks the kernel. As many callers as there are
+    /// `connections` are served at once.
     package init(
         path: String,
         bootID: String? = nil,

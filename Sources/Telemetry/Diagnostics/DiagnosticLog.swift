@@ -43,7 +43,7 @@ package final class DiagnosticLog: Sendable {
 
     /// The least severe level that is still written.
     ///
-    /// A reload may change it.
+    /// A reload can change it.
     package var level: LogLevel {
         get { state.withLock { $0.level } }
         set { state.withLock { $0.level = newValue } }
@@ -160,7 +160,7 @@ package enum LogLevel: String, CaseIterable, Comparable, Sendable {
     case error
     /// Something went wrong.
     ///
-    /// The worker continues and may recover on its own.
+    /// The worker continues and might recover on its own.
     case warning
     /// Normal, but significant.
     case notice

@@ -105,7 +105,7 @@ struct LineFile: ~Copyable {
         return ftruncate(descriptor, end - count) == 0 && lseek(descriptor, end - count, SEEK_SET) >= 0
     }
 
-    /// Reads the last byte: a worker that was killed may have left an incomplete line.
+    /// Reads the last byte: a worker that was killed might have left an incomplete line.
     ///
     /// A file that is writable but not readable counts as incomplete, because an empty line costs less than a damaged
     /// line.
@@ -158,7 +158,7 @@ struct LineOutput: ~Copyable {
         var isFailing = false
     }
 
-    /// Writes lines of a block from `first` on, as many as one `write` may take.
+    /// Writes lines of a block from `first` on, as many as one `write` can take.
     ///
     /// The diagnostic log reports the first loss and the end of the losses.
     mutating func write(_ block: LineBlock, from first: Int) -> Outcome {
@@ -224,7 +224,7 @@ package enum LineDestination: Equatable, Sendable {
 package protocol LineSink: Sendable {
     /// Takes a line without making the caller wait.
     ///
-    /// Returns `false` if the line is lost, or may be lost because the line before it was.
+    /// Returns `false` if the line is lost, or might be lost because the line before it was.
     @discardableResult
     func write(_ line: JSONLine) -> Bool
 

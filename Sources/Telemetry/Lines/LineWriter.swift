@@ -5,7 +5,7 @@ private import Synchronization
 /// Writes whole lines to a file or a pipe without making the callers wait.
 ///
 /// Lines wait in a queue that one private serial Dispatch queue empties, so a stalled reader blocks one dedicated
-/// thread and no refresh. When the queue is full, new lines are lost and counted. Several processes may write to one
+/// thread and no refresh. When the queue is full, new lines are lost and counted. Several processes can write to one
 /// file: it is opened for appending and each `write` has whole lines, which Linux does not mix with others on a local
 /// file. In a pipe with several writers, only lines up to `PIPE_BUF` (4096 bytes) stay whole.
 ///

@@ -8,7 +8,7 @@ private import Synchronization
 package final class LifetimeCounters: Sendable {
     /// Requests of one route whose answers had a status of one class, such as `2xx`.
     package struct Requests: Hashable, Comparable, Sendable {
-        /// The pattern of the route, never the path: a path may name a user, and there are too many paths.
+        /// The pattern of the route, never the path: a path can name a user, and there are too many paths.
         package var route: String
         package var statusClass: String
 

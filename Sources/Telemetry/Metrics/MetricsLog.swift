@@ -17,7 +17,7 @@ package struct MetricsLog: Sendable {
 
     /// Writes an event's line without making the caller wait.
     ///
-    /// Returns `false` if the line may be lost, for actions that must not happen without a record.
+    /// Returns `false` if the line might be lost, for actions that must not happen without a record.
     @discardableResult
     package func record(_ event: MetricsEvent) -> Bool {
         sink.write(event.line(at: time.now, worker: worker))
@@ -89,7 +89,8 @@ package struct MetricsEvent: Sendable {
 /// A field of an event in the metrics log, as docs/metrics-log.md describes it.
 struct MetricsField: Hashable, Sendable {
     let name: String
-    /// Its type in JSON, where `integer` is a whole `number`; with a `?` if the field is left out without a value.
+    /// Its type in JSON, where `integer` is a whole `number`, followed by a `?` if the field is left out without a
+    /// value.
     let type: String
     let meaning: String
 

@@ -38,7 +38,7 @@ package struct Configuration: Equatable, Sendable {
     let socketMode: UInt32
     /// The addresses or networks of trusted proxies.
     package let trustedProxies: [String]
-    /// The number of times per minute that one address may fail to sign in or to connect.
+    /// The number of times per minute that one address can fail to sign in or to connect.
     package let googleCallsPerMinute: Int
     package let emailLinking: EmailLinking
     package let jwtSecretFile: String?
@@ -168,7 +168,7 @@ extension Configuration {
         return problems
     }
 
-    /// Returns the reason why the internal listener must not use this address, with TLS or without, or `nil` if it may.
+    /// Returns the reason why the internal listener must not use this address, with TLS or without, or `nil` if it can.
     ///
     /// A socket from systemd is known only after systemd passes it.
     func internalTLSProblem(at address: ListenAddress) -> String? {
@@ -213,7 +213,7 @@ extension Setting {
         /// The origin of the mistake: a flag, a variable, `file:line` or a credential.
         package let origin: String
         package let message: String
-        /// `true` if a file could not be read for a reason that may pass.
+        /// `true` if a file could not be read for a reason that might pass.
         var mayPass = false
     }
 }
@@ -221,7 +221,7 @@ extension Setting {
 extension CommandError {
     /// Reports all problems of the configuration, so that they can be fixed in one go: a line each, without secrets.
     ///
-    /// After a file that could not be read for now, the settings that are missing may be in it.
+    /// After a file that could not be read for now, the settings that are missing might be in it.
     init?(_ problems: [Setting.Problem]) {
         guard !problems.isEmpty else { return nil }
         self.init(

@@ -94,7 +94,7 @@ struct ConfigurationResolver {
         return chosen.filter { seen.insert($0).inserted }
     }
 
-    /// Returns the client ids in the credential, one per line; empty without that credential.
+    /// Returns the client ids in the credential, one per line, or none without that credential.
     private mutating func credentialClientIDs() -> [String] {
         guard let path = credentialsDirectory.map({ $0 + "/client-id" }) else { return [] }
         let content: [UInt8]
@@ -143,7 +143,7 @@ struct ConfigurationResolver {
 }
 
 extension ConfigurationResolver {
-    /// Returns the location of the database; the credential `database-url` precedes the default.
+    /// Returns the location of the database, for which the credential `database-url` precedes the default.
     mutating func database() -> DatabaseLocation {
         let files = files
         let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }

@@ -7,7 +7,7 @@ package import Storage
 package enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
     /// A SQLite file on this machine.
     case file(String)
-    /// A PostgreSQL server, which several machines may share.
+    /// A PostgreSQL server, which several machines can share.
     case server(DatabaseAddress)
 
     /// The prefix before the path of a file that holds the address of a server.
@@ -99,8 +99,9 @@ extension SettingValue {
         return .own(address)
     }
 
-    /// Parses the location of the internal listener; ``Configuration/internalTLSProblem(at:)`` checks it against the
-    /// whole configuration.
+    /// Parses the location of the internal listener.
+    ///
+    /// ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
     static func internalLocation(_ text: String) throws(InputError) -> ListenerLocation {
         try location(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
     }

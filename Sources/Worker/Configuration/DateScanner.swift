@@ -115,7 +115,7 @@ extension Timestamp {
     ///
     /// Without a zone it is UTC.
     ///
-    /// A fraction of any length is cut to milliseconds. Seconds may be missing, and 60 in a leap second.
+    /// A fraction of any length is cut to milliseconds. Seconds can be missing, and 60 in a leap second.
     package init?(iso8601 text: String) {
         var scanner = DateScanner(text)
         guard let days = scanner.date(), scanner.take("T", "t", " "), let time = scanner.timeOfDay(),

@@ -15,7 +15,7 @@ package struct EnvironmentFile: Sendable {
     private let bytes: [UInt8]
     private var position: Int
     private var line = 1
-    /// The line of a quote that the file does not close; nothing follows it.
+    /// The line of a quote that the file does not close, which nothing follows.
     private var unclosedQuote: Int?
 
     /// Parses the bytes of a file in one pass, and collects the mistakes instead of failing, so that all are reported.
@@ -74,7 +74,7 @@ extension EnvironmentFile {
         }
     }
 
-    /// Reads to the end of the logical line; quoted and plain parts may follow each other.
+    /// Reads to the end of the logical line, in which quoted and plain parts can follow each other.
     private mutating func readValue() -> [UInt8] {
         var value: [UInt8] = []
         // The length to keep: trailing blanks do not count unless they were quoted or escaped.

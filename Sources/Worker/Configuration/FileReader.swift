@@ -5,7 +5,7 @@ private import Glibc
 /// The access to files.
 package struct FileReader: Sendable {
     package let read: @Sendable (_ path: String) throws(InputError) -> [UInt8]
-    /// Reads a file that holds a secret; refuses it if other users may read it.
+    /// Reads a file that holds a secret, and refuses it if other users can read it.
     let readPrivate: @Sendable (_ path: String) throws(InputError) -> Secret
     package let exists: @Sendable (_ path: String) -> Bool
 }
@@ -57,7 +57,9 @@ extension FileReader {
 }
 
 extension FileReader {
-    /// Waits until there is data to read, or the end; a regular file is always ready.
+    /// Waits until there is data to read, or the end.
+    ///
+    /// A regular file is always ready.
     private static func waitForData(_ descriptor: Int32, _ timeout: Duration) throws(InputError) {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var ready: Int32
@@ -83,7 +85,7 @@ extension InputError {
 ///     first-client-id   its-secret
 ///     second-client-id  its-secret
 ///
-/// With exactly one configured client id, a file may hold only its secret. A line may begin with a Google client id
+/// With exactly one configured client id, a file can hold only its secret. A line can begin with a Google client id
 /// that is not configured: stored grants of that client still need the secret.
 package struct ClientSecretFile: Sendable {
     static let flag = "--client-secret-file"
@@ -91,7 +93,7 @@ package struct ClientSecretFile: Sendable {
     package let secrets: [String: Secret]
     /// The client ids in the file that are not configured, in the order of their lines.
     let unconfiguredClientIDs: [String]
-    /// The configured client ids that the file does not name; one of them may be mistyped in it.
+    /// The configured client ids that the file does not name, one of which might be mistyped in it.
     let clientIDsWithoutSecret: [String]
 
     /// Makes the content of a configuration that does not name a file.
@@ -103,7 +105,7 @@ package struct ClientSecretFile: Sendable {
 
     /// Parses the text of a file.
     ///
-    /// An error names the line and never quotes it, because any word may be a secret.
+    /// An error names the line and never quotes it, because any word might be a secret.
     init(parsing text: Secret, path: String, clientIDs: [String]) throws(CommandError) {
         let lines = text.allLines.enumerated().map { (number: $0.offset + 1, words: $0.element.words) }
             .filter { line in line.words.first.map { !$0.isComment } ?? false }
@@ -166,7 +168,7 @@ package struct ClientSecretFile: Sendable {
         clientIDsWithoutSecret = clientIDs.filter { secrets[$0] == nil }
     }
 
-    /// The ids that are not configured, and the advice; `nil` if all are configured.
+    /// The ids that are not configured, and the advice, or `nil` if all are configured.
     package var warning: String? {
         guard !unconfiguredClientIDs.isEmpty else { return nil }
         let missing =

@@ -16,7 +16,8 @@ package enum NameSuggestion {
         return nearest?.candidate
     }
 
-    /// Returns the end of a message about a name that is not a candidate; empty if none is near enough to suggest.
+    /// Returns the end of a message about a name that is not a candidate, which is empty if none is near enough to
+    /// suggest.
     package static func hint(_ name: String, among candidates: [String]) -> String {
         of(name, among: candidates).map { "; did you mean \($0)?" } ?? ""
     }

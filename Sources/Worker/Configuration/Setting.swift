@@ -48,7 +48,7 @@ package struct Setting: Sendable {
     package let placeholder: String?
     /// The default, as it would be written in the configuration file.
     package let defaultValue: String?
-    /// `true` if the flag may be given several times.
+    /// `true` if the flag can be given several times.
     ///
     /// The variable and the key then take a comma-separated list.
     let isRepeatable: Bool

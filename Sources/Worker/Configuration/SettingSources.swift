@@ -11,7 +11,9 @@ struct SettingSources {
         var isArgument = false
     }
 
-    /// The values of each layer for each setting, in order of precedence; a repeated flag has several.
+    /// The values of each layer for each setting, in order of precedence.
+    ///
+    /// A repeated flag has several.
     private(set) var layers: [[Setting.Name: [GivenValue]]] = []
     private(set) var problems: [Setting.Problem] = []
     /// The configuration file that was named, if any.
@@ -78,7 +80,7 @@ struct SettingSources {
         for mistake in parsed.mistakes {
             problems.append(.init(origin: "\(path):\(mistake.line)", message: mistake.message))
         }
-        // The same order as in the environment; of several lines with the same key the last wins, as in systemd.
+        // The same order as in the environment. Of several lines with the same key the last wins, as in systemd.
         for entry in parsed.entries.filter(\.key.isSharedName) + parsed.entries.filter({ !$0.key.isSharedName }) {
             guard let name = recognise(entry.key, origin: "\(path):\(entry.line)", isNamedByOrigin: false)
             else { continue }
@@ -92,14 +94,16 @@ struct SettingSources {
         return layer
     }
 
-    /// Adds a value; an empty one means "not set here", so that the next layer decides.
+    /// Adds a value.
+    ///
+    /// An empty one means "not set here", so that the next layer decides.
     private func add(_ given: GivenValue, to name: Setting.Name, in layer: inout [Setting.Name: [GivenValue]]) {
         if !given.value.isEmpty {
             layer[name] = [given]
         }
     }
 
-    /// Returns the setting of a key; records a problem for an unknown key.
+    /// Returns the setting of a key, or records a problem for an unknown one.
     private mutating func recognise(_ key: String, origin: String, isNamedByOrigin: Bool) -> Setting.Name? {
         if key.isSharedName { return .clientID }
         if let name = Setting.Name.allCases.first(where: { $0.environmentName == key }) { return name }
@@ -145,7 +149,7 @@ extension Setting {
             Change(path)
         }
 
-        /// The path of a file that a reload reads again; the next start reads another path.
+        /// The path of a file that a reload reads again, while another path is read at the next start.
         static func file<Value: Equatable & Sendable>(_ path: any KeyPath<Configuration, Value> & Sendable) -> Change {
             Change(path, isFileReadAgain: true)
         }

@@ -61,7 +61,7 @@ package enum SettingValue {
         return word
     }
 
-    /// Parses a number above 0 in plain decimal; signs and exponents are mistakes in a rate.
+    /// Parses a number above 0 in plain decimal, since signs and exponents are mistakes in a rate.
     static func rate(_ text: String) throws(InputError) -> Double {
         let isPlain = text.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
         guard isPlain, let number = Double(text), number > 0, number <= 100_000 else {
@@ -114,7 +114,9 @@ package enum SettingValue {
         return text
     }
 
-    /// Parses client ids separated by commas; blanks around them and a trailing comma are allowed.
+    /// Parses client ids separated by commas.
+    ///
+    /// Blanks around them and a trailing comma are allowed.
     static func clientIDs(_ text: String) throws(InputError) -> [String] {
         var identifiers: [String] = []
         for piece in text.split(separator: ",") {

@@ -40,7 +40,9 @@ extension CommandContext {
     private static let startExtension: Duration = .seconds(60)
     private static let upgrading = "bringing the database up to date"
 
-    /// Opens the database; while an older one is upgraded, it repeatedly asks systemd for more time.
+    /// Opens the database.
+    ///
+    /// While an older one is upgraded, it repeatedly asks systemd for more time.
     func openStore(_ notifier: SystemdNotifier) async throws -> any Store {
         let extending = Mutex<Task<Void, Never>?>(nil)
         defer { extending.withLock { $0?.cancel() } }
@@ -57,7 +59,7 @@ extension CommandContext {
         }
     }
 
-    /// Runs a step of the start that needs the database, and retries while the database may become usable.
+    /// Runs a step of the start that needs the database, and retries while the database might become usable.
     ///
     /// It waits for a server that is away for as long as necessary, and for workers of an older version until a killed
     /// one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
@@ -89,8 +91,8 @@ extension CommandContext {
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
         switch configuration.database {
         case .file:
-            // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the
-            // worker.
+            // A temporary fault of the disk or a lack of descriptors gets the same time. After that systemd restarts
+            // the worker.
             [.inUse, .ioFailure].contains(error.code)
                 && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause
         case .server: error.isServerAway
@@ -103,7 +105,7 @@ extension CommandContext {
 }
 
 extension StoreError {
-    /// `true` if the server may recover without help.
+    /// `true` if the server might recover without help.
     ///
     /// A refusal lasts until a person fixes its cause, so it is reported immediately to the person who starts the
     /// worker.
@@ -115,13 +117,13 @@ struct DatabaseAvailability: Equatable, Sendable {
     /// The code of the last failure, if no success followed: `.some(nil)` for an error that is not the store's.
     private var failure: StoreError.Code??
 
-    /// Records a success; returns `true` if it ends a loss.
+    /// Records a success, and returns `true` if it ends a loss.
     mutating func succeeded() -> Bool {
         defer { failure = nil }
         return failure != nil
     }
 
-    /// Records a failure; returns `true` if it differs from the one before.
+    /// Records a failure, and returns `true` if it differs from the one before.
     mutating func failed(with code: StoreError.Code?) -> Bool {
         defer { failure = .some(code) }
         return failure != .some(code)

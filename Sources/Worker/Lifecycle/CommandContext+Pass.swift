@@ -80,7 +80,9 @@ extension CommandContext {
         return summary.leavesGrantsDue ? .leftForLater : .success
     }
 
-    /// Reserves disk space for results; a failure does not stop the pass.
+    /// Reserves disk space for results.
+    ///
+    /// A failure does not stop the pass.
     func keepReserve(of spill: ResultSpillFile) async {
         do {
             try await spill.keepReserve()
@@ -89,7 +91,9 @@ extension CommandContext {
         }
     }
 
-    /// Delivers the due notices; those not accepted in time wait for the next pass or a daemon.
+    /// Delivers the due notices.
+    ///
+    /// Those not accepted in time wait for the next pass or a daemon.
     private func deliver(_ notices: NoticeDispatcher, within span: Duration) async {
         let span = min(span, Self.maximumDelivery)
         guard span > .zero else { return }

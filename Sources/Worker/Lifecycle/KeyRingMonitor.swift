@@ -42,7 +42,7 @@ final class KeyRingMonitor: Sendable {
             defer { state.refused = candidate }
             return state.refused?.isSame(as: candidate) ?? false
         }
-        // Secrets that this process has sealed may still wait to be stored.
+        // Secrets that this process has sealed might still wait to be stored.
         let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
         let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || isTimeToCount()))
         guard case .fits = fit else {

@@ -7,7 +7,9 @@ import Telemetry
 
 /// The opened parts of a worker, whether a daemon or a pass.
 struct WorkerParts: Sendable {
-    /// The time for the steps after the engine's stop; the unit's TimeoutStopSec has room for both.
+    /// The time for the steps after the engine's stop.
+    ///
+    /// The unit's TimeoutStopSec has room for both.
     static let timeToClose: Duration = .seconds(5)
 
     let context: CommandContext
@@ -23,7 +25,7 @@ struct WorkerParts: Sendable {
     let spill: ResultSpillFile
     let engine: RefreshEngine
     let heartbeat: WorkerHeartbeat
-    /// Delivers notices to the backend; `nil` if they are not configured.
+    /// Delivers notices to the backend, or is `nil` if they are not configured.
     let notices: NoticeDispatcher?
     let database: DatabaseReadiness
     let loopHeartbeats: LoopHeartbeats
@@ -31,7 +33,7 @@ struct WorkerParts: Sendable {
     /// `nil` in a pass, and in a daemon until they are opened.
     private(set) var listeners: HTTPListeners?
 
-    /// Opens every part except the listeners; nothing runs yet.
+    /// Opens every part except the listeners, and runs nothing yet.
     init(
         _ context: CommandContext,
         store: any Store,
@@ -85,7 +87,7 @@ struct WorkerParts: Sendable {
         notify(.stopping, .status("finishing what is in flight"))
         metrics.record(.stopping(reason: reason.name, inFlight: await engine.inFlight))
         let deadline = context.configuration.stopDeadline
-        // Routes may wait for a refresh, so they drain while the engine completes its requests in flight.
+        // Routes can wait for a refresh, so they drain while the engine completes its requests in flight.
         async let drained = listeners?.drain(within: deadline)
         var unstored = await engine.stop(within: deadline)
         if let connections = await drained {
@@ -105,7 +107,7 @@ struct WorkerParts: Sendable {
         return .success
     }
 
-    /// Starts services; they run until ``stop(_:)``.
+    /// Starts services, which run until ``stop(_:)``.
     func start(_ services: [Service]) -> Task<Void, Never> {
         Task {
             await withDiscardingTaskGroup { group in
@@ -143,7 +145,7 @@ struct WorkerParts: Sendable {
         }
     }
 
-    /// Reloads on SIGHUP; returns the first reason to stop.
+    /// Reloads on SIGHUP, and returns the first reason to stop.
     private func handle(_ signals: SignalStream) async -> StopReason {
         await withTaskGroup(of: StopReason?.self) { group in
             group.addTask {

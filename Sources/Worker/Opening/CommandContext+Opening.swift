@@ -6,7 +6,7 @@ import Telemetry
 extension CommandContext {
     /// Opens the database and creates its tables if there are none.
     ///
-    /// `onUpgrade` is called before an older database is upgraded, which may take minutes.
+    /// `onUpgrade` is called before an older database is upgraded, which can take minutes.
     package func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any Store {
         let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
         guard let store else {
@@ -54,7 +54,9 @@ extension CommandContext {
         }
     }
 
-    /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
+    /// Opens a database, complete or not.
+    ///
+    /// It returns `nil` if the database does not exist and must not be created.
     ///
     /// It throws if the SQLite file is missing but other files of it exist: the database was lost, and an empty one
     /// must not replace it.
@@ -168,7 +170,7 @@ extension CommandError {
     }
 }
 
-/// A serial queue for calls that may wait for a disk, a pipe or a person, so that they do not block other tasks.
+/// A serial queue for calls that can wait for a disk, a pipe or a person, so that they do not block other tasks.
 package final class BlockingCallQueue: Sendable {
     /// The queue for short calls on files and their locks.
     package static let files = BlockingCallQueue(label: "refresh-worker.files")
@@ -195,7 +197,8 @@ package enum DatabaseAccess {
 
 /// The differences for a PostgreSQL database.
 extension CommandContext {
-    /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients may differ.
+    /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients might
+    /// differ.
     package static func clock(of location: DatabaseLocation) -> any TimeSource {
         switch location {
         case .file: SystemTime()
@@ -203,7 +206,9 @@ extension CommandContext {
         }
     }
 
-    /// Opens the store on a server; returns `nil` if it does not have tables and may not create them.
+    /// Opens the store on a server.
+    ///
+    /// It returns `nil` if the database has no tables and this call must not create them.
     func openServer(
         _ address: DatabaseAddress,
         time: any TimeSource,

@@ -90,7 +90,7 @@ package struct FileStatus: Equatable, Sendable {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Returns the number of bytes that this user may still write to the disk that holds the path.
+    /// Returns the number of bytes that this user can still write to the disk that holds the path.
     package static func freeSpace(at path: String) throws(SystemCallError) -> Int64 {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else {
@@ -179,7 +179,7 @@ package enum LeftoverFiles {
         let path = FileStatus.linkedPath(path)
         let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
         let found = names(ofDatabase: name, among: try SpillFile.names(in: FileStatus.folder(of: path)))
-        // Another process may have created the database since.
+        // Another process might have created the database since.
         return try FileStatus.of(path) == nil ? found : []
     }
 

@@ -33,7 +33,7 @@ package struct Output: Sendable {
 
     /// Writes all bytes.
     ///
-    /// If the reader has gone, it ends the program silently, as `cat` does; it reports any other failure.
+    /// If the reader has gone, it ends the program silently, as `cat` does. It reports any other failure.
     private func write(_ bytes: [UInt8]) {
         var written = 0
         while written < bytes.count {

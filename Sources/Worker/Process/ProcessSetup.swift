@@ -9,7 +9,7 @@ package enum ProcessSetup {
 
     /// The environment variables by name.
     ///
-    /// The worker never changes its environment, so this may be read at any time. A variable that is not UTF-8 is
+    /// The worker never changes its environment, so this can be read at any time. A variable that is not UTF-8 is
     /// repaired and not dropped, so that a check of its value finds it.
     package static var environment: [String: String] {
         var variables: [String: String] = [:]
@@ -55,7 +55,7 @@ package enum ProcessSetup {
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {
             throw SystemCallError(call: "getrlimit(RLIMIT_CORE)", code: errno)
         }
-        // A unit's filter of system calls may forbid setting the limit that the unit has already set (LimitCORE=0).
+        // A unit's filter of system calls might forbid setting the limit that the unit has already set (LimitCORE=0).
         guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
             throw SystemCallError(call: "setrlimit(RLIMIT_CORE)", code: errno)
         }
@@ -91,7 +91,7 @@ extension ProcessSetup {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         guard unsafe getrlimit(resource, &limit) == 0 else { return }
-        // A process may raise its own soft limit. A filter of system calls may forbid it. The check below decides.
+        // A process can raise its own soft limit. A filter of system calls might forbid it. The check below decides.
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(resource, &limit)
         _ = unsafe getrlimit(resource, &limit)
@@ -127,7 +127,7 @@ extension ProcessSetup {
         )
     }
 
-    /// Starts as many threads as may be needed at once, and ends them.
+    /// Starts as many threads as might be needed at once, and ends them.
     private static func checkThreads() throws(CommandError) {
         let gate = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
         defer { unsafe gate.deallocate() }
@@ -144,7 +144,7 @@ extension ProcessSetup {
         for thread in started { pthread_join(thread, nil) }
         guard reason != 0 else { return }
         let text = unsafe String(cString: strerror(reason))
-        // The limit includes the user's other processes, which may have ended by the next try.
+        // The limit includes the user's other processes, which might have ended by the next try.
         throw CommandError(
             .leftForLater,
             """

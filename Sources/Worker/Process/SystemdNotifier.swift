@@ -44,7 +44,7 @@ struct SystemdNotifier: Sendable {
         try socket?.send(Array(messages.map(\.assignments).joined(separator: "\n").utf8))
     }
 
-    /// Sends the messages; a failure is only logged.
+    /// Sends the messages, and only logs a failure.
     func notify(_ messages: [NotifyMessage], _ diagnostics: DiagnosticLog) {
         do throws(SystemCallError) {
             try send(messages)

@@ -8,7 +8,7 @@ import Storage
 import Synchronization
 import Telemetry
 
-/// Opens the dependencies of the listeners and the notices; each error says how to fix it.
+/// Opens the dependencies of the listeners and the notices, with errors that say how to fix them.
 extension CommandContext {
     /// Reads the secrets of the app's own tokens: one, or two while one replaces the other.
     package func openSigner() throws -> TokenSigner {
@@ -28,7 +28,7 @@ extension CommandContext {
         }
     }
 
-    /// Reads the services that may get tokens.
+    /// Reads the services that can get tokens.
     package func readServices() throws -> ServiceList {
         guard let path = configuration.servicesFile else {
             throw CommandError(.configuration, "--services-file is needed to vend tokens")
@@ -41,7 +41,7 @@ extension CommandContext {
         }
     }
 
-    /// Reads the certificate of the internal listener; `nil` if it serves plain HTTP.
+    /// Reads the certificate of the internal listener, or returns `nil` if it serves plain HTTP.
     package func readInternalCertificate() throws -> ServerCertificate? {
         guard let path = configuration.internalCertificateFile, let keyPath = configuration.internalKeyFile else {
             return nil
@@ -107,7 +107,9 @@ extension CommandContext {
         )
     }
 
-    /// Returns the address of a listener; `inherited` are the sockets that systemd passed.
+    /// Returns the address of a listener.
+    ///
+    /// `inherited` are the sockets that systemd passed.
     func listenAddress(_ location: ListenerLocation, inherited: [String: Int32]) throws -> ListenAddress {
         switch location {
         case .own(.unix(let path, mode: _)): return .unix(path: path, mode: configuration.socketMode)

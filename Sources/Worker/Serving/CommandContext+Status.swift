@@ -65,7 +65,9 @@ extension CommandContext {
         }
     }
 
-    /// Adds the facts about the database; those about a server need a connection of their own.
+    /// Adds the facts about the database.
+    ///
+    /// Those about a server need a connection of their own.
     private func addDatabase(to snapshot: inout StatusSnapshot, asksServer: Bool) async throws {
         snapshot.database = configuration.database.description
         switch configuration.database {

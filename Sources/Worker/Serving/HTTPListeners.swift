@@ -26,8 +26,9 @@ struct HTTPListeners: Sendable {
     /// The state of the process, as the internal listener shows it.
     private var monitoring: MonitoringHandler?
 
-    /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
-    /// changes.
+    /// Reads the dependencies and starts listening.
+    ///
+    /// Until ``ServingPhase`` changes, `/readyz` answers that it is not ready.
     init(_ worker: WorkerParts) throws {
         let context = worker.context
         let configuration = context.configuration
@@ -37,7 +38,7 @@ struct HTTPListeners: Sendable {
         )
         let phase = ServingPhase()
         self.phase = phase
-        // Everything that may be refused comes before the first listener opens, because that would answer for a moment.
+        // Everything that can be refused comes before the first listener opens, because that would answer for a moment.
         let exchanges = configuration.publicListener.map { _ in Self.codeExchanges(worker) }
         self.exchanges = exchanges
         let publicRouter = try configuration.publicListener.map { _ in
@@ -64,9 +65,9 @@ struct HTTPListeners: Sendable {
             }
             var server = HTTPServer.Configuration(listen: address)
             server.certificate = try context.readInternalCertificate()
-            // Many functions of one service may share an address; those on this machine always do.
+            // Many functions of one service can share an address. Those on this machine always do.
             if server.certificate != nil { server.maximumConnectionsPerAddress = Self.maximumConnectionsOfAddress }
-            // A client stays with the thread that accepted it, and one thread may get many: with more threads than
+            // A client stays with the thread that accepted it, and one thread might get many: with more threads than
             // processors, no processor stays idle.
             server.threads = 4
             server.maximumConnections = try ConnectionLimits(openFiles: HTTPServer.raiseOpenFileLimit())
@@ -107,7 +108,8 @@ struct HTTPListeners: Sendable {
         }
     }
 
-    /// Reads the services and the certificate again, and applies neither; `nil` without an internal listener.
+    /// Reads the services and the certificate again, and applies neither, or returns `nil` without an internal
+    /// listener.
     func readFiles(_ context: CommandContext) throws -> Files? {
         guard internalServer != nil else { return nil }
         return (
@@ -154,7 +156,7 @@ struct HTTPListeners: Sendable {
     }
 }
 
-/// The number of connections each listener may hold, so that public clients leave descriptors for the worker itself.
+/// The number of connections each listener can hold, so that public clients leave descriptors for the worker itself.
 struct ConnectionLimits: Equatable, Sendable {
     /// The descriptors that the worker itself needs at most: the database, logs, the threads' own, and 64 connections
     /// to Google.

@@ -105,7 +105,7 @@ package final class ResultSpillFile: ResultSpill, ExchangedTokensSpill {
 
     /// Returns the locked reserve, or `nil` if there is none, another process uses it, or it cannot be opened.
     ///
-    /// A process that frees a part of it holds the lock for a moment. This waits for it, because a full disk may not
+    /// A process that frees a part of it holds the lock for a moment. This waits for it, because a full disk might not
     /// have room for another file.
     private func reserveIfFree() -> SpillFile? {
         do throws(SystemCallError) {

@@ -18,7 +18,7 @@ package final class SpillFile: Sendable {
         close(descriptor)
     }
 
-    /// Creates a file that only this user may read, and fails if it exists.
+    /// Creates a file that only this user can read, and fails if it exists.
     static func create(_ path: String) throws(SystemCallError) -> SpillFile {
         try open(path, O_RDWR | O_CREAT | O_EXCL)
     }
@@ -207,7 +207,7 @@ package enum SpillFormat {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
     }
 
-    /// Returns the results of a file; it is damaged if a part of it cannot be read.
+    /// Returns the results of a file, which is damaged if a part of it cannot be read.
     package static func read(_ bytes: [UInt8]) -> (results: [SealedSecret], isDamaged: Bool) {
         var content: (results: [SealedSecret], isDamaged: Bool) = ([], false)
         guard bytes.starts(with: head) else {

@@ -121,7 +121,7 @@ extension ResultRecovery {
 /// The folder and the names of spill files.
 ///
 /// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a
-/// server it is the service's state folder, or that of the key ring, which the worker's user may write for `keys
+/// server it is the service's state folder, or that of the key ring, which the worker's user can write for `keys
 /// rotate`.
 package struct SpillLocation: Equatable, Sendable {
     private static let stateDirectoryName = "STATE_DIRECTORY"

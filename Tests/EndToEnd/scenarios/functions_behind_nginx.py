@@ -8,6 +8,7 @@ import urllib.parse
 import mail
 from accounts import SERVICE_KEY, Accounts, Listener, user_token
 from nginx import Nginx
+from scan import check_refused_methods, check_server
 from tls import Authority, TLSListener
 
 
@@ -51,6 +52,9 @@ def play(fixture, accounts, authority, nginx):
     outside = TLSListener(nginx.port, authority)
     outside.get("/healthz").expect(200)
     outside.get("/", SERVICE_KEY).expect(404)
+    for path in ("/healthz", "/", "/v1/grants/ada/token"):
+        check_server(outside.get(path), f"GET {path}", tls=True)
+        check_refused_methods(outside, path, tls=True)
     for path in ("/status", "/metrics", "/readyz"):
         accounts.internal.get(path).expect(200)
         for written in (path, "/" + path, f"/v1/grants/../..{path}", f"/v1/grants/%2e%2e/%2e%2e{path}",

@@ -11,10 +11,8 @@ from accounts import Accounts, user_token
 from browser_page import COOKIES, ORIGIN, Page, permissions, set_cookies
 from harness import ROOT
 from nginx import Nginx
+from scan import check_refused_methods, check_server, public_operations
 from tls import Authority, TLSListener
-
-# The probes that a load balancer sends directly to the worker.
-PROBES = {"GET /healthz", "GET /readyz"}
 
 
 class Former(http.server.ThreadingHTTPServer):
@@ -40,6 +38,8 @@ class FormerRequest(http.server.BaseHTTPRequestHandler):
         body = json.dumps({"former": True, "path": self.path, "headers": dict(self.headers)}).encode()
         self.send_response(299)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("Strict-Transport-Security", "max-age=1")
+        self.send_header("X-Powered-By", "Former/1.0")
         headers = permissions(self.headers)
         if self.path == "/api/auth/callback":
             headers += set_cookies(["access", "refresh"])
@@ -70,20 +70,6 @@ class Phone(TLSListener):
         )
 
 
-def public_operations():
-    """The methods and paths that docs/openapi.yaml gives the public listener, probes left out."""
-    operations, path, method = set(), None, None
-    for line in (ROOT / "docs" / "openapi.yaml").read_text().splitlines():
-        if match := re.match(r"  (/\S*):$", line):
-            path = match[1]
-        elif match := re.match(r"    (get|post|put|patch|delete):$", line):
-            method = match[1].upper()
-        elif re.match(r"      tags: \[.*\bpublic\b.*\]$", line):
-            operations.add(f"{method} {path}")
-    assert len(operations) > 10, "docs/openapi.yaml describes the worker's routes"
-    return operations - PROBES
-
-
 def scenario(fixture):
     authority = Authority(fixture.folder)
     certificate, key = authority.issue("nginx")
@@ -105,6 +91,7 @@ def scenario(fixture):
     try:
         documented()
         routes(authority, nginx)
+        scanned(authority, nginx)
         browsers(authority, nginx)
         user_flows(fixture, accounts, authority, nginx)
         budgets(authority, nginx)
@@ -156,6 +143,21 @@ def routes(authority, nginx):
         assert seen["path"] == path, "the path reaches the former backend unchanged"
         assert seen["headers"]["Host"] == "former-backend.example.com", "the former backend sees its own name"
         assert seen["headers"]["X-Forwarded-For"] == "127.0.0.1", "the former backend sees the client's address"
+
+
+def scanned(authority, nginx):
+    """nginx asks for HTTPS alone, hides versions and refuses to repeat requests, whoever made the response."""
+    phone = Phone(nginx.port, authority, "127.0.0.5")
+    for method, path, status in (
+        ("GET", "/v1/user/me", 401),
+        ("GET", "/other", 299),
+        ("GET", "/%ff%00", 400),
+        ("POST", "/v1/auth/gmail-tokens", 413),
+    ):
+        body = "x" * 2_000_000 if status == 413 else None
+        check_server(phone.call(method, path, body).expect(status), f"{method} {path}", tls=True)
+    for path in ("/v1/user/me", "/other"):
+        check_refused_methods(phone, path, tls=True)
 
 
 def browsers(authority, nginx):

@@ -27,7 +27,7 @@ package struct Service: Hashable, Sendable {
     /// The SHA-256 of the service's credential.
     let credentialHash: [UInt8]
     let scopes: Allowance
-    /// The users whose tokens it may have; an operator may look up the same users.
+    /// The users whose tokens it may have, and whom an operator may look up.
     let users: Allowance
     /// `true` if it may look up users on the status page.
     var isOperator = false
@@ -56,7 +56,7 @@ package struct ServiceCredential: Sendable {
 
     package static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
 
-    /// The secret that the service presents; printed once and not stored.
+    /// The secret that the service presents, which is printed once and not stored.
     package let secret: Secret
     /// The entry for the services file, which allows a service all tokens, and an operator all users, until it is
     /// edited.
@@ -71,7 +71,7 @@ package struct ServiceCredential: Sendable {
     /// `true` for a person who looks up users on the status page and gets no tokens.
     private let isOperator: Bool
 
-    /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
+    /// Makes 256 random bits, or returns `nil` for a name that is invalid in a services file.
     package init?(forService name: String, isOperator: Bool = false) throws(CryptoError) {
         guard name.isPlainID else { return nil }
         self.isOperator = isOperator

@@ -35,7 +35,7 @@ package struct ClientHealth: Hashable, Sendable {
     var outageEndedAt: Timestamp?
     /// The instant of the first of the endpoint's failures in a row.
     var failingSince: BootInstant?
-    /// The refusals since the last success of a proven grant that may be the client's fault.
+    /// The refusals since the last success of a proven grant that might be the client's fault.
     var refusals = ConsecutiveRefusals()
 
     /// Evaluates one more `invalid_grant`.
@@ -116,7 +116,7 @@ extension ClientHealth {
             let at = min(part.at, now)
             recentAnswers.append(successes: part.count)
             rate.record(successes: part.count, at: at)
-            // A later success may be in the health already, and one of a clock that has been set back since.
+            // A later success might be in the health already, and one of a clock that has been set back since.
             if provenSuccessAt.map({ $0 <= at || $0 > now }) ?? true {
                 provenSuccessAt = at
                 provenClientSecret = ClientSecretFingerprint(rawValue: part.clientSecret)
@@ -250,7 +250,7 @@ extension RecentAnswers {
     }
 }
 
-/// The refusals since the last success of a proven grant whose cause may be the client or the grant.
+/// The refusals since the last success of a proven grant whose cause might be the client or the grant.
 struct ConsecutiveRefusals: Hashable, Sendable {
     /// The shortest time that a row must last.
     ///
