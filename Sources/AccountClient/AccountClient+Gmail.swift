@@ -89,6 +89,7 @@ extension AccountClient {
 public struct GoogleTokens: Encodable, Hashable, Sendable {
     private let accessToken: String
     private let refreshToken: String?
+    private let serverAuthCode: String?
     private let expiresIn: Int?
     private let refreshTokenExpiresIn: Int?
     private let scopes: [String]?
@@ -101,6 +102,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     /// - Parameters:
     ///   - accessToken: `user.accessToken.tokenString`.
     ///   - refreshToken: `user.refreshToken.tokenString`. Without it the backend keeps the one it has for this account.
+    ///   - serverAuthCode: `result.serverAuthCode`, instead of `refreshToken`, for a backend with a client id of its own.
     ///   - expiresIn: The seconds that the access token has left.
     ///   - refreshTokenExpiresIn: The seconds that the refresh token has left, from `user.refreshToken.expirationDate`
     ///     right after the sign-in. Google limits it while the project is in testing, or if the user granted access for
@@ -110,6 +112,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     public init(
         accessToken: String,
         refreshToken: String? = nil,
+        serverAuthCode: String? = nil,
         expiresIn: Int? = nil,
         refreshTokenExpiresIn: Int? = nil,
         scopes: [String]? = nil,
@@ -117,6 +120,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
+        self.serverAuthCode = serverAuthCode
         self.expiresIn = expiresIn
         self.refreshTokenExpiresIn = refreshTokenExpiresIn
         self.scopes = scopes
@@ -126,6 +130,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case accessToken = "access_token"
         case refreshToken = "refresh_token"
+        case serverAuthCode = "server_auth_code"
         case expiresIn = "expires_in"
         case refreshTokenExpiresIn = "refresh_token_expires_in"
         case scopes = "scope"
@@ -133,7 +138,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     }
 
     /// The tokens, which are removed from the server's error texts.
-    var secrets: [String] { [accessToken, refreshToken].compactMap(\.self) }
+    var secrets: [String] { [accessToken, refreshToken, serverAuthCode].compactMap(\.self) }
 }
 
 extension GoogleTokens: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

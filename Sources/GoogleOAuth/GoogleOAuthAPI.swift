@@ -30,6 +30,17 @@ package struct GoogleOAuthAPI: GoogleTokenEndpoint {
         return transfers.map { [http] transfer in { http.cancel(transfer) } }
     }
 
+    package func exchange(_ code: Secret, client: OAuthClientCredentials) async -> CodeExchange {
+        let request = HTTPRequest(exchanging: code, client: client, pattern: refreshPattern)
+        let sent = [code] + [client.secret].compactMap(\.self)
+        do throws(HTTPError) {
+            let response = try await http.send(request, deadline: CodeExchange.deadline)
+            return CodeExchange(.reading(.response(response), sent: sent))
+        } catch {
+            return CodeExchange(.reading(.failure(error), sent: sent))
+        }
+    }
+
     package func revoke(
         _ token: Secret,
         mayStillSend: @escaping @Sendable () -> Bool

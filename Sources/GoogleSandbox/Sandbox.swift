@@ -124,6 +124,8 @@ extension Sandbox {
             switch request.path {
             case "/control/grants":
                 return try state.createGrants(body, now: now)
+            case "/control/codes":
+                return try state.createCode(body, now: now)
             case "/control/grants/set":
                 return try state.setGrants(body)
             case "/control/settings":

@@ -17,6 +17,8 @@ struct SandboxGrant: Sendable {
     var emailIsVerified = true
     /// The Workspace domain of the owner.
     var hostedDomain: String?
+    /// The secret of its client; `nil` for a public client.
+    var clientSecret: String?
 
     var refreshTokens: RefreshTokenChain
     var isRevoked = false

@@ -36,8 +36,8 @@ extension SandboxState {
         }
     }
 
-    private mutating func createGrant(_ body: OrderedJSON, prefix: String, now: Timestamp) throws(ControlError)
-        -> OrderedJSON
+    mutating func createGrant(_ body: OrderedJSON, prefix: String = "user", now: Timestamp)
+        throws(ControlError) -> OrderedJSON
     {
         let index = grants.count
         let number = String(index + 1)
@@ -56,6 +56,7 @@ extension SandboxState {
             case "sub": grant.sub = try value.string(field)
             case "email": grant.email = try value.string(field)
             case "client_id": grant.clientID = try value.string(field)
+            case "client_secret": grant.clientSecret = try value.string(field)
             case "scope": grant.scope = try value.string(field)
             case "name": grant.name = try value.string(field)
             case "lifetime": grant.lifetime = try value.integer(field)

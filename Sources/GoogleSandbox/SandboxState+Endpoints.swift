@@ -11,11 +11,15 @@ extension SandboxState {
 
         guard let clientID = request.field("client_id"), !clientID.isEmpty else { return refusal(.noClientID) }
         guard settings.clients.isEmpty || settings.clients.contains(clientID) else { return refusal(.clientNotFound) }
+        if request.field("grant_type") == "authorization_code" {
+            return exchangeCode(request, ofClient: clientID, fault: fault, now: now)
+        }
         guard request.field("grant_type") == "refresh_token" else { return refusal(.unsupportedGrantType) }
         guard let token = request.field("refresh_token"), let index = indexByRefreshToken[token] else {
             return refusal(.unknownToken)
         }
         guard grants[index].clientID == clientID else { return refusal(.otherClientsToken) }
+        if let refusal = refusalOfSecret(request, ofGrantAt: index) { return refusal }
 
         if grants[index].stalls { return .hang }
         if let prepared = grants[index].takeScript() {
@@ -47,7 +51,7 @@ extension SandboxState {
         }
     }
 
-    private mutating func refreshed(_ index: Int, successor: String?, fault: SandboxFault?, now: Timestamp) -> Outcome {
+    mutating func refreshed(_ index: Int, successor: String?, fault: SandboxFault?, now: Timestamp) -> Outcome {
         let grant = grants[index]
         let lifetime = grant.lifetime ?? settings.lifetime
         let body: OrderedJSON = [
@@ -152,6 +156,12 @@ extension SandboxState {
     mutating func newRefreshToken() -> String {
         issued += 1
         return "1//0" + String(issued, radix: 36) + "-" + randomText(words: 6)
+    }
+
+    /// Makes a new code that looks like Google's.
+    mutating func newCode() -> String {
+        issued += 1
+        return "4/0A" + String(issued, radix: 36) + "-" + randomText(words: 4)
     }
 
     /// Makes an access token that contains its owner and expiry, so that it does not have to be stored.

@@ -31,6 +31,7 @@ struct SandboxState: Sendable {
     var grants: [SandboxGrant] = []
     var indexByRefreshToken: [String: Int] = [:]
     var indicesBySub: [String: [Int]] = [:]
+    var codes: [String: SandboxCode] = [:]
     var statistics = SandboxStatistics()
     var issued: UInt64 = 0
     private(set) var random: any RandomSource
@@ -69,10 +70,14 @@ struct SandboxState: Sendable {
         if request.route == .token {
             statistics.inFlight += 1
             statistics.maximumInFlight = max(statistics.maximumInFlight, statistics.inFlight)
-            if request.fields.contains(where: { $0.name == "client_secret" || $0.name == "scope" }) {
+            index =
+                request.field("refresh_token").flatMap { indexByRefreshToken[$0] }
+                ?? request.field("code").flatMap { codes[$0]?.grant }
+            let hasSecret = index.map { grants[$0].clientSecret != nil } ?? false
+            let isPublic = !hasSecret && request.field("grant_type") != "authorization_code"
+            if request.field("scope") != nil || isPublic && request.field("client_secret") != nil {
                 statistics.unexpectedFields += 1
             }
-            index = request.field("refresh_token").flatMap { indexByRefreshToken[$0] }
         }
         if let index {
             grants[index].requests += 1

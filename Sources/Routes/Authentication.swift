@@ -109,11 +109,16 @@ struct AuthenticatedCaller: Sendable {
 
     var userID: String { claims.userID }
 
-    /// Decides again from the data stored now, and stores the fields that the claims add to the user.
-    func storeUser(in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
+    /// Decides again from the data stored now.
+    func check(in transaction: any StoreTransaction, at now: Timestamp) throws -> (user: User, stored: User?) {
         let stored = try transaction.user(userID)
         let session = try claims.sessionID.flatMap { try transaction.session($0) }
-        let user = try claims.user(stored: stored, session: session, at: now)
+        return (try claims.user(stored: stored, session: session, at: now), stored)
+    }
+
+    /// Decides again, and stores the fields that the claims add to the user.
+    func storeUser(in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
+        let (user, stored) = try check(in: transaction, at: now)
         if stored == nil { try transaction.insert(user) } else if user != stored { try transaction.update(user) }
         return user
     }

@@ -10,9 +10,14 @@ extension RouteDependencies {
     func identity(of accessToken: Secret) async throws(APIError) -> GoogleIdentity {
         do throws(LookupError) {
             let (user, token) = try await lookUp(accessToken).get()
-            guard let user, let token, let identity = GoogleIdentity(user, token, clientIDs: clientIDs) else {
-                throw .refused
-            }
+            guard let user, let token,
+                let identity = GoogleIdentity(
+                    user,
+                    token,
+                    clientIDs: clientIDs,
+                    serverClientID: exchanges?.client()?.id
+                )
+            else { throw .refused }
             return identity
         } catch {
             throw error == .refused ? .refusedByGoogle : .googleUnreachable
@@ -75,9 +80,12 @@ struct GoogleIdentity: Hashable, Sendable {
     /// A token that was issued to another app proves only that its user trusts that app. If it were accepted, the
     /// operator of any app could sign in to this worker as its users
     /// (https://datatracker.ietf.org/doc/html/rfc6749#section-10.16).
-    init?(_ user: UserInfo, _ token: TokenInfo, clientIDs: [String]) {
-        let tokenClientIDs = [token.audience, token.authorizedParty].compactMap(\.self)
-        guard tokenClientIDs.allSatisfy(clientIDs.contains) else { return nil }
+    ///
+    /// A token that the app got can be meant for its server, so the audience can be the server's client.
+    init?(_ user: UserInfo, _ token: TokenInfo, clientIDs: [String], serverClientID: String? = nil) {
+        guard clientIDs.contains(token.authorizedParty ?? token.audience),
+            clientIDs.contains(token.audience) || token.audience == serverClientID
+        else { return nil }
         guard token.googleUserID == nil || token.googleUserID == user.googleUserID else { return nil }
         guard let email = user.email, !email.isEmpty, user.emailIsVerified, token.emailIsVerified != false else {
             return nil

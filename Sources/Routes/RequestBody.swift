@@ -42,9 +42,10 @@ struct RequestBody: Sendable {
         return text
     }
 
-    func token(_ name: String) throws(APIError) -> Secret? {
+    func token(_ name: String, limit: Int = Token.maximumLength) throws(APIError) -> Secret? {
         guard let text = try string(name) else { return nil }
         guard Token.isWellFormed(text) else { throw .invalidField(name, mustBe: "a token of visible ASCII") }
+        guard text.utf8.count <= limit else { throw .invalidField(name, mustBe: "shorter") }
         return Secret(text)
     }
 

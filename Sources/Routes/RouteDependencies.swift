@@ -17,6 +17,8 @@ package struct RouteDependencies: Sendable {
     let signer: TokenSigner
     /// Returns the client ids that are configured at this moment, which a reload can change.
     private let currentClientIDs: @Sendable () -> [String]
+    /// The exchange of the app's codes; `nil` in tests that need none.
+    let exchanges: CodeExchanges?
     let budgets: RequestBudgets
     /// The stored users that a Google account can be linked to by its e-mail address.
     let emailLinking: EmailLinking
@@ -36,6 +38,7 @@ package struct RouteDependencies: Sendable {
         vault: TokenVault,
         signer: TokenSigner,
         clientIDs: @escaping @Sendable () -> [String],
+        exchanges: CodeExchanges? = nil,
         budgets: RequestBudgets,
         emailLinking: EmailLinking = .verified,
         sessionGrace: Duration = Session.defaultGrace,
@@ -51,6 +54,7 @@ package struct RouteDependencies: Sendable {
         self.vault = vault
         self.signer = signer
         currentClientIDs = clientIDs
+        self.exchanges = exchanges
         self.budgets = budgets
         self.emailLinking = emailLinking
         self.sessionGrace = sessionGrace

@@ -62,6 +62,7 @@ struct GmailTests {
         #expect(!grant.isAccountSwitch)
         #expect(grant.message == "First Gmail connection")
         try await client.storeGoogleTokens(GoogleTokens(accessToken: "a"))
+        try await client.storeGoogleTokens(GoogleTokens(accessToken: "a", serverAuthCode: "c"))
         let bodies = try backend.requests.map {
             try JSONSerialization.jsonObject(with: Data($0.body.utf8)) as? NSDictionary
         }
@@ -71,7 +72,7 @@ struct GmailTests {
                     "access_token": "a", "refresh_token": "r", "expires_in": 3599,
                     "refresh_token_expires_in": 604_799, "scope": ["openid"], "email": "a@gmail.com",
                 ],
-                ["access_token": "a"],
+                ["access_token": "a"], ["access_token": "a", "server_auth_code": "c"],
             ]
         )
     }

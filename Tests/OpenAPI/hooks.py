@@ -74,6 +74,9 @@ def after_call(context, case, response):
 
 def with_google_token(case):
     case.body = {**case.body, "access_token": SETUP.access_token}
+    if case.body.get("server_auth_code"):
+        # A code stands in place of the refresh token.
+        case.body = {**case.body, "server_auth_code": SETUP.code(), "refresh_token": ""}
 
 
 def with_refresh_token(case):

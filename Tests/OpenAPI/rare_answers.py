@@ -93,6 +93,8 @@ class RareAnswers:
         self.connected("switching")
         other = self.deployment.sandbox.create(email="other@gmail.com", scope=accounts.WHOLE_SCOPE)[0]
         self.request_public(201, "POST", "/v1/auth/gmail-tokens", {"access_token": other["access_token"]}, bearer)
+        foreign = {"access_token": other["access_token"], "server_auth_code": "4/0Aforeign"}
+        self.request_public(400, "POST", "/v1/auth/gmail-tokens", foreign, bearer)
         self.request_public(200, "DELETE", "/v1/auth/gmail-tokens", bearer=bearer)
         self.request_public(200, "GET", "/v1/user/me", bearer=bearer)
         self.request_token(409, "switching")

@@ -7,6 +7,9 @@ import urllib.request
 import accounts
 import harness
 
+SERVER_CLIENT = "1234-server.apps.googleusercontent.com"
+SERVER_SECRET = "the-secret-of-the-server"
+
 
 @dataclasses.dataclass
 class Setup:
@@ -16,6 +19,7 @@ class Setup:
     internal_port: int
     sandbox: str
     user: str
+    google_user: str
     vended_user: str
     access_token: str
     scopes: list
@@ -34,6 +38,7 @@ class Setup:
             internal_port=internal_port,
             sandbox=sandbox.url,
             user=user,
+            google_user=grants[0]["sub"],
             vended_user=vended,
             access_token=grants[0]["access_token"],
             scopes=grants[1]["scope"].split(),
@@ -52,6 +57,16 @@ class Setup:
         """A new session of the app."""
         listener = accounts.Listener(self.public_port)
         return listener.post("/api/auth/mobile/google", {"access_token": self.access_token}).expect(200).json
+
+    def code(self):
+        """A new code of the user's account, for the server."""
+        grant = {
+            "email": f"{self.user}@gmail.com", "sub": self.google_user, "scope": accounts.WHOLE_SCOPE,
+            "client_id": SERVER_CLIENT, "client_secret": SERVER_SECRET,
+        }
+        body = json.dumps(grant).encode()
+        with urllib.request.urlopen(f"{self.sandbox}/control/codes", data=body, timeout=30) as answer:
+            return json.load(answer)["code"]
 
     def vended_token(self):
         """The token that is vended now."""

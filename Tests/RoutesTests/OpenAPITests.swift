@@ -50,6 +50,7 @@ struct OpenAPITests {
     private static let refresh: [APIError] = neededBody + limited + [.invalidRefreshToken, .notMovedYet]
     private static let logout: [APIError] = authentication + body + limited
     private static let google: [APIError] = [.refusedByGoogle, .googleUnreachable] + limited
+    private static let codes: [APIError] = [.refusedCode, .noServerClient, .codeOfOtherAccount, .stillConnecting]
     private static let always: [APIError] = [.wrongMethod, .internalError]
 
     @Test("describes each status of the PayPulse routes")
@@ -62,7 +63,7 @@ struct OpenAPITests {
             // A repeated deletion is not an error.
             let deletesUser = operation.name.hasPrefix("DELETE ") && operation.name.hasSuffix("/me")
             let authentication = Self.authentication.filter { !(deletesUser && $0 == .deletedUser) }
-            let errors = authentication + (hasBody ? Self.neededBody + Self.google : limited) + Self.always
+            let errors = authentication + (hasBody ? Self.neededBody + Self.google + Self.codes : limited) + Self.always
             expect(errors.map(\.payPulseResponse.status), describedFor: operation)
         }
     }
@@ -70,8 +71,8 @@ struct OpenAPITests {
     @Test("names each code of PayPulse's errors")
     func payPulseCodes() {
         let named = Set(description.lines.map { $0.drop { $0 == " " } })
-        let errors = Self.authentication + Self.neededBody + Self.google + Self.always + [.unknownPath]
-        #expect(Set(errors.map(\.code)).count == 10)
+        let errors = Self.authentication + Self.neededBody + Self.google + Self.codes + Self.always + [.unknownPath]
+        #expect(Set(errors.map(\.code)).count == 11)
         for error in errors { #expect(named.contains("- \(error.code)")) }
     }
 

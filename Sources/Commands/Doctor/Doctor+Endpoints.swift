@@ -58,7 +58,7 @@ extension Doctor {
             // The check of the client secret reports it.
         }
         let endpoint = configuration.endpoints.token
-        let ids: [String?] = configuration.clientIDs.isEmpty ? [nil] : configuration.clientIDs
+        let ids: [String?] = configuration.allClientIDs.isEmpty ? [nil] : configuration.allClientIDs
         return ids.map { id in
             // No server has issued the token, so nothing can be revealed or ended.
             let request = HTTPRequest(

@@ -12,7 +12,7 @@ extension Doctor {
 
     func fileChecks() -> [Check] {
         [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
-            + clientIDs
+            + clientIDs + [serverClient].compactMap(\.self)
     }
 
     /// Checks the configuration file.
@@ -146,6 +146,23 @@ extension Doctor {
             "name the client id of your iOS app with --client-id"
         )
         return (checks.isEmpty ? [none] : checks).map { $0.named("client id") }
+    }
+
+    /// Checks that the server's client belongs to the project of the app's: Google gives no code otherwise.
+    private var serverClient: Check? {
+        guard let id = configuration.serverClientID else { return nil }
+        return check("server client id") {
+            let other = configuration.clientIDs.first { other in
+                GoogleProject.number(ofClientID: other) != nil && !GoogleProject.isShared(other, id)
+            }
+            guard let other, GoogleProject.number(ofClientID: id) != nil else {
+                return .ok("\(id) exchanges the app's codes")
+            }
+            return .warning(
+                "\(DisplayedText(id)) and the client id \(DisplayedText(other)) are of two Google Cloud projects",
+                "create both in one project: Google's SDK gets no code for a server of another project"
+            )
+        }
     }
 
     static func isGoogles(_ endpoint: Endpoint) -> Bool {

@@ -178,8 +178,8 @@ extension Command {
         }
     ) { arguments, context in
         let (former, clientID) = (arguments.needed("from"), arguments.needed("to"))
-        guard context.configuration.clientIDs.contains(clientID) else {
-            let known = context.configuration.clientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
+        guard context.configuration.allClientIDs.contains(clientID) else {
+            let known = context.configuration.allClientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
             throw CommandError(
                 .configuration,
                 """

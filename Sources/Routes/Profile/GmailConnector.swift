@@ -12,16 +12,23 @@ struct GmailConnector: Sendable {
     /// Longer than any access token's lifetime, so that a refresh is made.
     private static let longerThanAnyLifetime: Duration = .seconds(365 * 86_400)
     /// The lifetime of Google's access tokens, for tokens of unknown lifetime.
-    private static let defaultLifetime: Duration = .seconds(3600)
+    static let defaultLifetime: Duration = .seconds(3600)
 
     let dependencies: RouteDependencies
     let tokens: GmailTokens
     let identity: GoogleIdentity
     let caller: AuthenticatedCaller
+    /// The tokens of the app's code, if it has brought one instead of a refresh token.
+    var exchanged: ExchangedTokens?
 
-    func store() async throws -> (relation: ConnectionRules.Relation, grant: Grant) {
+    /// Stores the tokens, and returns the grant with the state that it had before.
+    ///
+    /// `lookedUp` is the owner of the stored grant if it was looked up before. Google is then not asked again.
+    func store(
+        lookedUp owner: Grant.Owner? = nil
+    ) async throws -> (relation: ConnectionRules.Relation, grant: Grant, formerly: GrantState?) {
         for _ in 0..<Self.maximumAttempts {
-            let (stored, decision) = try await decide()
+            let (stored, decision, _) = try await decide(lookedUp: owner)
             let refreshToken = try await acceptedRefreshToken(decision, over: stored)
             let now = dependencies.time.now
             let id = stored?.id ?? GrantID.random(from: dependencies.random)
@@ -32,7 +39,7 @@ struct GmailConnector: Sendable {
                     incoming: incoming,
                     replacesRefreshToken: dependencies.vault.isOther(
                         refreshToken: refreshToken,
-                        ofClient: identity.clientID,
+                        ofClient: exchanged?.clientID ?? identity.clientID,
                         than: stored
                     ),
                     switchesAccount: !decision.keepsStored
@@ -41,19 +48,24 @@ struct GmailConnector: Sendable {
             guard let change = try await commit(incoming, as: id, by: reconnection, at: now) else { continue }
             for event in change.events { dependencies.log.state(event) }
             await dependencies.engine.storeChanged()
-            return (decision.relation, change.grant)
+            return (decision.relation, change.grant, stored?.state)
         }
         throw StoreError(.busy, "the user's grant changed too often while it was being stored")
     }
 
     // MARK: Deciding
 
-    private func decide() async throws -> (stored: Grant?, decision: ConnectionRules.Decision) {
-        var owner: Grant.Owner?
+    /// Returns the owner of the stored grant if the decision needs it and only Google knows it.
+    func lookedUpOwner() async throws -> Grant.Owner? { try await decide(lookedUp: nil).lookedUp }
+
+    private func decide(
+        lookedUp: Grant.Owner?
+    ) async throws -> (stored: Grant?, decision: ConnectionRules.Decision, lookedUp: Grant.Owner?) {
+        var owner = lookedUp
         while true {
             let stored = try await dependencies.store.grant(ofUser: caller.userID)
             if let decision = ConnectionRules.decide(stored: stored, lookedUp: owner, incoming: identity.owner) {
-                return (stored, decision)
+                return (stored, decision, owner)
             }
             owner = try await lookUpOwner()
         }
@@ -86,6 +98,7 @@ struct GmailConnector: Sendable {
     /// Otherwise an app that sends a token from before a switch would give one account access to the other's mail.
     private func acceptedRefreshToken(_ decision: ConnectionRules.Decision, over stored: Grant?) async throws -> Secret?
     {
+        if let exchanged { return exchanged.refreshToken }
         guard let token = tokens.refreshToken else { return nil }
         if let stored, decision.relation.isSwitch, !stored.hasTokenOfAnotherAccount,
             !dependencies.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
@@ -104,6 +117,7 @@ struct GmailConnector: Sendable {
         at now: Timestamp
     ) throws(CryptoError) -> IncomingTokens {
         let vault = dependencies.vault
+        if let exchanged { return try exchanged.sealed(for: id, with: vault) }
         var incoming = IncomingTokens(clientID: identity.clientID, owner: identity.owner, scope: scope)
         incoming.accessToken = Grant.AccessToken(
             sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
@@ -134,9 +148,11 @@ struct GmailConnector: Sendable {
         at now: Timestamp
     ) async throws -> (grant: Grant, events: [GrantEvent])? {
         try dependencies.vault.checkMaySeal()
-        let (caller, identity, token) = (caller, identity, tokens.accessToken)
+        let (caller, identity) = (caller, identity)
+        // Before an exchange the app's token was checked already.
+        let token = exchanged == nil ? tokens.accessToken : nil
         return try await dependencies.store.transact { transaction in
-            try transaction.refuse(token, issuedTo: identity.owner, at: now)
+            if let token { try transaction.refuse(token, issuedTo: identity.owner, at: now) }
             let change: (grant: Grant, events: [GrantEvent])
             switch (reconnection, try transaction.grant(ofUser: caller.userID)) {
             case (nil, nil):
@@ -174,15 +190,24 @@ struct GmailConnector: Sendable {
 struct GmailTokens: Sendable {
     var accessToken: Secret
     var refreshToken: Secret?
+    /// The code that the worker exchanges for the refresh token, if the app brings one instead of the token.
+    var serverAuthCode: Secret?
     /// The remaining lifetime of the refresh token, or `nil` if the app does not know one.
     var refreshTokenLifetime: Duration?
     var lifetime: Duration?
     var scope: String?
 
+    /// Google documents at most 256 bytes, and asks for room for more.
+    private static let maximumCode = 2048
+
     init(_ request: ServerRequest) throws(APIError) {
         let body = try RequestBody(request, allowsForm: true)
         let accessToken = try body.required("access_token")
         refreshToken = try body.token("refresh_token")
+        serverAuthCode = try body.token("server_auth_code", limit: Self.maximumCode)
+        guard refreshToken == nil || serverAuthCode == nil else {
+            throw .invalidField("refresh_token", mustBe: "left out beside server_auth_code")
+        }
         let refreshTokenLifetime = try body.seconds("refresh_token_expires_in")
         // Zero means that the token does not expire, as in other servers' responses.
         self.refreshTokenLifetime = refreshTokenLifetime == .zero ? nil : refreshTokenLifetime

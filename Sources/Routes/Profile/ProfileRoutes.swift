@@ -38,18 +38,35 @@ struct ProfileRoutes: Sendable {
     private func connect(_ request: ServerRequest) async throws -> ServerResponse {
         let caller = try await dependencies.caller(of: request)
         let tokens = try GmailTokens(request)
+        // Without a client the code is refused before Google is asked.
+        if tokens.serverAuthCode != nil { _ = try dependencies.serverClient }
         let identity = try await dependencies.identity(of: tokens.accessToken)
-        let connector = GmailConnector(dependencies: dependencies, tokens: tokens, identity: identity, caller: caller)
-        let (relation, grant) = try await connector.store()
+        let connection: CodeExchanges.Connection
+        if let code = tokens.serverAuthCode {
+            connection = try await dependencies.connection(by: code, tokens, of: caller, identity, request: request.id)
+        } else {
+            let connector = GmailConnector(
+                dependencies: dependencies,
+                tokens: tokens,
+                identity: identity,
+                caller: caller
+            )
+            let (relation, grant, _) = try await connector.store()
+            connection = .init(relation: relation, grant: grant.id, scope: grant.scope)
+        }
+        let relation = connection.relation
         dependencies.log.diagnostics.info(
             "connected",
-            ["request": request.id, "grant": grant.id.description, "account_switch": "\(relation.isSwitch)"]
+            ["request": request.id, "grant": connection.grant.description, "account_switch": "\(relation.isSwitch)"]
         )
         return .success(status: 201, "Gmail OAuth tokens stored successfully!") { data in
             data.field("google_email", identity.email)
-            data.field("scope", grant.scope)
+            data.field("scope", connection.scope)
             data.field("account_switch", relation.isSwitch)
             data.field("message", relation.message)
+            if let lacksRefreshToken = connection.lacksRefreshToken {
+                data.field("refresh_token_missing", lacksRefreshToken)
+            }
         }
     }
 

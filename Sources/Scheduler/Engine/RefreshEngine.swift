@@ -112,6 +112,11 @@ package actor RefreshEngine {
         dispatcher.clientSecrets.replace(with: clientSecrets)
     }
 
+    /// Returns the secret of a confidential client, as the next request is sent with it.
+    package nonisolated func clientSecret(of clientID: String) -> Secret? {
+        dispatcher.clientSecrets[clientID]?.secret
+    }
+
     /// Updates this worker's share of the grants, and its pace for each client, from the reports of all workers.
     package func updateShare(among reports: [WorkerReport]) {
         let share = WorkPartition(of: configuration.workerName, among: reports)

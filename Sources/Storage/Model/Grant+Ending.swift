@@ -1,5 +1,5 @@
 package import Base
-private import Crypto
+package import Crypto
 
 /// The ends of a grant.
 extension Grant {
@@ -180,6 +180,22 @@ package struct GrantEnding: Hashable, Sendable {
         }
     }
 
+    /// Returns `true` if the revocation of a token that belongs to no stored grant would end one that does.
+    ///
+    /// `account` is the owner of the token at Google.
+    package static func isShared(
+        _ token: Secret,
+        ofAccount account: String,
+        clientID: String,
+        in transaction: any StoreTransaction
+    ) throws -> Bool {
+        if try !transaction.grants(withRefreshTokenMark: TokenMarks(of: token).digest).isEmpty { return true }
+        return try transaction.grants(ofGoogleUser: account).contains { grant in
+            grant.revocationAskedAt == nil && !grant.hasTokenOfAnotherAccount
+                && GoogleProject.isShared(grant.clientID, clientID)
+        }
+    }
+
     private static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
         try !grants(endedWith: grant, in: transaction).isEmpty
     }
@@ -187,7 +203,8 @@ package struct GrantEnding: Hashable, Sendable {
     /// Returns the other grants that a revocation would end although they are not to be revoked.
     private static func grants(endedWith grant: Grant, in transaction: any StoreTransaction) throws -> [Grant] {
         try transaction.grants(sharingAccountWith: grant).filter { other in
-            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount && other.isOfSameProject(as: grant)
+            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount
+                && GoogleProject.isShared(other.clientID, grant.clientID)
         }
     }
 }
@@ -213,13 +230,18 @@ extension StoreTransaction {
     }
 }
 
-extension Grant {
-    /// `true` if both grants' client ids belong to one Cloud project: they are equal, or begin with the project's number
-    /// and a dash.
-    fileprivate func isOfSameProject(as other: Grant) -> Bool {
-        let numbers = [clientID, other.clientID].map { id in
-            id.firstIndex(of: "-").map { id[..<$0] }.flatMap { $0.isDecimalNumber ? $0 : nil }
-        }
-        return clientID == other.clientID || numbers[0] != nil && numbers[0] == numbers[1]
+/// The Cloud project of client ids.
+package enum GoogleProject {
+    /// `true` if both client ids belong to one Cloud project: they are equal, or begin with the project's number and a
+    /// dash.
+    package static func isShared(_ clientID: String, _ otherID: String) -> Bool {
+        guard clientID != otherID else { return true }
+        guard let project = number(ofClientID: clientID) else { return false }
+        return project == number(ofClientID: otherID)
+    }
+
+    /// Returns the number of a client id's project, or `nil` if the id has another form than Google's.
+    package static func number(ofClientID clientID: String) -> Substring? {
+        clientID.firstIndex(of: "-").map { clientID[..<$0] }.flatMap { $0.isDecimalNumber ? $0 : nil }
     }
 }

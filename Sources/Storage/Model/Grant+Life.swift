@@ -15,7 +15,7 @@ extension Grant {
         dueAt: Timestamp?,
         at now: Timestamp
     ) -> (grant: Grant, events: [GrantEvent]) {
-        let grant = Grant(
+        var grant = Grant(
             id: id,
             userID: userID,
             createdAt: now,
@@ -30,6 +30,7 @@ extension Grant {
             accessToken: incoming.accessToken?.bounded(at: now),
             dueAt: dueAt
         )
+        grant.recordIssue(of: incoming, at: now)
         return (grant, [GrantEvent(of: grant, kind: .connected, from: nil, at: now)])
     }
 
@@ -57,6 +58,7 @@ extension Grant {
         if owner.googleUserID != formerOwner.googleUserID || owner.email != formerOwner.email {
             formerTokensUntil = issuedTokens.end
         }
+        recordIssue(of: incoming, at: now)
         if switchesAccount || replacesRefreshToken {
             generation += 1
             refreshToken = incoming.refreshToken
@@ -76,6 +78,11 @@ extension Grant {
         enter(.active, reason: .none, at: now)
         self.dueAt = mayBeRevoked ? now : dueAt
         return [GrantEvent(of: self, kind: .connected, from: former, at: now)]
+    }
+
+    private mutating func recordIssue(of incoming: IncomingTokens, at now: Timestamp) {
+        guard let digest = incoming.issuedDigest, let token = incoming.accessToken?.bounded(at: now) else { return }
+        issuedTokens.insert(digest, until: token.expiresAt, at: now)
     }
 
     /// Stores the result of a successful refresh.

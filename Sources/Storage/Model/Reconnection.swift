@@ -75,6 +75,8 @@ package struct IncomingTokens: Hashable, Sendable {
     package var scope: String?
     package var refreshToken: Grant.RefreshToken?
     package var accessToken: Grant.AccessToken?
+    /// The digest of the access token if this program got it from Google, so that it is no proof of who signs in.
+    package var issuedDigest: [UInt8]?
 
     package init(
         clientID: String,

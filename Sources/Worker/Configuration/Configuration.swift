@@ -20,6 +20,8 @@ package struct Configuration: Equatable, Sendable {
     /// There might be none, because a grant can carry its own.
     package var clientIDs: [String]
     package var clientSecretFile: String?
+    /// The client that exchanges the app's codes, if there is one.
+    package var serverClientID: String?
     package let endpoints: GoogleEndpoints
     package let caFile: String?
     package let metricsLog: LineDestination
@@ -65,6 +67,7 @@ package struct Configuration: Equatable, Sendable {
         keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
         clientIDs = resolver.clientIDs()
         clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
+        serverClientID = resolver.optional(.serverClientID, SettingValue.clientID)
         endpoints = GoogleEndpoints(
             token: resolver.value(of: .tokenEndpoint, SettingValue.endpoint),
             userinfo: resolver.value(of: .userinfoEndpoint, SettingValue.endpoint),
@@ -102,6 +105,12 @@ package struct Configuration: Equatable, Sendable {
 }
 
 extension Configuration {
+    /// The client ids of the app and of the server, without duplicates.
+    package var allClientIDs: [String] {
+        guard let serverClientID, !clientIDs.contains(serverClientID) else { return clientIDs }
+        return clientIDs + [serverClientID]
+    }
+
     /// Returns the flags of the settings that differ and that a reload does not apply.
     func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
         Setting.all.filter { $0.change.reloadGroup == nil && $0.change.differs(self, running) }.map(\.flag)
@@ -136,6 +145,13 @@ extension Configuration {
                 """
             ),
             (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are accepted"),
+            (
+                serverClientID != nil && clientSecretFile == nil, .serverClientID,
+                """
+                --client-secret-file: a file with a line of this client id, a blank and its secret, which Google wants with \
+                each code. The Google Cloud console shows it at the client of your server
+                """
+            ),
             (noticeURL != nil && noticeSecretFile == nil, .noticeURL, "--notice-secret-file: notices are signed"),
             (internalCertificateFile != nil && internalKeyFile == nil, .internalCertificate, "--internal-key: its key"),
             (

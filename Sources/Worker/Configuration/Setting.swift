@@ -13,6 +13,7 @@ package struct Setting: Sendable {
         case keyFile = "key-file"
         case clientID = "client-id"
         case clientSecretFile = "client-secret-file"
+        case serverClientID = "server-client-id"
         case tokenEndpoint = "token-endpoint"
         case userinfoEndpoint = "userinfo-endpoint"
         case tokeninfoEndpoint = "tokeninfo-endpoint"
@@ -136,6 +137,12 @@ extension Setting {
             is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
             begin with # are comments. A secret is sent only with its own client id. A Google client id may stay here after \
             it is removed from --client-id: the grants stored for it are still refreshed.
+            """
+        },
+        Setting(.serverClientID, "ID", change: .reload(.clients, \.serverClientID)) {
+            """
+            OAuth client id of your server (type "Web application"), which exchanges the serverAuthCode of Google's SDK for \
+            a grant. Its secret must be in --client-secret-file. Must be of the same Google Cloud project as --client-id.
             """
         },
         Setting(

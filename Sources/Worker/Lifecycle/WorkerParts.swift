@@ -88,9 +88,12 @@ struct WorkerParts: Sendable {
         metrics.record(.stopping(reason: reason.name, inFlight: await engine.inFlight))
         let deadline = context.configuration.stopDeadline
         // Routes can wait for a refresh, so they drain while the engine completes its requests in flight.
-        async let drained: Void? = listeners?.drain(within: deadline)
-        let unstored = await engine.stop(within: deadline)
-        _ = await drained
+        async let drained = listeners?.drain(within: deadline)
+        var unstored = await engine.stop(within: deadline)
+        if let connections = await drained {
+            unstored.spilled += connections.spilled
+            unstored.lost += connections.lost
+        }
         await stop(running)
         metrics.record(.stopped(uptime: context.time.sinceBoot - started))
         _ = await writer.flush()

@@ -126,7 +126,17 @@ extension CommandContext {
     package static func clientSecrets(of configuration: Configuration) throws(CommandError) -> ClientSecretFile {
         guard let path = configuration.clientSecretFile else { return ClientSecretFile() }
         let text = try readPrivate(path, for: ClientSecretFile.flag)
-        return try ClientSecretFile(parsing: text, path: path, clientIDs: configuration.clientIDs)
+        let file = try ClientSecretFile(parsing: text, path: path, clientIDs: configuration.allClientIDs)
+        if let id = configuration.serverClientID, file.secrets[id] == nil {
+            throw CommandError(
+                .configuration,
+                """
+                --server-client-id: \(path) has no secret of \(DisplayedText(id)): add a line with this client id, a blank and \
+                its secret, which the Google Cloud console shows at the client of your server
+                """
+            )
+        }
+        return file
     }
 
     /// Logs the client ids in the file of client secrets that are not configured.

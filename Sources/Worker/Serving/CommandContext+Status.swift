@@ -21,7 +21,7 @@ extension CommandContext {
         let leaseTime = try await store.leaseTime()
         // The health of a client id stays when its last grant has moved or ended.
         let inUse = Set(try await store.clientsWithDueTimes())
-        let configured = Set(configuration.clientIDs)
+        let configured = Set(configuration.allClientIDs)
         let stored = try await store.clientHealth().filter { inUse.union(configured).contains($0.key) }
         snapshot.clients = configured.union(stored.keys).sorted().map { id in
             ClientStatus(

@@ -10,7 +10,11 @@ import Telemetry
 /// The routes of each listener, made from the parts of the running worker.
 extension HTTPListeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
-    static func publicRouter(_ worker: WorkerParts, probes: MonitoringHandler) throws -> Router {
+    static func publicRouter(
+        _ worker: WorkerParts,
+        _ exchanges: CodeExchanges?,
+        probes: MonitoringHandler
+    ) throws -> Router {
         let context = worker.context
         // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients send.
         let lookups = try context.openHTTP(maximumInFlight: maximumLookups)
@@ -22,7 +26,7 @@ extension HTTPListeners {
             time: context.time,
             onChange: { [engine = worker.engine] in await engine.storeChanged() }
         )
-        let dependencies = try routeDependencies(worker, lookups)
+        let dependencies = try routeDependencies(worker, lookups, exchanges)
         return PublicRoutes(dependencies, securityEvents: events, monitoring: probes).router
     }
 
@@ -33,12 +37,35 @@ extension HTTPListeners {
                 configurationEndpoint: context.configuration.securityEventsEndpoint,
                 time: context.time
             ),
-            clientIDs: { context.configuration.clientIDs },
+            clientIDs: { context.configuration.allClientIDs },
             time: context.time
         )
     }
 
-    static func routeDependencies(_ worker: WorkerParts, _ lookups: HTTPClient) throws -> RouteDependencies {
+    /// Returns the exchange of the app's codes.
+    ///
+    /// It has the client of refreshes, with their connections to the token endpoint: a code comes only with a token that
+    /// Google has accepted.
+    static func codeExchanges(_ worker: WorkerParts) -> CodeExchanges {
+        let context = worker.context
+        return CodeExchanges(
+            client: { [engine = worker.engine] in
+                guard let id = context.configuration.serverClientID, let secret = engine.clientSecret(of: id) else {
+                    return nil
+                }
+                return ServerClient(id: id, secret: secret)
+            },
+            endpoint: GoogleOAuthAPI(http: worker.http, endpoints: context.configuration.endpoints),
+            spill: worker.spill,
+            time: context.time
+        )
+    }
+
+    static func routeDependencies(
+        _ worker: WorkerParts,
+        _ lookups: HTTPClient,
+        _ exchanges: CodeExchanges? = nil
+    ) throws -> RouteDependencies {
         let context = worker.context
         let configuration = context.configuration
         return RouteDependencies(
@@ -48,6 +75,7 @@ extension HTTPListeners {
             vault: worker.vault,
             signer: try context.openSigner(),
             clientIDs: { context.configuration.clientIDs },
+            exchanges: exchanges,
             budgets: RequestBudgets(
                 failedSignInsPerMinute: configuration.googleCallsPerMinute,
                 time: context.time

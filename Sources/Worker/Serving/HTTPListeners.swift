@@ -1,6 +1,7 @@
 import Glibc
 import HTTPServer
 import Routes
+import Scheduler
 import Storage
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
@@ -18,6 +19,8 @@ struct HTTPListeners: Sendable {
     private var services: ServiceDirectory?
     private var reader: SynchronousGrantReader?
     private(set) var publicServer: HTTPServer?
+    /// The exchange of the app's codes; `nil` without a public listener.
+    private let exchanges: CodeExchanges?
     private var internalServer: HTTPServer?
     private var certificate: CertificateMonitor?
     /// The state of the process, as the internal listener shows it.
@@ -36,8 +39,10 @@ struct HTTPListeners: Sendable {
         let phase = ServingPhase()
         self.phase = phase
         // Everything that can be refused comes before the first listener opens, because that would answer for a moment.
+        let exchanges = configuration.publicListener.map { _ in Self.codeExchanges(worker) }
+        self.exchanges = exchanges
         let publicRouter = try configuration.publicListener.map { _ in
-            try Self.publicRouter(worker, probes: Self.probes(worker, phase: phase))
+            try Self.publicRouter(worker, exchanges, probes: Self.probes(worker, phase: phase))
         }
         let publicAddress = try configuration.publicListener.map { location in
             let address = try context.listenAddress(location, inherited: inherited)
@@ -133,9 +138,15 @@ struct HTTPListeners: Sendable {
     }
 
     /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.
-    func drain(within grace: Duration) async {
+    ///
+    /// Returns the number of grants whose tokens could not be stored.
+    @discardableResult
+    func drain(within grace: Duration) async -> UnstoredResults {
         phase.enter(.draining)
+        // The rest of the time is for the responses to requests whose exchange is cancelled.
+        async let unstored = exchanges?.stop(within: grace * 3 / 4)
         await publicServer?.stop(within: grace)
+        return await unstored ?? .none
     }
 
     /// Ends the internal listener, which is the last because it reports the draining until then.

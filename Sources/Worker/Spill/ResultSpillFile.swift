@@ -6,7 +6,7 @@ import Storage
 private import Synchronization
 
 /// Writes results that the store does not accept into a file of this process, and keeps disk space reserved for it.
-package final class ResultSpillFile: ResultSpill {
+package final class ResultSpillFile: ResultSpill, ExchangedTokensSpill {
     /// Enough for the results of all requests in flight.
     static let sizeForResults = 2 << 20
     /// The space that commits of those results need in addition.
@@ -50,7 +50,14 @@ package final class ResultSpillFile: ResultSpill {
     var path: String? { current.withLock { ($0?.isNamed ?? false) ? $0?.file.path : nil } }
 
     func save(_ results: [RefreshResult]) async throws {
-        let sealed = try results.compactMap { result in try result.sealed(with: vault) }
+        try await save(try results.compactMap { result in try result.sealed(with: vault) })
+    }
+
+    func save(_ tokens: [ExchangedTokens]) async throws {
+        try await save(try tokens.map { try $0.spilled(with: vault) })
+    }
+
+    private func save(_ sealed: [SealedSecret]) async throws {
         try await queue.run { [self] in
             do {
                 try write(sealed)

@@ -72,21 +72,27 @@ extension CommandContext {
             )
         }
         var results: [RefreshResult] = []
+        var exchanged: [ExchangedTokens] = []
         var problem = content.isDamaged ? "it is damaged or incomplete, or not a spill file" : nil
         for sealed in content.results {
             do {
-                results.append(try RefreshResult.open(sealed, with: vault))
+                if let tokens = try ExchangedTokens.open(sealed, with: vault) {
+                    exchanged.append(tokens)
+                } else {
+                    results.append(try RefreshResult.open(sealed, with: vault))
+                }
             } catch {
                 problem = "\(error)"
             }
         }
-        let summary = try await ResultRecovery.recover(
+        var summary = try await ResultRecovery.recover(
             results,
             into: store,
             maxRate: configuration.maxRate,
             time: time,
             random: random
         )
+        try await summary.store(exchanged, into: store, sealingWith: vault, time: time, random: random)
         if summary.unknown > 0 {
             problem =
                 problem

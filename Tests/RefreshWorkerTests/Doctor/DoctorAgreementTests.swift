@@ -84,6 +84,19 @@ struct DoctorAgreementTests {
             starts: false
         ),
         Case("client secrets that are missing", [.clientSecretFile: "ROOT/none", .clientID: "1-a"], starts: false),
+        Case(
+            "a server client with its secret",
+            [.serverClientID: "1-b", .clientSecretFile: "ROOT/secrets", .clientID: "1-a"],
+            files: ["secrets": ("1-b hush", 0o600)],
+            starts: true
+        ),
+        Case(
+            "a server client without its secret",
+            [.serverClientID: "1-b", .clientSecretFile: "ROOT/secrets", .clientID: "1-a"],
+            files: ["secrets": ("1-a hush", 0o600)],
+            starts: false
+        ),
+        Case("a server client without a file of secrets", [.serverClientID: "1-b", .clientID: "1-a"], starts: false),
         Case("a metrics log in no folder", [.metricsLog: "ROOT/none/log"], starts: false),
         Case("a database that is a folder", [.database: "ROOT"], starts: false),
         Case("a database of something else", files: ["grants.sqlite": ("something else", 0o600)], starts: false),

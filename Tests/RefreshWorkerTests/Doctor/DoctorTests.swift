@@ -201,6 +201,23 @@ struct DoctorTests {
         }
     }
 
+    @Test("a server client of another project than the app's is a warning that names both")
+    func serverClientOfOtherProject() async throws {
+        try await OperatorFixture.with { fixture in
+            let ids = [("1-a", "1-b", Check.Severity.ok), ("1-a", "2-b", .warning), ("app", "server", .ok)]
+            for (app, server, severity) in ids {
+                try fixture.write("\(server) hush\n", to: "secrets")
+                let flags: [(Setting.Name, String)] = [
+                    (.clientID, app), (.serverClientID, server), (.clientSecretFile, fixture.path("secrets")),
+                ]
+                let found = Doctor(context: try fixture.context(flags)).fileChecks()
+                let check = try #require(found.first { $0.name == "server client id" })
+                #expect(check.severity == severity)
+                #expect(check.finding.contains(server))
+            }
+        }
+    }
+
     @Test("systemd's credentials are read from the folder that it names")
     func credentials() async throws {
         try await OperatorFixture.with { fixture in

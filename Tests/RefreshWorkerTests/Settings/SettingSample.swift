@@ -32,6 +32,8 @@ struct SettingSample: Sendable {
         case .keyFile: SettingSample("ROOT/missing")
         case .clientID: SettingSample("1234-other.apps.googleusercontent.com")
         case .clientSecretFile: SettingSample("ROOT/client-secret", seen: "the-secret-of-the-client")
+        case .serverClientID:
+            SettingSample("1234-server.apps.googleusercontent.com", with: [.clientSecretFile: "ROOT/server-secret"])
         case .tokenEndpoint: SettingSample("https://token.example/")
         case .userinfoEndpoint: SettingSample("https://userinfo.example/")
         case .tokeninfoEndpoint: SettingSample("https://tokeninfo.example/")

@@ -59,7 +59,8 @@ struct SettingUseTests {
     @Test(
         "keeps its value if the reload of another one fails",
         arguments: [
-            [.clientSecretFile: "ROOT/missing"], [.listen: "127.0.0.1:0", .clientID: ","],
+            [.clientSecretFile: "ROOT/missing"], [.serverClientID: "1234-server.apps.googleusercontent.com"],
+            [.listen: "127.0.0.1:0", .clientID: ","],
             [.internalCertificate: "ROOT/pem"],
         ] as [[Setting.Name: String]]
     )
@@ -151,6 +152,7 @@ struct SettingUseTests {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             try fixture.write("the-secret-of-the-client\n", to: "client-secret")
+            try fixture.write("1234-server.apps.googleusercontent.com hush\n", to: "server-secret")
             try fixture.write("a secret of more than thirty-two bytes\n", to: "secret")
             try fixture.write("CERTIFICATE-----\n", to: "pem")
             let hash = String(repeating: "ab", count: 32)

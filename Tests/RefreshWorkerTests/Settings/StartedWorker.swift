@@ -83,6 +83,12 @@ struct StartedWorker {
         case .clientSecretFile:
             let secret = await worker.engine.dispatcher.clientSecrets[configuration.clientIDs[0]]
             return [secret?.secret.reveal() ?? "none"]
+        case .serverClientID:
+            let status = try await worker.context.statusSnapshot(from: worker.store)
+            return [
+                HTTPListeners.codeExchanges(worker).client()?.id ?? "none", reader.clientIDs().joined(separator: " "),
+                status.clients.map(\.id).joined(separator: " "),
+            ]
         case .tokenEndpoint: return await endpoints("refreshPattern")
         case .userinfoEndpoint: return await endpoints("userinfo")
         case .tokeninfoEndpoint: return await endpoints("tokeninfoPattern")

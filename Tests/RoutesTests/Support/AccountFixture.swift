@@ -21,6 +21,8 @@ struct AccountFixture {
     let time = ManualTime(immediateUpTo: .milliseconds(5))
     let random = SeededRandom(seed: 7)
     let google = FakeGoogle()
+    let codes = FakeCodeEndpoint()
+    let exchanges: CodeExchanges
     let store: TestStore
     let vault: TokenVault
     let engine: RefreshEngine
@@ -56,6 +58,7 @@ struct AccountFixture {
             random: random,
             log: log
         )
+        exchanges = CodeExchanges(client: { [codes] in codes.client }, endpoint: codes, spill: codes, time: time)
         let dependencies = RouteDependencies(
             store: store,
             engine: engine,
@@ -63,6 +66,7 @@ struct AccountFixture {
             vault: vault,
             signer: signer,
             clientIDs: { ["456-second-app.apps.googleusercontent.com", FakeGoogle.clientID] },
+            exchanges: exchanges,
             budgets: RequestBudgets(
                 failedSignInsPerMinute: failuresPerMinute,
                 signInsPerMinute: signInsPerMinute,

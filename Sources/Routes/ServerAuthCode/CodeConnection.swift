@@ -1,0 +1,253 @@
+internal import Base
+internal import Crypto
+internal import GoogleOAuth
+internal import Scheduler
+internal import Storage
+internal import Telemetry
+
+/// One connection by a code of the app: from the accepted caller to the stored grant.
+struct CodeConnection: Sendable {
+    /// The note that is written before each exchange.
+    private static let note = "last_code_exchange"
+    private static let firstPause: Duration = .milliseconds(500)
+    private static let maximumPause: Duration = .seconds(10)
+    private static let revocationAttempts = 5
+
+    let dependencies: RouteDependencies
+    let exchanges: CodeExchanges
+    let client: ServerClient
+    let code: Secret
+    let tokens: GmailTokens
+    /// The owner of the app's access token, whom the code must belong to.
+    let identity: GoogleIdentity
+    let caller: AuthenticatedCaller
+    /// The id of the request in the log.
+    let request: String
+
+    /// Spends the code and stores the grant.
+    func outcome(_ key: [UInt8]) async -> CodeExchanges.Outcome {
+        let owner: Grant.Owner
+        do {
+            owner = try await prepare()
+        } catch {
+            return .failed(error)
+        }
+        let answer = await exchanges.endpoint.exchange(
+            code,
+            client: OAuthClientCredentials(id: client.id, secret: client.secret)
+        )
+        switch answer {
+        case .granted(let response):
+            // Held before the account is known: a worker that stops now must not lose the refresh token.
+            exchanges.hold(unchecked(response.rotated), for: key)
+            return await check(response, lookedUp: owner, key)
+        case .incomplete(let refreshToken):
+            return await store(unchecked(refreshToken), lookedUp: owner, key)
+        case .refused(let reason):
+            log("a server auth code is refused", reason)
+            return .refused(.refusedCode)
+        case .clientRefused(let reason):
+            dependencies.log.diagnostics.error(
+                "Google refuses the server client: check --server-client-id and its secret",
+                ["client_id": client.id, "error": reason, "request": request]
+            )
+            return .failed(APIError.googleUnreachable)
+        case .unavailable(let reason):
+            log("a server auth code could not be exchanged", reason)
+            return .failed(APIError.googleUnreachable)
+        }
+    }
+
+    // MARK: Before the code is spent
+
+    /// Checks all that could keep the tokens from being stored, while the code is still good.
+    ///
+    /// Returns the owner of the user's present grant if Google had to be asked for it.
+    private func prepare() async throws -> Grant.Owner {
+        try dependencies.vault.checkMaySeal()
+        let owner = try await connector(nil).lookedUpOwner()
+        let (token, account, caller, now) = (tokens.accessToken, identity.owner, caller, dependencies.time.now)
+        try await dependencies.store.transact { transaction in
+            _ = try caller.check(in: transaction, at: now)
+            try transaction.refuse(token, issuedTo: account, at: now)
+        }
+        // A commit shows what a read does not: a full disk, or a server that has become a standby. If another exchange
+        // replaces the note first, its commit shows the same.
+        let former = try await dependencies.store.note(Self.note)
+        let text = "\(now.milliseconds) \(dependencies.random.nextBits())"
+        _ = try await dependencies.store.replaceNote(Self.note, former, with: text)
+        return owner ?? Grant.Owner()
+    }
+
+    // MARK: Whose tokens they are
+
+    /// The tokens as they can be stored while their account is unknown: with the app's access token, whose owner is
+    /// known.
+    private func unchecked(_ refreshToken: Secret?) -> ExchangedTokens {
+        let now = dependencies.time.now
+        return ExchangedTokens(
+            userID: caller.userID,
+            clientID: client.id,
+            owner: identity.owner,
+            scope: identity.scope ?? tokens.scope,
+            accessToken: tokens.accessToken,
+            accessTokenExpiresAt: now + (identity.lifetime ?? tokens.lifetime ?? GmailConnector.defaultLifetime),
+            isExchanged: false,
+            refreshToken: refreshToken,
+            receivedAt: now
+        )
+    }
+
+    private func check(
+        _ response: TokenResponse,
+        lookedUp owner: Grant.Owner,
+        _ key: [UInt8]
+    ) async -> CodeExchanges.Outcome {
+        var exchanged = unchecked(response.rotated)
+        exchanged.refreshTokenExpiresAt = response.refreshTokenLifetime.map { exchanged.receivedAt + $0 }
+        let account = await account(of: response)
+        switch account {
+        case .success(identity.googleUserID):
+            exchanged.accessToken = response.accessToken
+            exchanged.accessTokenExpiresAt = exchanged.receivedAt + response.lifetime
+            exchanged.isExchanged = true
+            exchanged.scope = response.scope ?? exchanged.scope
+        case .failure(.unavailable):
+            // The first refresh checks the account.
+            break
+        case .success, .failure(.refused):
+            exchanges.hold(nil, for: key)
+            log("a server auth code belongs to another account than the access token", "account_mismatch")
+            // If Google does not name the account, it might be that of the user's own grant.
+            let owner = if case .success(let id) = account { id } else { identity.googleUserID }
+            revoke(response.rotated ?? response.accessToken, ofAccount: owner)
+            return .refused(.codeOfOtherAccount)
+        }
+        return await store(exchanged, lookedUp: owner, key)
+    }
+
+    private func account(of response: TokenResponse) async -> Result<String, LookupError> {
+        if let account = response.account { return .success(account) }
+        do throws(LookupError) {
+            return .success(try await exchanges.endpoint.userInfo(accessToken: response.accessToken).googleUserID)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Storing
+
+    private func connector(_ exchanged: ExchangedTokens?) -> GmailConnector {
+        GmailConnector(
+            dependencies: dependencies,
+            tokens: tokens,
+            identity: identity,
+            caller: caller,
+            exchanged: exchanged
+        )
+    }
+
+    /// Stores the tokens, and tries until that succeeds or the worker stops.
+    private func store(
+        _ exchanged: ExchangedTokens,
+        lookedUp owner: Grant.Owner,
+        _ key: [UInt8]
+    ) async -> CodeExchanges.Outcome {
+        exchanges.hold(exchanged, for: key)
+        var pause = Self.firstPause
+        while true {
+            do {
+                let (relation, grant, former) = try await connector(exchanged).store(lookedUp: owner)
+                exchanges.hold(nil, for: key)
+                let lacksRefreshToken =
+                    exchanged.refreshToken == nil && (grant.refreshToken == nil || former?.endsRefreshes ?? false)
+                return .stored(
+                    .init(
+                        relation: relation,
+                        grant: grant.id,
+                        scope: grant.scope,
+                        lacksRefreshToken: lacksRefreshToken
+                    )
+                )
+            } catch let error as APIError {
+                // The user was deleted or signed out while the code was exchanged.
+                exchanges.hold(nil, for: key)
+                revoke(exchanged.refreshToken ?? exchanged.accessToken, ofAccount: identity.googleUserID)
+                return .refused(error)
+            } catch {
+                dependencies.engine.reportStoreFailure(error, waiting: 1)
+            }
+            do {
+                try await dependencies.time.sleep(for: pause)
+            } catch {
+                return .failed(APIError.stillConnecting)
+            }
+            pause = min(pause * 2, Self.maximumPause)
+        }
+    }
+
+    // MARK: Tokens that are not stored
+
+    /// Revokes a token that no grant gets, unless that would end a stored grant.
+    private func revoke(_ token: Secret, ofAccount account: String) {
+        exchanges.revoke {
+            var pause = Self.firstPause
+            for attempt in 1...Self.revocationAttempts {
+                do {
+                    let isShared = try await dependencies.store.transact { [client] transaction in
+                        try GrantEnding.isShared(token, ofAccount: account, clientID: client.id, in: transaction)
+                    }
+                    if isShared { return }
+                    if case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) { return }
+                    if attempt < Self.revocationAttempts { try await dependencies.time.sleep(for: pause) }
+                    pause = pause * 4
+                } catch {
+                    break
+                }
+            }
+            dependencies.log.diagnostics.warning(
+                "a token that is not stored could not be revoked; its user can remove the access at Google",
+                ["request": request]
+            )
+        }
+    }
+
+    private func log(_ message: StaticString, _ reason: String) {
+        dependencies.log.diagnostics.info(message, ["reason": reason, "request": request])
+    }
+}
+
+extension RouteDependencies {
+    /// The client that exchanges codes; throws if there is none.
+    var serverClient: ServerClient {
+        get throws(APIError) {
+            guard let client = exchanges?.client() else { throw .noServerClient }
+            return client
+        }
+    }
+
+    /// Connects a user's Gmail by a code, or returns what the first request with the same code led to.
+    func connection(
+        by code: Secret,
+        _ tokens: GmailTokens,
+        of caller: AuthenticatedCaller,
+        _ identity: GoogleIdentity,
+        request: String
+    ) async throws -> CodeExchanges.Connection {
+        let client = try serverClient
+        guard let exchanges else { throw APIError.noServerClient }
+        let connection = CodeConnection(
+            dependencies: self,
+            exchanges: exchanges,
+            client: client,
+            code: code,
+            tokens: tokens,
+            identity: identity,
+            caller: caller,
+            request: request
+        )
+        return try await exchanges.connection(by: code, ofUser: caller.userID, identity.googleUserID) {
+            await connection.outcome($0)
+        }
+    }
+}

@@ -1,0 +1,203 @@
+package import Base
+package import Crypto
+package import Storage
+
+/// The tokens that Google gave for a code of the app, from Google's answer until they are stored.
+///
+/// The code is spent, so the refresh token has no other copy.
+package struct ExchangedTokens: Sendable {
+    /// The user who brought the code.
+    package let userID: String
+    /// The client that exchanged it, to which the refresh token belongs.
+    package let clientID: String
+    package let owner: Grant.Owner
+    package var scope: String?
+    package var accessToken: Secret
+    package var accessTokenExpiresAt: Timestamp
+    /// `true` if the access token comes from the exchange, `false` if it is the app's own.
+    ///
+    /// The app's own is stored while the account of the exchanged one is unknown. The grant's first refresh then checks
+    /// the account.
+    package var isExchanged: Bool
+    package let refreshToken: Secret?
+    package var refreshTokenExpiresAt: Timestamp?
+    /// The time of Google's answer.
+    package let receivedAt: Timestamp
+
+    package init(
+        userID: String,
+        clientID: String,
+        owner: Grant.Owner,
+        scope: String?,
+        accessToken: Secret,
+        accessTokenExpiresAt: Timestamp,
+        isExchanged: Bool,
+        refreshToken: Secret?,
+        refreshTokenExpiresAt: Timestamp? = nil,
+        receivedAt: Timestamp
+    ) {
+        self.userID = userID
+        self.clientID = clientID
+        self.owner = owner
+        self.scope = scope
+        self.accessToken = accessToken
+        self.accessTokenExpiresAt = accessTokenExpiresAt
+        self.isExchanged = isExchanged
+        self.refreshToken = refreshToken
+        self.refreshTokenExpiresAt = refreshTokenExpiresAt
+        self.receivedAt = receivedAt
+    }
+
+    /// Returns the tokens sealed for a grant.
+    package func sealed(for id: GrantID, with vault: TokenVault) throws(CryptoError) -> IncomingTokens {
+        var incoming = IncomingTokens(clientID: clientID, owner: owner, scope: scope)
+        incoming.accessToken = Grant.AccessToken(
+            sealed: try vault.seal(accessToken: accessToken, for: id),
+            obtainedAt: receivedAt,
+            expiresAt: accessTokenExpiresAt
+        )
+        if isExchanged { incoming.issuedDigest = IssuedTokens.digest(of: accessToken) }
+        if let refreshToken {
+            incoming.refreshToken = try vault.seal(
+                refreshToken: refreshToken,
+                for: id,
+                expiresAt: refreshTokenExpiresAt
+            )
+        }
+        return incoming
+    }
+}
+
+/// Keeps tokens that the store does not take, so that the next process finds them.
+package protocol ExchangedTokensSpill: Sendable {
+    /// Writes the tokens durably outside the store, sealed, and throws if that fails.
+    func save(_ tokens: [ExchangedTokens]) async throws
+}
+
+/// The form of tokens in a spill file: one sealed value, as a result is.
+///
+/// The tokens in it are not sealed for a grant, because the user might have another one by the time they are stored.
+extension ExchangedTokens {
+    private static let version = 1
+
+    package func spilled(with vault: TokenVault) throws(CryptoError) -> SealedSecret {
+        var line = JSONLine()
+        line.field("exchanged", Self.version)
+        line.field("user", userID)
+        line.field("client", clientID)
+        if let id = owner.googleUserID { line.field("google_user_id", id) }
+        if let email = owner.email { line.field("email", email) }
+        if let name = owner.name { line.field("name", name) }
+        if let isVerified = owner.emailIsVerified { line.field("email_verified", isVerified) }
+        if let scope { line.field("scope", scope) }
+        line.field("access_token", accessToken.reveal())
+        line.field("access_expires_at", accessTokenExpiresAt.milliseconds)
+        line.field("is_exchanged", isExchanged)
+        if let refreshToken { line.field("refresh_token", refreshToken.reveal()) }
+        if let end = refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
+        line.field("received_at", receivedAt.milliseconds)
+        return try vault.seal(spilledResult: Secret(utf8: line.bytes))
+    }
+
+    /// Opens sealed tokens; `nil` if the value is the result of a refresh.
+    package static func open(_ sealed: SealedSecret, with vault: TokenVault) throws -> ExchangedTokens? {
+        let text = try vault.open(spilledResult: sealed).reveal()
+        guard let object = JSONValue.object(in: text.utf8), let version = object["exchanged"] else { return nil }
+        guard version.integer == Int64(Self.version), let tokens = ExchangedTokens(object) else {
+            throw FileError("Tokens in it were written by another version of refresh-worker.")
+        }
+        return tokens
+    }
+
+    private init?(_ object: JSONValue) {
+        guard let userID = object["user"]?.string, let clientID = object["client"]?.string,
+            let accessToken = object["access_token"]?.string, let isExchanged = object["is_exchanged"]?.bool,
+            let accessTokenExpiresAt = Self.timestamp(object["access_expires_at"]),
+            let receivedAt = Self.timestamp(object["received_at"])
+        else { return nil }
+        self.init(
+            userID: userID,
+            clientID: clientID,
+            owner: Grant.Owner(
+                googleUserID: object["google_user_id"]?.string,
+                email: object["email"]?.string,
+                name: object["name"]?.string,
+                emailIsVerified: object["email_verified"]?.bool
+            ),
+            scope: object["scope"]?.string,
+            accessToken: Secret(accessToken),
+            accessTokenExpiresAt: accessTokenExpiresAt,
+            isExchanged: isExchanged,
+            refreshToken: object["refresh_token"]?.string.map { Secret($0) },
+            refreshTokenExpiresAt: Self.timestamp(object["refresh_expires_at"]),
+            receivedAt: receivedAt
+        )
+    }
+
+    private static func timestamp(_ value: JSONValue?) -> Timestamp? {
+        value?.integer.map { Timestamp(milliseconds: $0) }
+    }
+}
+
+extension ResultRecovery {
+    /// Stores the tokens of codes, each in a transaction of its own.
+    package mutating func store(
+        _ list: [ExchangedTokens],
+        into store: any Store,
+        sealingWith vault: TokenVault,
+        time: any TimeSource,
+        random: any RandomSource
+    ) async throws {
+        for tokens in list {
+            let (id, now) = (GrantID.random(from: random), time.now)
+            let isCurrent = try await store.transact { transaction in
+                try tokens.store(in: transaction, newID: id, sealingWith: vault, at: now)
+            }
+            if isCurrent { stored += 1 } else { outdated += 1 }
+        }
+    }
+}
+
+extension ExchangedTokens {
+    /// Stores the tokens of a former process as the grant of their user.
+    ///
+    /// Returns `false` if they no longer count: the user was deleted, or has connected or disconnected Gmail since.
+    /// Storing them twice has no further effect.
+    fileprivate func store(
+        in transaction: any StoreTransaction,
+        newID: GrantID,
+        sealingWith vault: TokenVault,
+        at now: Timestamp
+    ) throws -> Bool {
+        if try transaction.user(userID)?.isDeleted ?? false { return false }
+        guard var grant = try transaction.grant(ofUser: userID) else {
+            let incoming = try sealed(for: newID, with: vault)
+            let dueAt = DuePolicy.due(
+                accessToken: incoming.accessToken,
+                hasRefreshToken: incoming.refreshToken != nil,
+                phase: newID.phase,
+                at: now
+            )
+            let (grant, events) = Grant.connected(id: newID, userID: userID, incoming: incoming, dueAt: dueAt, at: now)
+            try transaction.insert(grant)
+            for event in events { try transaction.record(event) }
+            return true
+        }
+        let incoming = try sealed(for: grant.id, with: vault)
+        if grant.holds(incoming.refreshToken) { return true }
+        if let connection = try transaction.lastConnection(of: grant.id), connection > receivedAt { return false }
+        if grant.wasEndedByUser, grant.since > receivedAt { return false }
+        let isSameAccount = grant.owner.googleUserID == owner.googleUserID
+        let change = Reconnection(
+            stored: grant,
+            incoming: incoming,
+            replacesRefreshToken: incoming.refreshToken != nil,
+            switchesAccount: !isSameAccount || grant.reason == .userRequest || grant.hasTokenOfAnotherAccount
+        )
+        try transaction.rememberRefreshToken(of: grant, at: now)
+        let events = change.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }
+        try transaction.update(grant)
+        for event in events { try transaction.record(event) }
+        return true
+    }
+}

@@ -1,0 +1,99 @@
+import Crypto
+import Storage
+import Testing
+
+@testable import Base
+@testable import Commands
+@testable import Scheduler
+@testable import Worker
+
+@Suite("Tokens of codes in a spill file", .timeLimit(.minutes(10)))
+struct SpilledTokensTests {
+    private func tokens(of user: String, _ name: String, at now: Timestamp) -> ExchangedTokens {
+        ExchangedTokens(
+            userID: user,
+            clientID: "1-server",
+            owner: Grant.Owner(googleUserID: "g-1", email: "jane@gmail.com", name: "Jane \"J\"", emailIsVerified: true),
+            scope: "openid gmail",
+            accessToken: Secret("ya29.\(name)"),
+            accessTokenExpiresAt: now + .seconds(3599),
+            isExchanged: true,
+            refreshToken: Secret("1//\(name)"),
+            refreshTokenExpiresAt: now + .seconds(604_800),
+            receivedAt: now
+        )
+    }
+
+    /// Runs the body with a key ring and an empty database.
+    private func with(_ body: (OperatorFixture, CommandContext, TokenVault) async throws -> Void) async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            await (try fixture.openStore()).close()
+            try await body(fixture, try fixture.context(), try fixture.openVault())
+        }
+    }
+
+    private func spill(_ list: [ExchangedTokens], _ context: CommandContext, _ vault: TokenVault) async throws {
+        try await context.openSpill(vault: vault).save(list)
+        _ = try await context.run(["status", "--json"])
+    }
+
+    private func grant(of user: String, _ fixture: OperatorFixture) async throws -> Grant? {
+        let store = try fixture.openStore()
+        let grant = try await store.grant(ofUser: user)
+        await store.close()
+        return grant
+    }
+
+    @Test("keep every value")
+    func roundTrip() async throws {
+        try await with { fixture, _, vault in
+            let saved = tokens(of: "42", "jane", at: fixture.time.now)
+            let read = try #require(try ExchangedTokens.open(try saved.spilled(with: vault), with: vault))
+            #expect(read.userID == "42" && read.clientID == "1-server" && read.owner == saved.owner)
+            #expect(read.scope == "openid gmail" && read.isExchanged)
+            #expect(read.accessToken == saved.accessToken && read.refreshToken == saved.refreshToken)
+            #expect(read.accessTokenExpiresAt == saved.accessTokenExpiresAt)
+            #expect(read.refreshTokenExpiresAt == saved.refreshTokenExpiresAt)
+            #expect(read.receivedAt == saved.receivedAt)
+        }
+    }
+
+    @Test("become the grant of their user at the next start, once")
+    func recovered() async throws {
+        try await with { fixture, context, vault in
+            let list = [tokens(of: "42", "jane", at: fixture.time.now)]
+            try await spill(list, context, vault)
+            let first = try #require(try await grant(of: "42", fixture))
+            #expect(try vault.openRefreshToken(of: first)?.reveal() == "1//jane")
+            #expect(first.clientID == "1-server" && first.state == .active)
+            #expect(first.issuedTokens.contains(IssuedTokens.digest(of: Secret("ya29.jane"))))
+            #expect(try fixture.names.filter { $0.contains("unsaved") || $0.contains("set-aside") } == [])
+            try await spill(list, context, vault)
+            #expect(try await grant(of: "42", fixture) == first)
+        }
+    }
+
+    @Test("replace an older grant of the user, and not a newer one or one that the user has ended since")
+    func outdated() async throws {
+        try await with { fixture, context, vault in
+            let now = fixture.time.now
+            try await spill([tokens(of: "42", "first", at: now)], context, vault)
+            try await spill([tokens(of: "42", "second", at: now + .seconds(1_000_000_000))], context, vault)
+            let second = try #require(try await grant(of: "42", fixture))
+            #expect(try vault.openRefreshToken(of: second)?.reveal() == "1//second")
+            #expect(second.generation == 2)
+            try await spill([tokens(of: "42", "third", at: now + .seconds(-1))], context, vault)
+            #expect(try await grant(of: "42", fixture) == second)
+            let store = try fixture.openStore()
+            let later = now + .seconds(2_000_000_000)
+            try await store.transact { transaction in
+                guard let grant = try transaction.grant(ofUser: "42") else { return }
+                _ = try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: later)
+            }
+            await store.close()
+            try await spill([tokens(of: "42", "fourth", at: now + .seconds(1_500_000_000))], context, vault)
+            #expect(try await grant(of: "42", fixture)?.state == .disconnected)
+        }
+    }
+}

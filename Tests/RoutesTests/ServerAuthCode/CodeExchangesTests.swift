@@ -1,0 +1,205 @@
+import Crypto
+import GoogleOAuth
+import Storage
+import TestSupport
+import Testing
+
+@testable import Base
+@testable import Routes
+@testable import Scheduler
+
+@Suite("Repeated and unfinished exchanges of codes", .timeLimit(.minutes(10)))
+struct CodeExchangesTests {
+    private func fixture() throws -> AccountFixture {
+        let fixture = try AccountFixture()
+        fixture.codes.configure()
+        fixture.google.setAccount("ya29.jane")
+        return fixture
+    }
+
+    @Test("the same code gets the first response for a minute")
+    func repeated() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        let first = try await fixture.connect("ya29.jane", code: "4/0A")
+        fixture.time.advance(by: .seconds(59))
+        let second = try await fixture.connect("ya29.jane", code: "4/0A")
+        #expect(second.text == first.text)
+        #expect(fixture.codes.exchanged == ["4/0A"])
+        fixture.time.advance(by: .seconds(2))
+        fixture.codes.set("4/0A", .refused("invalid_grant"))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CODE")
+        #expect(fixture.codes.exchanged == ["4/0A", "4/0A"])
+    }
+
+    @Test("two requests at once make one exchange")
+    func twins() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let first = fixture.connect("ya29.jane", code: "4/0A")
+        async let second = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        fixture.codes.release()
+        #expect(try await (first.status, second.status) == (201, 201))
+        #expect(try await first.text == second.text)
+        #expect(fixture.codes.exchanged == ["4/0A"])
+    }
+
+    @Test("a code that might still be good is tried again, a refused one is not")
+    func retried() async throws {
+        let fixture = try fixture()
+        fixture.codes.set("4/0A", .unavailable("http_503"))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "502 DEPENDENCY_FAILURE")
+        fixture.codes.grant("4/0A")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").status == 201)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0X").payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0X").payPulse == "400 INVALID_CODE")
+        #expect(fixture.codes.exchanged == ["4/0A", "4/0A", "4/0X"])
+    }
+
+    @Test("another user's code is refused")
+    func otherUser() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        _ = try await fixture.connect("ya29.jane", code: "4/0A")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A", user: "7").payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.grant(ofUser: "7") == nil)
+    }
+
+    @Test("the same code with the token of another account gets no answer about the first one")
+    func repeatedForOtherAccount() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        _ = try await fixture.connect("ya29.jane", code: "4/0A")
+        fixture.google.setAccount("ya29.joe", .init(id: "g-2", email: "joe@gmail.com"))
+        #expect(try await fixture.connect("ya29.joe", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(fixture.codes.exchanged == ["4/0A"])
+    }
+
+    @Test("a limited number of exchanges is in progress, and the code of one more is not spent")
+    func maximumInProgress() async throws {
+        let fixture = try fixture()
+        fixture.codes.hold()
+        try await withThrowingTaskGroup { group in
+            for number in 1...CodeExchanges.maximumInProgress {
+                fixture.codes.grant("4/\(number)", refresh: "1//\(number)")
+                group.addTask { try await fixture.connect("ya29.jane", code: "4/\(number)", user: "\(number)").status }
+            }
+            try await poll(until: { fixture.codes.exchanged.count == CodeExchanges.maximumInProgress })
+            fixture.codes.grant("4/0A")
+            #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "503 DEPENDENCY_FAILURE")
+            fixture.codes.release()
+            for try await status in group { #expect(status == 201) }
+        }
+        #expect(!fixture.codes.exchanged.contains("4/0A"))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").status == 201)
+    }
+
+    @Test("tokens that cannot be stored wait in memory until they can")
+    func storeFails() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        fixture.store.failTransactions(1, with: .ioFailure)
+        fixture.codes.release()
+        try await poll(until: { fixture.store.failed == 1 })
+        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
+        fixture.time.advance(by: .seconds(1))
+        #expect(try await response.status == 201)
+        #expect(try await fixture.refreshToken() == "1//server")
+    }
+
+    @Test("a request does not wait for ever, and its tokens are stored later")
+    func slowStore() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        await fixture.time.sleepers(atLeast: 1, for: CodeExchanges.maximumWait)
+        fixture.time.advance(by: CodeExchanges.maximumWait)
+        let late = try await response
+        #expect(late.payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(late.header("Retry-After") == "5")
+        fixture.codes.release()
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").status == 201)
+        #expect(fixture.codes.exchanged == ["4/0A"])
+    }
+
+    @Test("a user who is deleted during the exchange gets no grant, and the token is revoked")
+    func deletedUser() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        _ = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        _ = try await fixture.send("DELETE", "/v1/user/me", token: fixture.token(ofUser: "42"))
+        fixture.codes.release()
+        #expect(try await response.payPulse == "404 USER_NOT_FOUND")
+        await fixture.exchanges.waitUntilNothingIsInProgress()
+        #expect(fixture.codes.revoked == ["1//server"])
+    }
+
+    // MARK: The stop of the worker
+
+    @Test("a stop waits for an exchange in progress, and begins no other one")
+    func stopWaits() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        async let unstored = fixture.exchanges.stop(within: .seconds(20))
+        try await poll(until: { fixture.exchanges.isStopping })
+        #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "503 DEPENDENCY_FAILURE")
+        fixture.codes.release()
+        #expect(try await response.status == 201)
+        #expect(await unstored == .none)
+        #expect(fixture.codes.exchanged == ["4/0A"])
+    }
+
+    @Test("a stop writes tokens that the store does not take to the spill file", arguments: [false, true])
+    func stopSpills(spillFails: Bool) async throws {
+        let fixture = try fixture()
+        if spillFails { fixture.codes.failSpill(FileError("the test says so")) }
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        fixture.store.failTransactions(1000, with: .ioFailure)
+        fixture.codes.release()
+        try await poll(until: { fixture.store.failed >= 1 })
+        async let unstored = fixture.exchanges.stop(within: .zero)
+        #expect(try await response.payPulse == "503 DEPENDENCY_FAILURE")
+        let result = await unstored
+        #expect(result == (spillFails ? UnstoredResults(lost: 1) : UnstoredResults(spilled: 1)))
+        #expect(fixture.codes.spilled.map { $0.refreshToken?.reveal() } == (spillFails ? [] : ["1//server"]))
+    }
+
+    @Test("a stop does not wait for a blocked store: the app gets a response, and the tokens are in the spill file")
+    func stopWhileStoreIsBlocked() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        let (isBlocked, mayCommit) = (AwaitedState(false), AwaitedState(false))
+        fixture.store.beforeTransaction {
+            isBlocked.change { $0 = true }
+            await mayCommit.wait { $0 }
+        }
+        fixture.codes.release()
+        await isBlocked.wait { $0 }
+        async let unstored = fixture.exchanges.stop(within: .zero)
+        await fixture.time.sleepers(atLeast: 1, for: CodeExchanges.timeToEnd)
+        fixture.time.advance(by: CodeExchanges.timeToEnd)
+        #expect(try await response.payPulse == "503 DEPENDENCY_FAILURE")
+        #expect(await unstored == UnstoredResults(spilled: 1))
+        mayCommit.change { $0 = true }
+        await fixture.exchanges.waitUntilNothingIsInProgress()
+    }
+}
