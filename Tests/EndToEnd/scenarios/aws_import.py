@@ -237,7 +237,7 @@ def run_imports(fixture, moto):
     process = subprocess.Popen(
         script, env={**fixture.environment, **aws, **session}, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    wait_for(lambda: fixture.database.exists() and stored(fixture), 60, "the first page is stored", pause=0.01)
+    wait_for(lambda: fixture.database.exists() and stored(fixture), 300, "the first page is stored", pause=0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=30)
     partly = len(fixture.rows())
