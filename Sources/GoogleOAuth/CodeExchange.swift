@@ -41,11 +41,13 @@ package enum CodeExchange: Sendable {
             switch response.verdict {
             case .granted(let tokens): .granted(tokens)
             case .flawed(_, let token?): .incomplete(refreshToken: token)
+            // Google has answered, so the code is spent.
+            case .flawed(_, nil): .refused(text)
             case .invalidGrant, .signInRequired, .blocked, .clientOrForeignToken: .refused(text)
             // A code that a web page got has the address of that page.
             case .unknown("redirect_uri_mismatch"): .refused(text)
             case .clientFault: .clientRefused(text)
-            case .flawed, .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
+            case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
                 .unavailable(text)
             }
     }

@@ -150,36 +150,30 @@ struct GmailConnector: Sendable {
         try dependencies.vault.checkMaySeal()
         let (caller, identity) = (caller, identity)
         // Before an exchange the app's token was checked already.
-        let token = exchanged == nil ? tokens.accessToken : nil
+        let (exchanged, token) = (exchanged, exchanged == nil ? tokens.accessToken : nil)
         return try await dependencies.store.transact { transaction in
             if let token { try transaction.refuse(token, issuedTo: identity.owner, at: now) }
-            let change: (grant: Grant, events: [GrantEvent])
-            switch (reconnection, try transaction.grant(ofUser: caller.userID)) {
-            case (nil, nil):
-                let dueAt = DuePolicy.due(
-                    accessToken: incoming.accessToken,
-                    hasRefreshToken: incoming.refreshToken != nil,
-                    phase: id.phase,
-                    at: now
-                )
-                change = Grant.connected(id: id, userID: caller.userID, incoming: incoming, dueAt: dueAt, at: now)
-            case (let reconnection?, var grant?) where reconnection.isBased(on: grant):
-                if reconnection.replacesRefreshToken || reconnection.switchesAccount {
-                    try transaction.rememberRefreshToken(of: grant, at: now)
-                }
-                let events = reconnection.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }
-                change = (grant, events)
-            default:
-                return nil
+            let stored = try transaction.grant(ofUser: caller.userID)
+            switch (reconnection, stored) {
+            case (nil, nil): break
+            case (let reconnection?, let grant?) where reconnection.isBased(on: grant): break
+            default: return nil
+            }
+            // The store can have failed for long. A try whose own commit was not confirmed finds its token there.
+            if let exchanged, exchanged.refreshToken != nil, let stored, !stored.holds(incoming.refreshToken),
+                try exchanged.isOutdated(by: stored, in: transaction)
+            {
+                throw APIError.refusedCode
             }
             _ = try caller.storeUser(in: transaction, at: now)
-            if reconnection == nil {
-                try transaction.insert(change.grant)
-            } else {
-                try transaction.update(change.grant)
-            }
-            for event in change.events { try transaction.record(event) }
-            return change
+            return try transaction.connect(
+                incoming,
+                as: id,
+                ofUser: caller.userID,
+                changing: stored,
+                by: reconnection,
+                at: now
+            )
         }
     }
 }

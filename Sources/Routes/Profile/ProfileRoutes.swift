@@ -39,7 +39,7 @@ struct ProfileRoutes: Sendable {
         let caller = try await dependencies.caller(of: request)
         let tokens = try GmailTokens(request)
         // Without a client the code is refused before Google is asked.
-        if tokens.serverAuthCode != nil { _ = try dependencies.serverClient }
+        if tokens.serverAuthCode != nil { _ = try dependencies.codeExchange }
         let identity = try await dependencies.identity(of: tokens.accessToken)
         let connection: CodeExchanges.Connection
         if let code = tokens.serverAuthCode {

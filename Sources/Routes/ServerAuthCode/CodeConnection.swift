@@ -38,9 +38,11 @@ struct CodeConnection: Sendable {
         )
         switch answer {
         case .granted(let response):
+            var exchanged = unchecked(response.rotated)
+            exchanged.refreshTokenExpiresAt = response.refreshTokenLifetime.map { exchanged.receivedAt + $0 }
             // Held before the account is known: a worker that stops now must not lose the refresh token.
-            exchanges.hold(unchecked(response.rotated), for: key)
-            return await check(response, lookedUp: owner, key)
+            exchanges.hold(exchanged, for: key)
+            return await check(response, exchanged, lookedUp: owner, key)
         case .incomplete(let refreshToken):
             return await store(unchecked(refreshToken), lookedUp: owner, key)
         case .refused(let reason):
@@ -100,27 +102,24 @@ struct CodeConnection: Sendable {
 
     private func check(
         _ response: TokenResponse,
+        _ unchecked: ExchangedTokens,
         lookedUp owner: Grant.Owner,
         _ key: [UInt8]
     ) async -> CodeExchanges.Outcome {
-        var exchanged = unchecked(response.rotated)
-        exchanged.refreshTokenExpiresAt = response.refreshTokenLifetime.map { exchanged.receivedAt + $0 }
-        let account = await account(of: response)
-        switch account {
+        var exchanged = unchecked
+        switch await account(of: response) {
         case .success(identity.googleUserID):
             exchanged.accessToken = response.accessToken
             exchanged.accessTokenExpiresAt = exchanged.receivedAt + response.lifetime
             exchanged.isExchanged = true
             exchanged.scope = response.scope ?? exchanged.scope
-        case .failure(.unavailable):
-            // The first refresh checks the account.
+        case .failure:
+            // The first refresh checks the account, as for every grant.
             break
-        case .success, .failure(.refused):
+        case .success(let other):
             exchanges.hold(nil, for: key)
             log("a server auth code belongs to another account than the access token", "account_mismatch")
-            // If Google does not name the account, it might be that of the user's own grant.
-            let owner = if case .success(let id) = account { id } else { identity.googleUserID }
-            revoke(response.rotated ?? response.accessToken, ofAccount: owner)
+            revoke(response.rotated ?? response.accessToken, ofAccount: other)
             return .refused(.codeOfOtherAccount)
         }
         return await store(exchanged, lookedUp: owner, key)
@@ -194,16 +193,18 @@ struct CodeConnection: Sendable {
             var pause = Self.firstPause
             for attempt in 1...Self.revocationAttempts {
                 do {
-                    let isShared = try await dependencies.store.transact { [client] transaction in
-                        try GrantEnding.isShared(token, ofAccount: account, clientID: client.id, in: transaction)
-                    }
-                    if isShared { return }
-                    if case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) { return }
-                    if attempt < Self.revocationAttempts { try await dependencies.time.sleep(for: pause) }
-                    pause = pause * 4
+                    if try await isRevoked(token, ofAccount: account) { return }
+                } catch {
+                    // The store might answer the next attempt.
+                    dependencies.engine.reportStoreFailure(error, waiting: 0)
+                }
+                guard attempt < Self.revocationAttempts else { break }
+                do {
+                    try await dependencies.time.sleep(for: pause)
                 } catch {
                     break
                 }
+                pause = pause * 4
             }
             dependencies.log.diagnostics.warning(
                 "a token that is not stored could not be revoked; its user can remove the access at Google",
@@ -212,17 +213,35 @@ struct CodeConnection: Sendable {
         }
     }
 
+    /// Tries to revoke a token, and returns `true` if it is done, or must not be done.
+    private func isRevoked(_ token: Secret, ofAccount account: String) async throws -> Bool {
+        // Google ends every token of the account: also one that is not stored yet.
+        if exchanges.holdsTokens(ofAccount: account) { return true }
+        let (client, store) = (client.id, dependencies.store)
+        let isShared = try await store.transact {
+            try GrantEnding.isShared(token, ofAccount: account, clientID: client, in: $0)
+        }
+        if isShared { return true }
+        guard case .done = await exchanges.endpoint.revoke(token, mayStillSend: { true }) else { return false }
+        let now = dependencies.time.now
+        try await store.transact {
+            try GrantEnding.probeGrants(ofAccount: account, clientID: client, in: $0, at: now)
+        }
+        await dependencies.engine.storeChanged()
+        return true
+    }
+
     private func log(_ message: StaticString, _ reason: String) {
         dependencies.log.diagnostics.info(message, ["reason": reason, "request": request])
     }
 }
 
 extension RouteDependencies {
-    /// The client that exchanges codes; throws if there is none.
-    var serverClient: ServerClient {
+    /// The exchanges, and the client that makes them. Throws if there is none.
+    var codeExchange: (exchanges: CodeExchanges, client: ServerClient) {
         get throws(APIError) {
-            guard let client = exchanges?.client() else { throw .noServerClient }
-            return client
+            guard let exchanges, let client = exchanges.client() else { throw .noServerClient }
+            return (exchanges, client)
         }
     }
 
@@ -234,8 +253,7 @@ extension RouteDependencies {
         _ identity: GoogleIdentity,
         request: String
     ) async throws -> CodeExchanges.Connection {
-        let client = try serverClient
-        guard let exchanges else { throw APIError.noServerClient }
+        let (exchanges, client) = try codeExchange
         let connection = CodeConnection(
             dependencies: self,
             exchanges: exchanges,

@@ -201,6 +201,11 @@ package final class CodeExchanges: Sendable {
         state.withLock { $0.entries[key]?.tokens = tokens }
     }
 
+    /// `true` while tokens that came with an access token of this account are not stored.
+    func holdsTokens(ofAccount account: String) -> Bool {
+        state.withLock { $0.entries.values.contains { $0.account == account && $0.tokens != nil } }
+    }
+
     /// Revokes a token apart from its request, which does not wait for it.
     func revoke(_ body: @escaping @Sendable () async -> Void) {
         state.withLock { state in

@@ -48,6 +48,17 @@ package struct ExchangedTokens: Sendable {
         self.receivedAt = receivedAt
     }
 
+    /// `true` if the user has ended or connected the grant since Google's answer.
+    ///
+    /// A connection without a refresh token replaces none of the same account.
+    package func isOutdated(by stored: Grant, in transaction: any StoreTransaction) throws -> Bool {
+        if let end = stored.endedByUserAt, end > receivedAt { return true }
+        guard let connection = try transaction.lastConnection(of: stored.id), connection > receivedAt else {
+            return false
+        }
+        return stored.refreshToken != nil || stored.owner.isOtherAccount(than: owner)
+    }
+
     /// Returns the tokens sealed for a grant.
     package func sealed(for id: GrantID, with vault: TokenVault) throws(CryptoError) -> IncomingTokens {
         var incoming = IncomingTokens(clientID: clientID, owner: owner, scope: scope)
@@ -148,7 +159,8 @@ extension ResultRecovery {
         time: any TimeSource,
         random: any RandomSource
     ) async throws {
-        for tokens in list {
+        // The newest of one user first: the others are outdated then.
+        for tokens in list.sorted(by: { $0.receivedAt > $1.receivedAt }) {
             let (id, now) = (GrantID.random(from: random), time.now)
             let isCurrent = try await store.transact { transaction in
                 try tokens.store(in: transaction, newID: id, sealingWith: vault, at: now)
@@ -170,34 +182,22 @@ extension ExchangedTokens {
         at now: Timestamp
     ) throws -> Bool {
         if try transaction.user(userID)?.isDeleted ?? false { return false }
-        guard var grant = try transaction.grant(ofUser: userID) else {
-            let incoming = try sealed(for: newID, with: vault)
-            let dueAt = DuePolicy.due(
-                accessToken: incoming.accessToken,
-                hasRefreshToken: incoming.refreshToken != nil,
-                phase: newID.phase,
-                at: now
+        let stored = try transaction.grant(ofUser: userID)
+        let id = stored?.id ?? newID
+        let incoming = try sealed(for: id, with: vault)
+        var reconnection: Reconnection?
+        if let stored {
+            if stored.holds(incoming.refreshToken) { return true }
+            if try isOutdated(by: stored, in: transaction) { return false }
+            reconnection = Reconnection(
+                stored: stored,
+                incoming: incoming,
+                replacesRefreshToken: true,
+                switchesAccount: stored.owner.isOtherAccount(than: owner) || stored.reason == .userRequest
+                    || stored.hasTokenOfAnotherAccount
             )
-            let (grant, events) = Grant.connected(id: newID, userID: userID, incoming: incoming, dueAt: dueAt, at: now)
-            try transaction.insert(grant)
-            for event in events { try transaction.record(event) }
-            return true
         }
-        let incoming = try sealed(for: grant.id, with: vault)
-        if grant.holds(incoming.refreshToken) { return true }
-        if let connection = try transaction.lastConnection(of: grant.id), connection > receivedAt { return false }
-        if grant.wasEndedByUser, grant.since > receivedAt { return false }
-        let isSameAccount = grant.owner.googleUserID == owner.googleUserID
-        let change = Reconnection(
-            stored: grant,
-            incoming: incoming,
-            replacesRefreshToken: incoming.refreshToken != nil,
-            switchesAccount: !isSameAccount || grant.reason == .userRequest || grant.hasTokenOfAnotherAccount
-        )
-        try transaction.rememberRefreshToken(of: grant, at: now)
-        let events = change.apply(to: &grant, at: now) { DuePolicy.due($0, at: now) }
-        try transaction.update(grant)
-        for event in events { try transaction.record(event) }
+        _ = try transaction.connect(incoming, as: id, ofUser: userID, changing: stored, by: reconnection, at: now)
         return true
     }
 }

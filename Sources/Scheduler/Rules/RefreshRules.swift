@@ -242,7 +242,10 @@ extension RefreshResult {
 }
 
 extension Grant {
-    fileprivate var endedByUserAt: Timestamp? {
+    /// The time at which the user ended the grant, or `nil` if it is connected or ended for another reason.
+    ///
+    /// Not `since`: a grant that was disconnected already keeps that.
+    var endedByUserAt: Timestamp? {
         wasEndedByUser || revocationAskedAt != nil ? lastAttemptAt ?? since : nil
     }
 }

@@ -174,9 +174,24 @@ package struct GrantEnding: Hashable, Sendable {
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws {
-        for var other in try grants(endedWith: grant, in: transaction) {
-            other.probeNow(at: now)
-            try transaction.update(other)
+        try probe(grants(endedWith: grant, in: transaction), in: transaction, at: now)
+    }
+
+    /// Makes the grants due that the revocation of a token of this account has ended, which belongs to no stored grant.
+    package static func probeGrants(
+        ofAccount account: String,
+        clientID: String,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws {
+        let grants = try transaction.grants(ofGoogleUser: account).filter { $0.isEnded(byRevocationFor: clientID) }
+        try probe(grants, in: transaction, at: now)
+    }
+
+    private static func probe(_ grants: [Grant], in transaction: any StoreTransaction, at now: Timestamp) throws {
+        for var grant in grants {
+            grant.probeNow(at: now)
+            try transaction.update(grant)
         }
     }
 
@@ -190,10 +205,7 @@ package struct GrantEnding: Hashable, Sendable {
         in transaction: any StoreTransaction
     ) throws -> Bool {
         if try !transaction.grants(withRefreshTokenMark: TokenMarks(of: token).digest).isEmpty { return true }
-        return try transaction.grants(ofGoogleUser: account).contains { grant in
-            grant.revocationAskedAt == nil && !grant.hasTokenOfAnotherAccount
-                && GoogleProject.isShared(grant.clientID, clientID)
-        }
+        return try transaction.grants(ofGoogleUser: account).contains { $0.isEnded(byRevocationFor: clientID) }
     }
 
     private static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
@@ -202,10 +214,14 @@ package struct GrantEnding: Hashable, Sendable {
 
     /// Returns the other grants that a revocation would end although they are not to be revoked.
     private static func grants(endedWith grant: Grant, in transaction: any StoreTransaction) throws -> [Grant] {
-        try transaction.grants(sharingAccountWith: grant).filter { other in
-            other.revocationAskedAt == nil && !other.hasTokenOfAnotherAccount
-                && GoogleProject.isShared(other.clientID, grant.clientID)
-        }
+        try transaction.grants(sharingAccountWith: grant).filter { $0.isEnded(byRevocationFor: grant.clientID) }
+    }
+}
+
+extension Grant {
+    /// `true` if the revocation of a token of the same account ends this grant, which is not to be revoked.
+    fileprivate func isEnded(byRevocationFor clientID: String) -> Bool {
+        revocationAskedAt == nil && !hasTokenOfAnotherAccount && GoogleProject.isShared(self.clientID, clientID)
     }
 }
 

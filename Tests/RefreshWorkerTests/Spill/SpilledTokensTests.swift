@@ -96,4 +96,56 @@ struct SpilledTokensTests {
             #expect(try await grant(of: "42", fixture)?.state == .disconnected)
         }
     }
+
+    @Test("are stored although the user has connected since without a refresh token")
+    func connectedWithoutRefreshToken() async throws {
+        try await with { fixture, context, vault in
+            let now = fixture.time.now
+            let store = try fixture.openStore()
+            let id = GrantID(rawValue: 7)
+            let owner = Grant.Owner(googleUserID: "g-1", email: "jane@gmail.com")
+            let incoming = IncomingTokens(clientID: "1-server", owner: owner)
+            _ = try await store.transact {
+                try $0.connect(incoming, as: id, ofUser: "42", changing: nil, by: nil, at: now + .seconds(60))
+            }
+            await store.close()
+            try await spill([tokens(of: "42", "jane", at: now)], context, vault)
+            let grant = try #require(try await grant(of: "42", fixture))
+            #expect(try vault.openRefreshToken(of: grant)?.reveal() == "1//jane")
+        }
+    }
+
+    @Test("are dropped if the user has ended since a grant that was disconnected already")
+    func endedAgain() async throws {
+        try await with { fixture, context, vault in
+            let now = fixture.time.now
+            try await spill([tokens(of: "42", "first", at: now)], context, vault)
+            let store = try fixture.openStore()
+            for (reason, at) in [(GrantReason.invalidGrant, 10), (.userRequest, 30)] {
+                try await store.transact { transaction in
+                    guard var grant = try transaction.grant(ofUser: "42") else { return }
+                    if reason == .userRequest {
+                        _ = try GrantEnding.end(grant, reason: reason, in: transaction, at: now + .seconds(at))
+                    } else {
+                        _ = grant.disconnect(reason: reason, at: now + .seconds(at))
+                        try transaction.update(grant)
+                    }
+                }
+            }
+            await store.close()
+            try await spill([tokens(of: "42", "second", at: now + .seconds(20))], context, vault)
+            #expect(try await grant(of: "42", fixture)?.state == .disconnected)
+        }
+    }
+
+    @Test("of one user leave the newest", arguments: [false, true])
+    func severalOfOneUser(isReversed: Bool) async throws {
+        try await with { fixture, context, vault in
+            let now = fixture.time.now
+            let list = [1, 2, 3].map { tokens(of: "42", "\($0)", at: now + .seconds($0 - 10)) }
+            try await spill(isReversed ? list.reversed() : list, context, vault)
+            let grant = try #require(try await grant(of: "42", fixture))
+            #expect(try vault.openRefreshToken(of: grant)?.reveal() == "1//3")
+        }
+    }
 }

@@ -123,6 +123,10 @@ struct CodeConnectionTests {
         #expect(try await fixture.connect("ya29.jane", code: "4/0B").status == 201)
         #expect(try await fixture.refreshToken() == "1//server")
         #expect(try await fixture.accessToken() == "ya29.jane")
+        fixture.codes.grant("4/0C", refresh: "1//refused", ofAccount: .failure(.refused))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0C").status == 201)
+        #expect(try await fixture.refreshToken() == "1//refused")
+        #expect(fixture.codes.revoked == [])
         // The first refresh checks the account.
         #expect(try await fixture.grant()?.isProven == false)
     }
@@ -153,7 +157,7 @@ struct CodeConnectionTests {
         await fixture.exchanges.waitUntilNothingIsInProgress()
         #expect(fixture.codes.revoked == ["1//server"])
         #expect(try await fixture.grant() == nil)
-        fixture.codes.grant("4/0B", refresh: nil, ofAccount: .failure(.refused))
+        fixture.codes.grant("4/0B", refresh: nil, ofAccount: .success("g-2"))
         #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "400 INVALID_CREDENTIALS")
         await fixture.exchanges.waitUntilNothingIsInProgress()
         #expect(fixture.codes.revoked == ["1//server", "ya29.server"])
@@ -165,21 +169,10 @@ struct CodeConnectionTests {
         try await fixture.importGrant(ofUser: "7", owner: Grant.Owner(googleUserID: "g-2"), refreshToken: "1//joe")
         fixture.codes.grant("4/0A", ofAccount: .success("g-2"))
         #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
-        fixture.codes.grant("4/0B", refresh: "1//joe", ofAccount: .failure(.refused))
+        fixture.codes.grant("4/0B", refresh: "1//joe", ofAccount: .success("g-9"))
         #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "400 INVALID_CREDENTIALS")
         await fixture.exchanges.waitUntilNothingIsInProgress()
         #expect(fixture.codes.revoked == [])
-    }
-
-    @Test("of an account that Google does not name is not revoked if that would end the user's own grant")
-    func unnamedAccount() async throws {
-        let fixture = try fixture()
-        _ = try await fixture.connect("ya29.jane", refreshToken: "1//app")
-        fixture.codes.grant("4/0A", ofAccount: .failure(.refused))
-        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
-        await fixture.exchanges.waitUntilNothingIsInProgress()
-        #expect(fixture.codes.revoked == [])
-        #expect(try await fixture.refreshToken() == "1//app")
     }
 
     @Test("is not spent for a user who is deleted while Google is asked about the access token")

@@ -144,6 +144,67 @@ struct CodeExchangesTests {
         #expect(fixture.codes.revoked == ["1//server"])
     }
 
+    @Test("a user who disconnects while the store fails is not connected again")
+    func disconnectedMeanwhile() async throws {
+        let fixture = try fixture()
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//app")
+        fixture.time.advance(by: .seconds(1))
+        fixture.codes.grant("4/0A")
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        fixture.store.failTransactions(1, with: .ioFailure)
+        fixture.codes.release()
+        try await poll(until: { fixture.store.failed == 1 })
+        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
+        fixture.time.advance(by: .milliseconds(100))
+        let token = fixture.token(ofUser: "42")
+        #expect(try await fixture.send("DELETE", "/v1/auth/gmail-tokens", token: token).status == 200)
+        fixture.time.advance(by: .seconds(1))
+        #expect(try await response.payPulse == "400 INVALID_CODE")
+        #expect(try await fixture.grant()?.state == .disconnected)
+    }
+
+    @Test("a failing store does not end the revocation of a token that no grant gets")
+    func revocationWhileStoreFails() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A", ofAccount: .success("g-2"))
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.jane", code: "4/0A")
+        try await poll(until: { fixture.codes.exchanged.count == 1 })
+        fixture.store.failTransactions(1, with: .ioFailure)
+        fixture.codes.release()
+        #expect(try await response.payPulse == "400 INVALID_CREDENTIALS")
+        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
+        #expect(fixture.codes.revoked == [])
+        fixture.time.advance(by: .milliseconds(500))
+        await fixture.exchanges.waitUntilNothingIsInProgress()
+        #expect(fixture.codes.revoked == ["1//server"])
+    }
+
+    @Test("a revocation does not end tokens of the same account that are not stored yet")
+    func revocationBesideHeldTokens() async throws {
+        let fixture = try fixture()
+        fixture.codes.grant("4/0A", refresh: "1//mistaken", ofAccount: .success("g-2"))
+        fixture.codes.failRevocations(1)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == "400 INVALID_CREDENTIALS")
+        await fixture.time.sleepers(atLeast: 1, for: .milliseconds(500))
+        fixture.google.setAccount("ya29.joe", .init(id: "g-2", email: "joe@gmail.com"))
+        fixture.codes.grant("4/0B", refresh: "1//joe", ofAccount: .success("g-2"))
+        fixture.codes.hold()
+        async let response = fixture.connect("ya29.joe", code: "4/0B", user: "7")
+        try await poll(until: { fixture.codes.exchanged.count == 2 })
+        fixture.store.failTransactions(1, with: .ioFailure)
+        fixture.codes.release()
+        try await poll(until: { fixture.store.failed == 1 })
+        await fixture.time.sleepers(atLeast: 2, for: .milliseconds(500))
+        fixture.time.advance(by: .seconds(1))
+        #expect(try await response.status == 201)
+        await fixture.exchanges.waitUntilNothingIsInProgress()
+        #expect(fixture.codes.revoked == ["1//mistaken"])
+        #expect(try await fixture.refreshToken(ofUser: "7") == "1//joe")
+    }
+
     // MARK: The stop of the worker
 
     @Test("a stop waits for an exchange in progress, and begins no other one")
