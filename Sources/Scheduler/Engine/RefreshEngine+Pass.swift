@@ -15,28 +15,25 @@ extension RefreshEngine {
         let end = time.sinceBoot + deadline
         await checkClock()
         try await readHealth()
-        let summary = try await withThrowingTaskGroup(of: PassSummary.self) { group in
+        passSummary = PassSummary()
+        try await withThrowingDiscardingTaskGroup { group in
             for client in try await store.clientsWithDueTimes() {
                 group.addTask { try await self.pass(of: client, dueBy: started, until: end) }
             }
-            var summary = PassSummary()
-            for try await part in group { summary = summary + part }
-            return summary
         }
         await outageRetries?.value
         await witnessSearch?.value
-        return summary
+        return passSummary
     }
 
     /// Claims the due grants of a client as its pace and the in-flight limit allow.
     ///
     /// Each claim ends in a task of its own, so that requests keep going while the slowest answer of a claim is
     /// awaited.
-    private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws -> PassSummary {
+    private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws {
         var page: ArraySlice<DueEntry> = []
         var cursor: DueEntry?
-        return try await withThrowingTaskGroup(of: PassSummary.self) { group in
-            var summary = PassSummary()
+        try await withThrowingDiscardingTaskGroup { group in
             while true {
                 if page.isEmpty {
                     let size = Self.passPageSize
@@ -46,7 +43,7 @@ extension RefreshEngine {
                 cursor = last
                 let (count, isProbe) = await waitForAllowance(of: client, wanting: page.count, until: end)
                 guard count > 0 else {
-                    for _ in page { summary.count(.abandoned) }
+                    for _ in page { passSummary.count(.abandoned) }
                     page = []
                     continue
                 }
@@ -54,33 +51,25 @@ extension RefreshEngine {
                 page.removeFirst(count)
                 if isProbe {
                     // Its answer decides about the others.
-                    summary = summary + (await send(request, of: client, awaiting: completions))
+                    await send(request, of: client, awaiting: completions)
                 } else {
                     group.addTask { await self.send(request, of: client, awaiting: completions) }
                 }
             }
-            for try await part in group { summary = summary + part }
-            return summary
         }
     }
 
-    private func send(
-        _ request: ClaimRequest,
-        of client: String,
-        awaiting completions: [CompletionSignal]
-    ) async -> PassSummary {
-        var summary = PassSummary()
+    private func send(_ request: ClaimRequest, of client: String, awaiting completions: [CompletionSignal]) async {
         let lost = await claim(request).lost
         state.refund(lost, of: client, takenAt: time.sinceBoot)
         for signal in completions {
             // Most of them end together, and each wait would leave the actor and come back.
             if let completion = signal.completion {
-                summary.count(completion)
+                passSummary.count(completion)
             } else {
-                summary.count(await signal.value)
+                passSummary.count(await signal.value)
             }
         }
-        return summary
     }
 
     /// Returns the number of grants of a client that can be sent now.
@@ -192,19 +181,6 @@ package struct PassSummary: Sendable, Hashable {
 
     /// `true` if grants remain due for a later pass.
     package var leavesGrantsDue: Bool { retrying + held > 0 }
-
-    static func + (one: PassSummary, other: PassSummary) -> PassSummary {
-        PassSummary(
-            due: one.due + other.due,
-            refreshed: one.refreshed + other.refreshed,
-            retrying: one.retrying + other.retrying,
-            held: one.held + other.held,
-            suspended: one.suspended + other.suspended,
-            reauthRequired: one.reauthRequired + other.reauthRequired,
-            disconnected: one.disconnected + other.disconnected,
-            skipped: one.skipped + other.skipped
-        )
-    }
 
     mutating func count(_ completion: RefreshCompletion) {
         due += 1
