@@ -43,6 +43,14 @@ package enum CryptoError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A call that has to do with signatures failed.
     case signingFailure(call: String)
 
+    /// `true` if one sealed value cannot be opened, which says nothing about others.
+    package var isOfOneValue: Bool {
+        switch self {
+        case .unknownKey, .damaged, .notSealed: true
+        default: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .unknownKey(let id): "the key ring has no key \(id)"

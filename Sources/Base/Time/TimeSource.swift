@@ -16,6 +16,21 @@ package protocol TimeSource: Sendable {
     func sleep(for span: Duration) async throws(CancellationError)
 }
 
+extension TimeSource {
+    /// Repeats an action until its task is cancelled.
+    package func `repeat`(every interval: Duration, immediately: Bool = true, _ action: () async -> Void) async {
+        if immediately { await action() }
+        while !Task.isCancelled {
+            do {
+                try await sleep(for: interval)
+            } catch {
+                return
+            }
+            await action()
+        }
+    }
+}
+
 /// An instant of the boot clock: comparable only with instants of the same boot.
 package struct BootInstant: Hashable, Comparable, Sendable, Codable {
     package var milliseconds: Int64

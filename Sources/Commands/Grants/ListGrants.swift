@@ -138,10 +138,8 @@ extension Grant {
             _ = try vault.openAccessToken(of: self)
             return true
         } catch {
-            switch error {
-            case .unknownKey, .damaged, .notSealed: return false
-            default: throw error
-            }
+            guard error.isOfOneValue else { throw error }
+            return false
         }
     }
 }

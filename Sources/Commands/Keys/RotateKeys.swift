@@ -233,10 +233,8 @@ struct TokenResealing: Sendable {
         do {
             return try open()
         } catch {
-            switch error {
-            case .unknownKey, .damaged, .notSealed: return nil
-            default: throw error
-            }
+            guard error.isOfOneValue else { throw error }
+            return nil
         }
     }
 }

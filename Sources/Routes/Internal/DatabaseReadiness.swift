@@ -25,14 +25,7 @@ package final class DatabaseReadiness: Sendable {
 
     /// Checks periodically until the task is cancelled.
     package func run() async {
-        while !Task.isCancelled {
-            await check()
-            do {
-                try await time.sleep(for: Self.interval)
-            } catch {
-                return
-            }
-        }
+        await time.repeat(every: Self.interval) { await check() }
     }
 
     /// Checks once and records the outcome.

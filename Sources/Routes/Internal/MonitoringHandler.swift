@@ -81,16 +81,11 @@ package struct MonitoringHandler: Sendable {
 
     /// Observes the database until the task is cancelled, so that no request has to wait for it.
     package func run() async {
-        while !Task.isCancelled {
+        await time.repeat(every: Self.interval) {
             do {
                 _ = try await lastSnapshot.value()
             } catch {
                 // The response shows it: `DatabaseReadiness` has the problem, and the snapshot grows old.
-            }
-            do {
-                try await time.sleep(for: Self.interval)
-            } catch {
-                return
             }
         }
     }

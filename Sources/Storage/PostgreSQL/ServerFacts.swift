@@ -97,7 +97,16 @@ extension ServerFacts {
         guard isPooled else { return }
         let queues = (1...Self.maximumWorkerConnections).map { _ in Self.queue(to: address, timeout: Self.poolTimeout) }
         pooledConnections = await withTaskGroup(of: Bool.self) { group in
-            for queue in queues { group.addTask { (try? await queue.run { _, _ in true }) ?? false } }
+            for queue in queues {
+                group.addTask {
+                    do {
+                        return try await queue.run { _, _ in true }
+                    } catch {
+                        // What is counted: the pooler has refused the connection, or given none in time.
+                        return false
+                    }
+                }
+            }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
         for queue in queues { await queue.close() }

@@ -3,7 +3,7 @@ package import Crypto
 private import Glibc
 import Telemetry
 
-/// The metadata of a file, without opening it.
+/// The metadata of a file, without opening it, except for the schema of a database that no other part has open.
 ///
 /// Opening and closing a database file would drop the locks that SQLite has on it in the same process
 /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).

@@ -221,18 +221,3 @@ extension LoopHeartbeats {
         stalled(since: time.sinceBoot + (.zero - max(interval, Self.minimumTimeout)))
     }
 }
-
-extension TimeSource {
-    /// Repeats an action until its task is cancelled.
-    func `repeat`(every interval: Duration, immediately: Bool = true, _ action: () async -> Void) async {
-        if immediately { await action() }
-        while !Task.isCancelled {
-            do {
-                try await sleep(for: interval)
-            } catch {
-                return
-            }
-            await action()
-        }
-    }
-}

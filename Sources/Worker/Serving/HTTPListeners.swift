@@ -140,7 +140,6 @@ struct HTTPListeners: Sendable {
     /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.
     ///
     /// Returns the number of grants whose tokens could not be stored.
-    @discardableResult
     func drain(within grace: Duration) async -> UnstoredResults {
         phase.enter(.draining)
         // The rest of the time is for the responses to requests whose exchange is cancelled.

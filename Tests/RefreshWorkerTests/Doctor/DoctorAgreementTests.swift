@@ -141,7 +141,7 @@ struct DoctorAgreementTests {
             try context.configuration.checkServing(environment: context.inputs.environment)
             let notifier = SystemdNotifier(environment: [:], processID: ProcessSetup.id)
             let worker = try await context.openWorker(notifier)
-            await worker.listeners?.drain(within: .zero)
+            _ = await worker.listeners?.drain(within: .zero)
             await worker.listeners?.stop(within: .zero)
             worker.http.shutDown()
             await worker.store.close()

@@ -39,7 +39,7 @@ struct StartedWorker {
         } catch {
             result = .failure(error)
         }
-        await worker.listeners?.drain(within: .zero)
+        _ = await worker.listeners?.drain(within: .zero)
         await worker.listeners?.stop(within: .zero)
         worker.http.shutDown()
         await worker.store.close()
