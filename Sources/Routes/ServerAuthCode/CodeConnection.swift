@@ -237,7 +237,9 @@ struct CodeConnection: Sendable {
 }
 
 extension RouteDependencies {
-    /// The exchanges, and the client that makes them. Throws if there is none.
+    /// The exchanges, and the client that makes them.
+    ///
+    /// Throws if there is none.
     var codeExchange: (exchanges: CodeExchanges, client: ServerClient) {
         get throws(APIError) {
             guard let exchanges, let client = exchanges.client() else { throw .noServerClient }
