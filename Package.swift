@@ -104,26 +104,13 @@ let package = Package(
             swiftSettings: common
         ),
         .executableTarget(name: "AccountExample", dependencies: ["AccountClient"], swiftSettings: common),
-        .target(
-            name: "Worker",
+        .executableTarget(
+            name: "RefreshWorker",
             dependencies: [
                 "Base", "CCommit", "CProcess", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes",
                 "Scheduler", "Status", "Storage", "Telemetry",
             ],
             swiftSettings: memorySafe
-        ),
-        .target(
-            name: "Commands",
-            dependencies: [
-                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler", "Status", "Storage",
-                "Telemetry", "Worker",
-            ],
-            swiftSettings: memorySafe
-        ),
-        .executableTarget(
-            name: "RefreshWorker",
-            dependencies: ["Commands", "Worker"],
-            swiftSettings: common
         ),
         .executableTarget(
             name: "GoogleSandbox",
@@ -185,7 +172,7 @@ let package = Package(
             name: "TelemetryTests",
             // Each event is declared where it is made.
             dependencies: [
-                "Base", "HTTPClient", "Routes", "Scheduler", "Storage", "Telemetry", "TestSupport", "Worker",
+                "Base", "HTTPClient", "RefreshWorker", "Routes", "Scheduler", "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -222,16 +209,16 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "Base", "Commands", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes",
-                "Scheduler", "Status", "Storage", "Telemetry", "TestSupport", "Worker",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes", "Scheduler",
+                "Status", "Storage", "Telemetry", "TestSupport",
             ],
             swiftSettings: common
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "Base", "Commands", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "Routes", "Scheduler",
-                "Storage", "Worker",
+                "Base", "Crypto", "GoogleOAuth", "HTTPClient", "HTTPServer", "RefreshWorker", "Routes", "Scheduler",
+                "Storage",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

@@ -1,7 +1,5 @@
-import Commands
-private import Dispatch
-private import Glibc
-import Worker
+import Dispatch
+import Glibc
 
 /// The program: parses the command line, reads the configuration, runs the command, exits with its code.
 @main

@@ -4,10 +4,9 @@ import HTTPServer
 import Routes
 import Storage
 
-@testable import Commands
 @testable import Crypto
 @testable import HTTPClient
-@testable import Worker
+@testable import RefreshWorker
 
 /// Files and settings that an operator writes.
 extension FuzzTarget {

@@ -2,8 +2,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))
 struct ClientSecretFileTests {

@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A wrong configuration")
 struct ConfigurationProblemTests {

@@ -3,7 +3,7 @@ import HTTPClient
 import Telemetry
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The configuration")
 struct ConfigurationTests {

@@ -1,7 +1,7 @@
 import Storage
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A loss of the database")
 struct DatabaseAvailabilityTests {

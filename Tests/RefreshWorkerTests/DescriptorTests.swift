@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Without a free descriptor")
 struct DescriptorTests {

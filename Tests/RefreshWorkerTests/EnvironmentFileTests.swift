@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A configuration file")
 struct EnvironmentFileTests {

@@ -1,7 +1,7 @@
 import Telemetry
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The example configuration")
 struct ExampleConfigurationTests {

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Reading a configuration file", .timeLimit(.minutes(10)))
 struct FileReaderTests {

@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The help")
 struct HelpTests {

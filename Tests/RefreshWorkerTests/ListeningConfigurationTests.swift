@@ -1,7 +1,7 @@
 import HTTPServer
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Configuration of the listeners and the notices")
 struct ListeningConfigurationTests {

@@ -1,8 +1,7 @@
 import Base
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The manual pages, completions and version")
 struct ManualTests {

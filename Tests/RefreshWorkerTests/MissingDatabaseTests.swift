@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Without a database, a command that needs an existing one", .timeLimit(.minutes(10)))
 struct MissingDatabaseTests {

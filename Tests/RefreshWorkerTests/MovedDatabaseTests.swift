@@ -2,8 +2,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {

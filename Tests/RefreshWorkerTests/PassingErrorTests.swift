@@ -2,7 +2,7 @@ import Base
 import Glibc
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 /// systemd starts the worker again after code 74, and never after code 78.
 @Suite("The exit code distinguishes temporary errors from those that an operator must fix")

@@ -2,8 +2,7 @@ import Base
 import Routes
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("services handle")
 struct ServiceHandleTests {

@@ -4,11 +4,10 @@ import Telemetry
 import Testing
 
 @testable import Base
-@testable import Commands
+@testable import RefreshWorker
 @testable import Scheduler
 @testable import Status
 @testable import Storage
-@testable import Worker
 
 @Suite("Status")
 struct ShowStatusTests {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Signals")
 struct SignalTests {

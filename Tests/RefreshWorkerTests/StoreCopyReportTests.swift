@@ -1,9 +1,8 @@
 import Base
 import Testing
 
-@testable import Commands
+@testable import RefreshWorker
 @testable import Storage
-@testable import Worker
 
 @Suite("The messages of store copy")
 struct StoreCopyReportTests {

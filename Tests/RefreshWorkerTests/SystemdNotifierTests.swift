@@ -1,7 +1,7 @@
 import Crypto
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Notifying systemd")
 struct SystemdNotifierTests {

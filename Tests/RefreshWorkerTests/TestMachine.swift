@@ -1,6 +1,6 @@
 import Crypto
 
-@testable import Worker
+@testable import RefreshWorker
 
 /// A machine with the flags, variables and files of one test.
 struct TestMachine {

@@ -1,7 +1,7 @@
 import Testing
 
 @testable import Base
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The watchdog")
 struct WatchdogTests {

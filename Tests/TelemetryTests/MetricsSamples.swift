@@ -1,10 +1,10 @@
 @testable import Base
 @testable import HTTPClient
+@testable import RefreshWorker
 @testable import Routes
 @testable import Scheduler
 @testable import Storage
 @testable import Telemetry
-@testable import Worker
 
 /// One event of each kind with every field, and one with only those that are always there.
 enum MetricsSamples {

@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import RefreshWorker
 @testable import Scheduler
 @testable import Telemetry
-@testable import Worker
 
 @Suite(
     "The recipes in the document",

@@ -2,8 +2,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {

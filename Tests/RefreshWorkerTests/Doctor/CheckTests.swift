@@ -2,8 +2,7 @@ import Base
 import HTTPClient
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Checks of the doctor")
 struct CheckTests {

@@ -5,8 +5,7 @@ import HTTPClient
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Doctor refuses what the daemon refuses", .timeLimit(.minutes(10)))
 struct DoctorAgreementTests {

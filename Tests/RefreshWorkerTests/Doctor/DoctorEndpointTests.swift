@@ -4,8 +4,7 @@ import GoogleOAuth
 import TestSupport
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite(
     "Doctor on endpoints",

@@ -4,8 +4,7 @@ import Routes
 import TestSupport
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Doctor on listeners and notices", .timeLimit(.minutes(10)))
 struct DoctorServingTests {

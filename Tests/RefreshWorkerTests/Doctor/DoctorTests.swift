@@ -3,8 +3,7 @@ import Foundation
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {

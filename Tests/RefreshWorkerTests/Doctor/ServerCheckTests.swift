@@ -2,7 +2,7 @@ import Crypto
 import Testing
 
 @testable import Base
-@testable import Commands
+@testable import RefreshWorker
 @testable import Storage
 
 @Suite("The doctor on a PostgreSQL server")

@@ -3,8 +3,7 @@ import Storage
 import Testing
 
 @testable import Base
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Adding a grant", .timeLimit(.minutes(10)))
 struct AddedGrantTests {

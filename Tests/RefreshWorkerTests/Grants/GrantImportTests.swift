@@ -3,9 +3,8 @@ import Foundation
 import Testing
 
 @testable import Base
-@testable import Commands
+@testable import RefreshWorker
 @testable import Storage
-@testable import Worker
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))
 struct GrantImportTests {

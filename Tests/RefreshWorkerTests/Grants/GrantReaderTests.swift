@@ -3,8 +3,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Reading a grant's JSON")
 struct GrantReaderTests {

@@ -3,8 +3,7 @@ import Storage
 import Testing
 
 @testable import Base
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The commands that repair grants", .timeLimit(.minutes(10)))
 struct GrantRepairTests {

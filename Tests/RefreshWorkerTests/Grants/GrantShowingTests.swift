@@ -3,8 +3,8 @@ import Storage
 import Testing
 
 @testable import Base
-@testable import Commands
 @testable import Crypto
+@testable import RefreshWorker
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {

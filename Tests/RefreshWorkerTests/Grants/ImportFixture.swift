@@ -2,8 +2,8 @@ import Foundation
 import Storage
 
 @testable import Base
-@testable import Commands
 @testable import Crypto
+@testable import RefreshWorker
 
 /// The dependencies of an import: a database file, a key ring and clocks, removed with the object.
 final class ImportFixture {

@@ -2,8 +2,7 @@ import Foundation
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The progress of an import")
 struct ImportProgressTests {

@@ -1,7 +1,7 @@
 import Base
 import Testing
 
-@testable import Commands
+@testable import RefreshWorker
 
 @Suite("Splitting an import into records")
 struct RecordSplitterTests {

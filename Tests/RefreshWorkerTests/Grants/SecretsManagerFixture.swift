@@ -1,7 +1,7 @@
 import Base
 import Foundation
 
-@testable import Commands
+@testable import RefreshWorker
 
 /// An import from Secrets Manager: secrets as the AWS command line prints them, clocks and a database.
 final class SecretsManagerFixture {

@@ -3,9 +3,8 @@ import TestSupport
 import Testing
 
 @testable import Base
-@testable import Commands
+@testable import RefreshWorker
 @testable import Storage
-@testable import Worker
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerImportTests {

@@ -4,8 +4,7 @@ import Storage
 import Testing
 
 @testable import Base
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The grants of a list")
 struct SortedGrantsTests {

@@ -4,8 +4,7 @@ import Foundation
 import Storage
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Retiring and making keys")
 struct KeyRetirementTests {

@@ -7,9 +7,8 @@ import Synchronization
 import Telemetry
 import Testing
 
-@testable import Commands
 @testable import Crypto
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingMonitorTests {

@@ -4,8 +4,7 @@ import Synchronization
 import Testing
 
 @testable import Base
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {

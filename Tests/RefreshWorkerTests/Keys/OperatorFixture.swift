@@ -4,8 +4,7 @@ import Storage
 import Telemetry
 
 @testable import Base
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorFixture: Sendable {

@@ -2,7 +2,7 @@ import Crypto
 import Storage
 import Testing
 
-@testable import Commands
+@testable import RefreshWorker
 
 @Suite("The next step of a rotation")
 struct RotationStepTests {

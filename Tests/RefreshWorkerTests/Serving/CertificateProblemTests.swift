@@ -2,7 +2,7 @@ import Base
 import Telemetry
 import Testing
 
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The dates of the internal listener's certificate")
 struct CertificateProblemTests {

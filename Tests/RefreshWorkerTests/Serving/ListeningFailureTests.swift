@@ -1,9 +1,8 @@
 import Glibc
 import Testing
-import Worker
 
 @testable import HTTPServer
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A listener that cannot be opened")
 struct ListeningFailureTests {

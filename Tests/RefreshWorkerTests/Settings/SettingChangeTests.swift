@@ -1,7 +1,6 @@
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("A changed setting")
 struct SettingChangeTests {

@@ -1,5 +1,4 @@
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 /// A valid value of a setting other than its default, and its effect on a running worker.
 struct SettingSample: Sendable {

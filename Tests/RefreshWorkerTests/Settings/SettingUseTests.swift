@@ -1,10 +1,9 @@
 import Crypto
 import Testing
 
-@testable import Commands
+@testable import RefreshWorker
 @testable import Routes
 @testable import Scheduler
-@testable import Worker
 
 /// Each setting from the configuration file to the part of the worker that uses it.
 @Suite("A setting", .timeLimit(.minutes(10)))

@@ -1,8 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import Commands
-@testable import Worker
+@testable import RefreshWorker
 
 @Suite("The page of settings")
 struct SettingsPageTests {

@@ -5,13 +5,12 @@ import Status
 import Storage
 import Telemetry
 
-@testable import Commands
 @testable import GoogleOAuth
 @testable import HTTPClient
 @testable import HTTPServer
+@testable import RefreshWorker
 @testable import Routes
 @testable import Scheduler
-@testable import Worker
 
 /// A worker with all of its parts, as a configuration file starts it, and without its loops.
 struct StartedWorker {

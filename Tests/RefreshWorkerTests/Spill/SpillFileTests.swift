@@ -6,9 +6,8 @@ import Storage
 import Testing
 
 @testable import Base
-@testable import Commands
+@testable import RefreshWorker
 @testable import Scheduler
-@testable import Worker
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {

@@ -3,9 +3,8 @@ import Storage
 import Testing
 
 @testable import Base
-@testable import Commands
+@testable import RefreshWorker
 @testable import Scheduler
-@testable import Worker
 
 @Suite("Tokens of codes in a spill file", .timeLimit(.minutes(10)))
 struct SpilledTokensTests {

@@ -1,9 +1,8 @@
 import Testing
 
 @testable import Base
-@testable import Commands
+@testable import RefreshWorker
 @testable import Storage
-@testable import Worker
 
 @Suite("The commands about users", .timeLimit(.minutes(10)))
 struct UserCommandTests {

@@ -1,5 +1,7 @@
-// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 @_exported public import Foundation
+import RefreshWorker
+
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // What Examples/iOS uses of UIKit (https://developer.apple.com/documentation/uikit).
 

@@ -1,0 +1,158 @@
+import Glibc
+
+/// Lays out help for a terminal of 80 columns.
+struct HelpPage {
+    private static let width = 80
+    /// The column at which explanations begin, on the next line if the term is too long.
+    private static let indentation = 28
+
+    private var blocks: [String] = []
+
+    var text: String { blocks.joined(separator: "\n\n") + "\n" }
+
+    mutating func paragraph(_ text: String) {
+        blocks.append(Self.wrap(text, width: Self.width).joined(separator: "\n"))
+    }
+
+    /// Adds a heading, which the next block follows without an empty line.
+    mutating func heading(_ title: String) {
+        blocks.append("\(title):")
+    }
+
+    /// Adds lines unchanged, below the last heading.
+    mutating func lines(_ lines: [String]) {
+        append(lines.map { "  " + $0 })
+    }
+
+    /// Adds terms with their explanations in two columns, or nothing if there are no entries.
+    mutating func definitions(_ title: String, _ entries: [(term: String, explanation: String)]) {
+        guard !entries.isEmpty else { return }
+        heading(title)
+        let longest = entries.map(\.term.count).max() ?? 0
+        let column = min(longest + 4, Self.indentation)
+        let margin = String(repeating: " ", count: column)
+        append(
+            entries.flatMap { term, explanation in
+                let wrapped = Self.wrap(explanation, width: Self.width - column)
+                let start = "  " + term
+                let fits = start.count + 2 <= column
+                let first = fits ? start + margin.dropFirst(start.count) + (wrapped.first ?? "") : start
+                return [first] + wrapped.dropFirst(fits ? 1 : 0).map { margin + $0 }
+            }
+        )
+    }
+
+    mutating func examples(_ examples: KeyValuePairs<String, String>) {
+        guard !examples.isEmpty else { return }
+        heading("Examples")
+        append(examples.flatMap { line, purpose in ["  # \(purpose)", "  \(line)"] })
+    }
+
+    private mutating func append(_ lines: [String]) {
+        blocks[blocks.count - 1] += "\n" + lines.joined(separator: "\n")
+    }
+
+    /// Lays out a command and its arguments on as many lines as needed, and keeps a flag and its value together.
+    static func usage(of command: String, _ parts: [String]) -> [String] {
+        var lines = [command]
+        for part in parts {
+            if 2 + lines[lines.count - 1].count + 1 + part.count > width {
+                lines.append("     \(part)")
+            } else {
+                lines[lines.count - 1] += " \(part)"
+            }
+        }
+        return lines
+    }
+
+    /// Breaks text between words.
+    ///
+    /// A word longer than the width stays whole, because users copy paths and URLs.
+    static func wrap(_ text: String, width: Int) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in text.split(separator: " ") {
+            if !line.isEmpty && line.count + 1 + word.count > width {
+                lines.append(line)
+                line = ""
+            }
+            line += line.isEmpty ? String(word) : " " + word
+        }
+        return lines + [line]
+    }
+}
+
+extension Command {
+    /// Returns the help of this command, ready to print.
+    func helpText(documents: DocumentFolder) -> String {
+        var page = HelpPage()
+        page.paragraph("\(invocation): \(summary)")
+        page.heading("Usage")
+        page.lines(usageLines)
+        for paragraph in paragraphs {
+            page.paragraph(documents.located(paragraph))
+        }
+        page.definitions("Commands", subcommands.map { ($0.words.last ?? "", $0.summary) })
+        page.definitions("Operands", operands.map { ($0.placeholder, $0.summary) })
+        page.definitions("Options", optionDefinitions)
+        page.definitions(words.isEmpty ? "Settings" : "Settings that matter here", settings.compactMap(Self.define))
+        if !words.isEmpty && !settings.isEmpty {
+            page.paragraph("Each setting may also be in the environment or in the file; see refresh-worker --help.")
+        }
+        page.examples(examples)
+        page.definitions("Exit codes", exitCodes.map { (String($0.rawValue), $0.meaning) })
+        return page.text
+    }
+
+    var usageLines: [String] {
+        guard !isGroup else { return ["\(invocation) COMMAND [flags]"] }
+        if words.isEmpty { return ["refresh-worker [flags]", "refresh-worker COMMAND [flags] [--help]"] }
+        if words == ["help"] { return ["refresh-worker help [COMMAND]"] }
+        let flags = options.map { "[\($0.usage)]" }
+        let words = operands.map { $0.isOptional ? "[\($0.placeholder)]" : $0.placeholder }
+        return HelpPage.usage(of: invocation, words + flags + (settings.isEmpty ? [] : ["[settings]"]))
+    }
+
+    private var optionDefinitions: [(String, String)] {
+        options.map { ($0.usage, $0.summary) } + [("--help, -h", "print this help")]
+            + (words.isEmpty ? [("--version [--json]", "print the version, and those of the libraries")] : [])
+    }
+
+    private static func define(_ name: Setting.Name) -> (String, String)? {
+        guard let setting = Setting.named(name) else { return nil }
+        let defaultValue = setting.shownDefault.map { "Default: \($0)" }
+        return (
+            setting.usage,
+            [setting.summary, setting.change.note, defaultValue].compactMap(\.self).joined(separator: " ")
+        )
+    }
+}
+
+/// The folder of the documents that help and errors refer to.
+///
+/// The texts call it `docs`, as in the sources. An installed program has its documents in `PREFIX/share/doc`.
+struct DocumentFolder: Equatable, Sendable {
+    static let sources = DocumentFolder(path: "docs")
+
+    let path: String
+
+    /// Returns a text with the paths at which the documents really are.
+    func located(_ text: String) -> String {
+        text.replacing("docs/", with: path + "/")
+    }
+
+    /// Finds the documents of the program in a file such as `/usr/bin/refresh-worker`.
+    static func of(program: String, isFolder: (String) -> Bool) -> DocumentFolder {
+        let folders = program.split(separator: "/", omittingEmptySubsequences: true).dropLast()
+        guard folders.last == "bin" else { return .sources }
+        let path = folders.dropLast().map { "/" + $0 }.joined() + "/share/doc/refresh-worker"
+        return isFolder(path) ? DocumentFolder(path: path) : .sources
+    }
+
+    /// The documents of the running program.
+    static var current: DocumentFolder {
+        guard let resolved = unsafe realpath("/proc/self/exe", nil) else { return .sources }
+        defer { unsafe free(resolved) }
+        return of(program: unsafe String(cString: resolved)) { unsafe access($0, R_OK | X_OK) == 0 }
+    }
+}

@@ -1,0 +1,171 @@
+import Base
+import Crypto
+import Status
+import Storage
+
+/// The checks of the database: its file, its content, and whether the key ring opens its tokens.
+extension Doctor {
+    /// The free space below which SQLite might not be able to write its log.
+    private static let minimumSpace: Int64 = 16 << 20
+    static let content = "database content"
+
+    func databaseChecks() async throws -> [Check] {
+        switch context.configuration.database {
+        case .file(let path): try await sqliteChecks(path)
+        case .server(let address): await serverChecks(address)
+        }
+    }
+
+    private func sqliteChecks(_ path: String) async throws -> [Check] {
+        let (file, mayBeOpened) = try await BlockingCallQueue.files.run { fileCheck(path) }
+        let checks = [file.named("database"), spaceCheck(path)]
+        guard mayBeOpened else { return checks }
+        let store: SQLiteStore
+        do {
+            store = try await context.openFile(path, time: context.time, for: .reading)
+        } catch {
+            return checks + [.fault("\(error)").named(Self.content)]
+        }
+        let content = await contentChecks(of: store)
+        await store.close()
+        let bug = "which has the WAL-reset bug: this program avoids it; let no other program write to the database"
+        let library = SQLiteStore.libraryVersion + (SQLiteStore.libraryHasLogResetBug ? ", \(bug)" : "")
+        return checks + [.ok(library).named("SQLite library")] + content
+    }
+
+    /// Checks the file, and says in `mayBeOpened` whether it can be opened without a change to it.
+    private func fileCheck(_ path: String) -> (check: Check, mayBeOpened: Bool) {
+        do {
+            let leftovers = try LeftoverFiles.besideMissing(path)
+            guard leftovers.isEmpty else {
+                return (.fault(LeftoverFiles.finding(path, leftovers), LeftoverFiles.advice), false)
+            }
+            guard let status = try FileStatus.of(path) else { return (missingFileCheck(path), false) }
+            if let fault = fault(of: status, path) { return (fault, false) }
+            let isEmpty = status.size == 0
+            guard status.permissions & 0o007 == 0 else {
+                return (.fault("\(path) is open to others (mode \(status.mode))", "run: chmod 600 \(path)"), !isEmpty)
+            }
+            if isEmpty { return (.ok("\(path) is empty: the worker creates its tables at its first start"), false) }
+            return (.ok("\(path), \(status.size.inBytes), mode \(status.mode)"), true)
+        } catch {
+            return (.fault("\(error)", Self.folderAdvice), false)
+        }
+    }
+
+    private func fault(of status: FileStatus, _ path: String) -> Check? {
+        guard status.kind == .regular else { return .fault("\(path) is not a file", "name one with --database") }
+        guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
+            let advice = "run as its owner: runuser -u \"$(id -nu \(status.owner))\" -- refresh-worker doctor"
+            return .fault("\(path) cannot be read and written by this user", advice)
+        }
+        let folder = FileStatus.folder(of: path)
+        guard FileStatus.mayWrite(folder) else {
+            let finding = "\(folder), where SQLite keeps its log, cannot be written"
+            return .fault(finding, "let the worker's user write there")
+        }
+        guard status.size == 0 || FileStatus.schema(ofDatabaseFile: path) != nil else {
+            let advice = "name another file, or put a backup in its place while no worker runs"
+            return .fault("\(path) is not a SQLite database, or is damaged", advice)
+        }
+        return nil
+    }
+
+    private func missingFileCheck(_ path: String) -> Check {
+        let folder = FileStatus.folder(of: path)
+        guard context.inputs.files.exists(folder) else {
+            return .fault("the folder of \(path) does not exist", "run: mkdir -p \(folder)")
+        }
+        guard FileStatus.mayWrite(folder) else {
+            return .fault("\(path) cannot be created", "let the worker's user write to \(folder)")
+        }
+        return .warning("\(path) does not exist yet: the worker creates it at its first start")
+    }
+
+    private func spaceCheck(_ path: String) -> Check {
+        do throws(SystemCallError) {
+            return Self.space(try FileStatus.freeSpace(at: FileStatus.folder(of: path)))
+        } catch {
+            return .warning("unknown: \(error)").named("free disk space")
+        }
+    }
+
+    static func space(_ free: Int64) -> Check {
+        let text = "\(free.inBytes) on the database's disk"
+        return check("free disk space") {
+            if free < minimumSpace { return .fault(text, "free some space, or nothing can be stored") }
+            return free < StatusSnapshot.nearlyFull ? .warning(text, "free some space") : .ok(text)
+        }
+    }
+
+    private func contentChecks(of store: SQLiteStore) async -> [Check] {
+        do {
+            let problems = try await store.integrityProblems()
+            guard problems.isEmpty else {
+                let finding = "\(store.path) is damaged (\(problems.prefix(3).joined(separator: "; ")))"
+                let advice = "stop the worker, keep the file for a repair, and put a backup in its place"
+                return [.fault(finding, advice).named(Self.content)]
+            }
+        } catch {
+            return [.fault("\(error)").named(Self.content)]
+        }
+        return await recordChecks(of: store)
+    }
+
+    /// Checks the stored records, in both stores.
+    func recordChecks(of store: any Store) async -> [Check] {
+        let location = context.configuration.database
+        func fault(_ finding: String, _ advice: String? = nil) -> [Check] {
+            [.fault(finding, advice).named(Self.content)]
+        }
+        do {
+            guard try await !store.isReceiving else { return fault("\(CommandError(unfinished: location))") }
+            if let newLocation = try await store.movedTo {
+                return fault("\(StoreError(moved: "\(location)", to: newLocation))")
+            }
+            if let problem = try await store.grantCountProblem() {
+                return fault(problem, "see database_rows_lost in docs/runbook.md")
+            }
+            let grants = try await store.grantStatistics(at: context.time.now).grants
+            return [
+                .ok("intact, its schema is this program's, \(grants) grants").named(Self.content),
+                await keyCheck(of: store, keysInUse: try await store.keysInUse()).named("keys in use"),
+            ] + (try await statusChecks(of: store))
+        } catch {
+            return fault("\(error)")
+        }
+    }
+
+    private func keyCheck(of store: any Store, keysInUse: [KeyID: Int]) async -> Check {
+        do {
+            let ring = try context.openVault().ring.current
+            let check = Self.keys(KeyRingSummary(ring), keysInUse)
+            guard check.severity == .ok, case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
+            else { return check }
+            let finding = """
+                the ring does not open what was sealed with \(ids.map(\.description).joined(separator: ", ")): it is another \
+                ring with keys of the same name
+                """
+            return .fault(finding, "restore the key ring from a backup")
+        } catch let error as FileError where error.kind == .missing && !keysInUse.isEmpty {
+            let tokens = KeyListing.tokens(keysInUse.values.reduce(0, +))
+            let finding = "\(tokens) sealed with the keys of the missing file cannot be opened"
+            return .warning(finding, "restore the file from its copy: a new key ring would not open them")
+        } catch {
+            return .warning("not compared with the key ring, which cannot be read", "fix that first")
+        }
+    }
+
+    private static func keys(_ ring: KeyRingSummary, _ keysInUse: [KeyID: Int]) -> Check {
+        let missing = ring.missingKeys(of: keysInUse)
+        guard !missing.isEmpty else {
+            return .ok(keysInUse.isEmpty ? "nothing is sealed yet" : "all are in the ring")
+        }
+        let tokens = KeyListing.tokens(missing.reduce(0) { $0 + (keysInUse[$1] ?? 0) })
+        let names = missing.map(\.description).joined(separator: ", ")
+        return .fault(
+            "\(tokens) sealed with \(names), which the ring lacks, cannot be opened",
+            "restore the key ring from a backup, or have those users sign in again"
+        )
+    }
+}

@@ -1,0 +1,183 @@
+import Base
+import Crypto
+import GoogleOAuth
+import HTTPClient
+
+/// The checks over the network: every endpoint answers, and its clock agrees with this machine's.
+extension Doctor {
+    /// Long enough for a slow network, short enough for a person who waits.
+    private static let deadline: Duration = .seconds(10)
+
+    /// A request to an endpoint, and what its response says.
+    private typealias Probe = (
+        name: String, endpoint: Endpoint, request: HTTPRequest, judge: @Sendable (HTTPResponse) -> Check
+    )
+
+    /// Asks all endpoints at once: the token endpoint with a made-up token, the others without content.
+    ///
+    /// It does not reveal or end anything.
+    func endpointChecks() async -> [Check] {
+        let http: HTTPClient
+        do {
+            http = try context.openHTTP()
+        } catch {
+            return [.fault("the HTTP client cannot start: \(error)").named("network")]
+        }
+        let probes = tokenProbes + otherProbes
+        let checks = await withTaskGroup(of: (Int, [Check]).self) { group in
+            for (index, probe) in probes.enumerated() {
+                group.addTask { (index, await send(probe, showsClock: index == 0, over: http)) }
+            }
+            return await group.reduce(into: [Int: [Check]]()) { $0[$1.0] = $1.1 }
+        }
+        http.shutDown()
+        return probes.indices.flatMap { checks[$0] ?? [] }
+    }
+
+    private func send(_ probe: Probe, showsClock: Bool, over http: HTTPClient) async -> [Check] {
+        do throws(HTTPError) {
+            let response = try await http.send(probe.request, deadline: Self.deadline)
+            let check = probe.judge(response).ofEndpoint(probe.name)
+            guard showsClock, let date = response.header("date").flatMap({ Timestamp(httpDate: $0) }) else {
+                return [check]
+            }
+            return [check, Self.skew(now: context.time.now, endpointTime: date).named("clock and endpoint")]
+        } catch {
+            let finding = "\(probe.endpoint): \(error.message)"
+            return [.fault(finding, Self.remedy(for: error.kind)).ofEndpoint(probe.name)]
+        }
+    }
+
+    /// One probe for each client id, or one without.
+    private var tokenProbes: [Probe] {
+        var secrets: [String: Secret] = [:]
+        do throws(CommandError) {
+            secrets = try CommandContext.clientSecrets(of: configuration).secrets
+        } catch {
+            // The check of the client secret reports it.
+        }
+        let endpoint = configuration.endpoints.token
+        let ids: [String?] = configuration.allClientIDs.isEmpty ? [nil] : configuration.allClientIDs
+        return ids.map { id in
+            // No server has issued the token, so nothing can be revealed or ended.
+            let request = HTTPRequest(
+                refreshing: Secret("1//refresh-worker-doctor-made-this-up"),
+                client: OAuthClientCredentials(
+                    id: id ?? "refresh-worker-doctor",
+                    secret: id.flatMap { secrets[$0] }
+                ),
+                pattern: .form(to: endpoint)
+            )
+            return (
+                "token endpoint", endpoint, request,
+                { response in
+                    let code = JSONValue.object(in: response.body.reveal())?["error"]?.string
+                    return Self.token(endpoint, asking: id, status: response.status, code: code)
+                }
+            )
+        }
+    }
+
+    /// Requests without content, with the method that the worker uses there: another one might be answered by 404.
+    private var otherProbes: [Probe] {
+        func probe(_ name: String, _ method: RequestPattern.Method, _ endpoint: Endpoint) -> Probe {
+            let request = HTTPRequest(method: method, endpoint: endpoint, body: method == .post ? HTTPBody([]) : nil)
+            return (name, endpoint, request, { Self.other(endpoint, status: $0.status) })
+        }
+        let configured = configuration.endpoints
+        let always = [
+            probe("userinfo endpoint", .get, configured.userinfo),
+            probe("tokeninfo endpoint", .post, configured.tokeninfo),
+            probe("revocation endpoint", .post, configured.revocation),
+        ]
+        guard configuration.publicListener != nil else { return always }
+        return always + [probe("security events", .get, configuration.securityEventsEndpoint)]
+    }
+
+    private static let clientCodes = ["invalid_client", "deleted_client", "disabled_client", "restricted_client"]
+
+    /// Judges whether the response to a made-up token is that of a token endpoint that knows the client id.
+    ///
+    /// Google answers `invalid_grant` for a known client id, and `invalid_client` for an unknown one. `code` is the
+    /// member `error` of the body.
+    static func token(_ endpoint: Endpoint, asking clientID: String?, status: Int, code: String?) -> Check {
+        let answer = "\(endpoint) answers \(status)"
+        let correction = "correct --token-endpoint"
+        switch (status, code) {
+        case (400...403, "invalid_grant"?):
+            let known = clientID.map { ", and knows the client id \(DisplayedText($0))" } ?? ""
+            return .ok("\(answer) invalid_grant to a made-up token, as it should\(known)")
+        case (400...403, let code?) where clientCodes.contains(code):
+            guard let clientID else { return .ok("\(answer) \(code) to a made-up client id, as it should") }
+            return .fault(
+                "\(answer) \(code): it refuses the client id \(DisplayedText(clientID))",
+                "copy the client id of your iOS app from the Google Cloud console, and check its secret, if it has one"
+            )
+        case (400...403, let code?):
+            let expected = "expected invalid_grant or invalid_client"
+            return .warning("\(answer) \(DisplayedText(code)) to a made-up token: \(expected)")
+        case (429, _), (500..., _): return .warning("\(answer): it does not work now", "try again later")
+        case (300..<400, _): return .fault("\(answer), a redirect, which the worker does not follow", correction)
+        case (200..<300, _): return .fault("\(answer) to a made-up token, so it is not a token endpoint", correction)
+        case (404, _): return .fault("\(answer): the path is wrong", correction)
+        default: return .fault("\(answer) without an OAuth error, so it is not a token endpoint", correction)
+        }
+    }
+
+    /// Judges the response of another endpoint to a request without content.
+    private static func other(_ endpoint: Endpoint, status: Int) -> Check {
+        let answer = "\(endpoint) answers (status \(status))"
+        let correction = "correct the address"
+        switch status {
+        case 300..<400: return .fault("\(answer): it redirects, which the worker does not follow", correction)
+        case 404: return .fault("\(answer): its path is wrong", correction)
+        default: return .ok(answer)
+        }
+    }
+
+    static func skew(now: Timestamp, endpointTime: Timestamp) -> Check {
+        let skew = now - endpointTime
+        guard skew.magnitude > tolerableSkew else { return .ok("agree within a minute") }
+        let direction = skew > .zero ? "ahead of" : "behind"
+        return .warning(
+            "this machine's clock is \(skew.magnitude.inTwoUnits) \(direction) the token endpoint's",
+            clockAdvice
+        )
+    }
+
+    static func remedy(for kind: HTTPError.Kind) -> String {
+        switch kind {
+        case .resolve: "check the host name and this machine's DNS"
+        case .connect: "check the address, and that no firewall is in between"
+        case .certificate:
+            """
+            its certificate is not trusted or is another host's: update the system's ca-certificates, or name the \
+            certificate of a proxy or server of your own with --ca-file
+            """
+        case .tls: "check that the port speaks TLS, and that --ca-file, if given, is a readable PEM file"
+        case .timeout: "it did not answer in time: check for a firewall or proxy in between, and try again"
+        case .sendFailed, .receiveFailed, .bodyTooLarge, .headersTooLarge:
+            "the server does not speak HTTP correctly: check the address"
+        case .invalidURL, .invalidHeader, .cancelled, .shutDown, .withheld, .expired, .other:
+            "check the address and --ca-file, and try again"
+        }
+    }
+}
+
+extension Duration {
+    var magnitude: Duration { self < .zero ? .zero - self : self }
+}
+
+extension Timestamp {
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    /// Parses the instant of a `Date` header, in the only form that servers send: `Sun, 06 Nov 1994 08:49:37 GMT`
+    /// (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7).
+    init?(httpDate header: String) {
+        let words = header.split(separator: " ")
+        guard words.count == 6, words[5] == "GMT", let month = Self.months.firstIndex(where: { $0 == words[2] }),
+            words[4].utf8.count == 8  // ISO 8601 can leave the seconds out.
+        else { return nil }
+        self.init(iso8601: "\(words[3])-\(month < 9 ? "0" : "")\(month + 1)-\(words[1])T\(words[4])Z")
+    }
+}

@@ -1,0 +1,220 @@
+import Base
+import Crypto
+import GoogleOAuth
+import HTTPClient
+import Storage
+import Telemetry
+
+/// The checks of files other than the database, and of this machine's clocks.
+extension Doctor {
+    static let folderAdvice = "check that the worker's user may enter its folders"
+
+    func fileChecks() -> [Check] {
+        [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
+            + clientIDs + [serverClient].compactMap(\.self)
+    }
+
+    /// Checks the configuration file.
+    ///
+    /// Its content is valid, or the program would have ended before.
+    private var configurationFile: Check {
+        check("configuration", orElse: Self.folderAdvice) {
+            guard let path = configuration.configurationFile else {
+                return .ok("from flags, environment and defaults; no --config file")
+            }
+            guard let status = try FileStatus.of(path) else {
+                return .fault("\(path) does not exist", "check the path")
+            }
+            guard status.kind != .folder else { return .fault("\(path) is a folder", "name a file") }
+            guard status.permissions & 0o022 == 0 else {
+                return .warning("\(path) may be changed by others (mode \(status.mode))", "run: chmod go-w \(path)")
+            }
+            guard status.permissions & 0o007 == 0 || !holdsPassword(path) else {
+                let finding = "\(path) can be read by others (mode \(status.mode)) and holds the database's password"
+                return .warning(
+                    finding,
+                    "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
+                )
+            }
+            return .ok("\(path) is valid")
+        }
+    }
+
+    /// `true` if the file itself sets a database address with a password.
+    private func holdsPassword(_ path: String) -> Bool {
+        do {
+            let lines = EnvironmentFile(parsing: try context.inputs.files.read(path)).entries
+            let addresses = lines.filter { $0.key == Setting.Name.database.environmentName }
+            return try addresses.contains { try DatabaseLocation($0.value).holdsPassword }
+        } catch {
+            // An invalid address has ended the program before, and another check reports a file that is missing.
+            return false
+        }
+    }
+
+    private var keyRing: Check {
+        check("key ring") {
+            let path = configuration.keyFile
+            let keyRing = KeyRingSummary(try context.openVault().ring.current)
+            if let pending = keyRing.firstPending {
+                let finding = "\(path): the rotation to key \(pending) is not finished"
+                return .warning(finding, "run: refresh-worker keys rotate")
+            }
+            if let expired = keyRing.expired(at: context.time.now).first {
+                return .warning(
+                    "\(path): key \(expired) was retired a day ago",
+                    "run: refresh-worker keys retire \(expired)"
+                )
+            }
+            let count = keyRing.entries.count
+            return .ok("\(path) holds \(count == 1 ? "1 key" : "\(count) keys"), \(keyRing.sealingKeyID) seals")
+        }
+    }
+
+    private var clientSecret: Check? {
+        guard let path = configuration.clientSecretFile else { return nil }
+        return check("client secret") {
+            let file = try CommandContext.clientSecrets(of: configuration)
+            if let warning = file.warning { return .warning("\(path) \(warning)") }
+            let count = file.secrets.count
+            return .ok(
+                "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
+            )
+        }
+    }
+
+    private var certificates: Check? {
+        guard let path = configuration.caFile else { return nil }
+        return check("certificates") {
+            try context.checkAuthorities()
+            return .ok("\(path) is trusted instead of the system's certificates")
+        }
+    }
+
+    private var metricsLog: Check {
+        check("metrics log", orElse: "check the path, and that the worker's user may enter its folders") {
+            guard case .file(let path) = configuration.metricsLog else { return .ok("goes to standard output") }
+            guard try FileStatus.of(path) == nil else {
+                return FileStatus.mayWrite(path)
+                    ? .ok("\(path) can be written")
+                    : .fault("\(path) cannot be written", "let the worker's user write to it")
+            }
+            let folder = FileStatus.folder(of: path)
+            guard try FileStatus.of(folder)?.kind == .folder else {
+                return .fault("the folder of \(path) does not exist", "run: mkdir -p \(folder)")
+            }
+            return Self.creation(of: path, in: folder)
+        }
+    }
+
+    /// Checks whether a file that does not exist can be created.
+    static func creation(of path: String, in folder: String) -> Check {
+        FileStatus.mayWrite(folder)
+            ? .ok("\(path) will be created in a folder that can be written")
+            : .fault("\(path) cannot be created", "let the worker's user write to \(folder)")
+    }
+
+    private var credentials: Check? {
+        let variable = Setting.credentialsDirectoryName
+        guard let folder = context.inputs.environment[variable], !folder.isEmpty else { return nil }
+        return check("systemd credentials") {
+            let exists = context.inputs.files.exists
+            guard exists(folder) else {
+                return .fault("\(variable) names \(folder), which does not exist", "unset it, or let systemd set it")
+            }
+            let expected = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
+            let names = expected.filter { exists("\(folder)/\($0)") }
+            guard !names.isEmpty else {
+                let finding = "\(folder) holds none of \(expected.joined(separator: ", "))"
+                return .warning(finding, "check LoadCredential= in the unit")
+            }
+            return .ok("\(folder) holds \(names.joined(separator: ", "))")
+        }
+    }
+
+    /// Checks the client ids: Google's have one form, other servers' can differ.
+    private var clientIDs: [Check] {
+        let isGoogle = Self.isGoogles(configuration.endpoints.token)
+        let checks: [Check] = configuration.clientIDs.map { id in
+            guard isGoogle, !id.hasSuffix(SettingValue.googleClientIDSuffix) else { return .ok(id) }
+            let finding = "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do"
+            return .warning(finding, "copy the client id of your iOS app from the Google Cloud console")
+        }
+        let none = Check.warning(
+            "none is configured, so only grants that carry their own are refreshed",
+            "name the client id of your iOS app with --client-id"
+        )
+        return (checks.isEmpty ? [none] : checks).map { $0.named("client id") }
+    }
+
+    /// Checks that the server's client belongs to the project of the app's: Google gives no code otherwise.
+    private var serverClient: Check? {
+        guard let id = configuration.serverClientID else { return nil }
+        return check("server client id") {
+            let other = configuration.clientIDs.first { other in
+                GoogleProject.number(ofClientID: other) != nil && !GoogleProject.isShared(other, id)
+            }
+            guard let other, GoogleProject.number(ofClientID: id) != nil else {
+                return .ok("\(id) exchanges the app's codes")
+            }
+            return .warning(
+                "\(DisplayedText(id)) and the client id \(DisplayedText(other)) are of two Google Cloud projects",
+                "create both in one project: Google's SDK gets no code for a server of another project"
+            )
+        }
+    }
+
+    static func isGoogles(_ endpoint: Endpoint) -> Bool {
+        let host = endpoint.host
+        return host == "googleapis.com" || host.hasSuffix(".googleapis.com") || host == "accounts.google.com"
+    }
+}
+
+/// The checks of the clocks, which do not need the network.
+extension Doctor {
+    /// The years 2025 to 2099: the program is not older, and is not expected to run later.
+    private static let plausibleYears =
+        Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
+    /// The tolerated difference between two clocks.
+    ///
+    /// With a larger one, expired tokens count as valid or valid ones as expired.
+    static let tolerableSkew: Duration = .seconds(60)
+    static let clockAdvice = "set it, and synchronize it by NTP (timedatectl set-ntp true)"
+    private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
+
+    func clockChecks() async throws -> [Check] {
+        let lastWrite = try await BlockingCallQueue.files.run { try lastWriteTime() }
+        return [Self.clock(now: context.time.now, lastWrite: lastWrite).named("clock"), bootID]
+    }
+
+    /// Checks the wall clock alone and against the last write: a file cannot have been written in the future.
+    static func clock(now: Timestamp, lastWrite: Timestamp?) -> Check {
+        guard plausibleYears.contains(now) else { return .fault("the clock says \(now.iso8601Seconds)", clockAdvice) }
+        if let lastWrite, lastWrite - now > tolerableSkew {
+            let finding = """
+                the clock says \(now.iso8601Seconds), but the database was written at \(lastWrite.iso8601Seconds): it was \
+                ahead then or is behind now
+                """
+            return .warning(finding, clockAdvice)
+        }
+        return .ok(now.iso8601Seconds)
+    }
+
+    /// The time of the last write to the database or its log.
+    private func lastWriteTime() throws -> Timestamp? {
+        guard let path = configuration.database.file else { return nil }
+        return try [path, path + "-wal"].compactMap { try FileStatus.of($0)?.modifiedAt }.max()
+    }
+
+    private var bootID: Check {
+        check("boot id") {
+            do throws(InputError) {
+                let id = try context.inputs.files.read(Self.bootIDFile)
+                return id.count > 1
+                    ? .ok("can be read; leases use it") : .fault("\(Self.bootIDFile) is empty", "mount /proc")
+            } catch {
+                return .fault("\(Self.bootIDFile) \(error.message), and leases use it", "mount /proc")
+            }
+        }
+    }
+}

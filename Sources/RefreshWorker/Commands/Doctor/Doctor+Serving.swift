@@ -1,0 +1,153 @@
+import Base
+import HTTPServer
+import Routes
+
+/// The checks of the files and settings that the listeners and the notices need.
+extension Doctor {
+    /// The folder that systemd creates for the service (`RuntimeDirectory=`).
+    private static let runtimeFolder = "/run/refresh-worker"
+
+    func servingChecks() -> [Check] {
+        startChecks
+            + [
+                appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate,
+                configuration.publicListener.map { listener("public listener", $0) },
+                configuration.internalListener.map { listener("internal listener", $0) },
+            ].compactMap(\.self)
+    }
+
+    /// One fault for each rule about settings that the daemon refuses to start with.
+    ///
+    /// The daemon checks the same function.
+    ///
+    /// `DoctorAgreementTests` runs a table of configurations through both.
+    private var startChecks: [Check] {
+        configuration.servingProblems(environment: context.inputs.environment).map {
+            .fault("\($0.origin) \($0.message)").named("settings")
+        }
+    }
+
+    private var appSecret: Check? {
+        // Without any secret, the settings are a fault already.
+        guard configuration.jwtSecretFile != nil || context.inputs.environment[Setting.jwtSecretName] != nil else {
+            return nil
+        }
+        guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
+        let source = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
+        return check("app's token secret") {
+            _ = try context.openSigner()
+            return .ok("\(source) can be used")
+        }
+    }
+
+    /// Checks former refresh tokens.
+    ///
+    /// They are only as safe as the secret that signed them, so accepting them should end.
+    private var formerTokens: Check? {
+        guard configuration.publicListener != nil else { return nil }
+        let flag = "--\(Setting.Name.acceptFormerRefreshTokensUntil.rawValue)"
+        return check("former refresh tokens") {
+            guard let end = configuration.acceptFormerRefreshTokensUntil else {
+                return .ok("refused: \(flag) accepts those of a former backend while its users move")
+            }
+            guard context.time.now < end else {
+                return .warning("refused since \(end.iso8601Seconds)", "remove \(flag) from the configuration")
+            }
+            return .ok(
+                """
+                accepted until \(end.iso8601Seconds): each one that the app's secret has signed and that has not expired begins \
+                one session of a stored, active user; import the users before
+                """
+            )
+        }
+    }
+
+    private var services: Check? {
+        guard let path = configuration.servicesFile else {
+            guard configuration.internalListener != nil else { return nil }
+            return .ok("none: the internal listener vends no tokens without --services-file").named("services")
+        }
+        return check("services") {
+            let count = try context.readServices().count
+            return .ok("\(path) names \(count == 1 ? "1 service" : "\(count) services")")
+        }
+    }
+
+    private var noticeSecret: Check? {
+        guard let path = configuration.noticeSecretFile else { return nil }
+        return check("notice secret") {
+            _ = try context.openNoticeKey()
+            return .ok("\(path) can be used")
+        }
+    }
+
+    private var certificate: Check? {
+        // Without a key, the settings are a fault already.
+        guard let path = configuration.internalCertificateFile, configuration.internalKeyFile != nil else { return nil }
+        return check("internal certificate") {
+            guard let certificate = try context.readInternalCertificate() else { return .ok("none") }
+            guard let problem = CertificateProblem(certificate, at: context.time.now) else {
+                return .ok("\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
+            }
+            return .warning(problem.sentence(about: path))
+        }
+    }
+
+    /// Warns about missing trusted proxies.
+    ///
+    /// A listener that only this machine reaches gets its requests from a proxy. For a systemd socket that is unknown
+    /// until systemd passes it.
+    private var proxies: Check? {
+        guard case .own(let address)? = configuration.publicListener, address.reach == .thisMachine,
+            configuration.trustedProxies.isEmpty
+        else { return nil }
+        let finding = """
+            none: behind a proxy all clients count as one address, and share its \(configuration.googleCallsPerMinute) \
+            failed sign-ins a minute
+            """
+        return .warning(finding, "name the proxy with --trusted-proxy").named("trusted proxies")
+    }
+
+    private var emailLinking: Check? {
+        guard configuration.publicListener != nil, configuration.emailLinking == .any else { return nil }
+        let finding = """
+            --link-by-email any: a person who signed up with another person's address shares the account with its \
+            owner, once the owner signs in with Google
+            """
+        return .warning(finding, "use verified, unless the backend verifies every address before it stores it")
+            .named("linking by e-mail")
+    }
+
+    private func listener(_ name: String, _ location: ListenerLocation) -> Check {
+        switch location {
+        case .systemd(let socket): .ok("the socket \(DisplayedText(socket)), which systemd passes").named(name)
+        case .own(.unix(let path, mode: _)): check(name, orElse: Self.folderAdvice) { try Self.socket(path) }
+        case .own(let address): Self.free(address).named(name)
+        }
+    }
+
+    private static func free(_ address: ListenAddress) -> Check {
+        do throws(HTTPServerError) {
+            try address.tryToBind()
+            return .ok("\(address) is free")
+        } catch {
+            guard !error.isAddressInUse else { return .ok("\(address) is in use: by the worker, if it runs") }
+            return .fault("\(error)", "name an address of this machine, and a port that the worker's user may open")
+        }
+    }
+
+    private static func socket(_ path: String) throws -> Check {
+        let folder = FileStatus.folder(of: path)
+        if let status = try FileStatus.of(path) {
+            return status.kind == .other
+                ? .ok("\(path) exists: the worker uses it, if it runs")
+                : .fault("\(path) exists and is not a socket", "name another path")
+        }
+        guard try FileStatus.of(folder)?.kind == .folder else {
+            return folder == runtimeFolder
+                ? .warning("\(folder) does not exist: systemd creates it at the start of the service")
+                : .fault("\(folder) does not exist", "create it, and let the worker's user write to it")
+        }
+        return creation(of: path, in: folder)
+    }
+}

@@ -1,0 +1,121 @@
+import Base
+import Crypto
+import Status
+import Storage
+
+extension Command {
+    /// `doctor`: checks the installation.
+    static let runDoctor = Command(
+        words: ["doctor"],
+        summary: "check the set-up and say what to fix",
+        discussion: """
+            Checks the configuration, the modes and owners of files, the key ring, the secrets and the services of the \
+            listeners, their addresses, the database and its spill files, the clock, the client ids and the endpoints, \
+            and gives advice for each fault. It changes nothing. It refuses the settings that the daemon refuses. It \
+            asks the token endpoint with a made-up token, which shows if the endpoint knows the client id. If root runs \
+            it, it checks as the owner of the database or of the key ring.
+            """,
+        options: [.jsonObject],
+        settings: Setting.Name.allCases.filter { $0 != .runOnce },
+        examples: [
+            "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf":
+                "as the service's user, with the service's configuration",
+            """
+            refresh-worker doctor --json | jq -r '.checks[] | select(.result != "ok") | .advice // .text'
+            """: "only what to do",
+        ],
+        exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration]
+    ) { _, context in
+        let isPlain = !(context.inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
+        let isColoured = Output.standard.isTerminal && !isPlain
+        let checks = try await Doctor(context: context).run { check in
+            if !context.printsJSON { Output.standard.line(check.line(isColoured: isColoured)) }
+        }
+        context.answer(checks.summary, json: checks.write)
+        return checks.exitCode
+    }
+}
+
+/// Checks everything that the worker depends on, and changes nothing.
+struct Doctor: Sendable {
+    let context: CommandContext
+
+    var configuration: Configuration { context.configuration }
+
+    /// Runs the checks one after another and reports each result immediately, because some take time.
+    func run(report: (Check) -> Void) async throws -> [Check] {
+        var all: [Check] = []
+        func add(_ checks: [Check]) {
+            checks.forEach(report)
+            all += checks
+        }
+        if ServiceUser.isRoot { add([becomeServiceUser().named("user")]) }
+        add(try await BlockingCallQueue.files.run { fileChecks() + servingChecks() })
+        add(try await databaseChecks())
+        add(try await BlockingCallQueue.files.run { spillChecks() })
+        add(try await clockChecks())
+        add(await endpointChecks())
+        return all
+    }
+
+    func spillChecks() -> [Check] {
+        let location = context.spillLocation(of: configuration.database)
+        var checks: [Check] = []
+        do throws(SystemCallError) {
+            checks = try SpilledFile.list(in: location).map { .warning($0.sentence(at: context.time.now)) }
+            if checks.isEmpty { checks = [.ok("none in \(location.folder)")] }
+        } catch {
+            let advice = "let the worker's user read the folder, which may hold results that were not stored"
+            checks = [.warning("\(error)", advice)]
+        }
+        return checks.map { $0.named("spill files") }
+    }
+
+    /// Looks for findings in the stored state, as `status` does.
+    ///
+    /// Findings are warnings, because the daemon starts in spite of them.
+    func statusChecks(of store: any Store) async throws -> [Check] {
+        Self.checks(of: try await context.statusSnapshot(from: store, includesSlowParts: false).findings)
+    }
+
+    static func checks(of findings: [Finding]) -> [Check] {
+        let shown = findings.filter { !$0.isAdvisory && !$0.isCheckedByDoctor }
+        let checks: [Check] =
+            shown.isEmpty ? [.ok("no concern")] : shown.map { .warning("\($0.text) (\($0.runbook))") }
+        return checks.map { $0.named("status") }
+    }
+
+    /// Continues as the service's user if root runs the doctor, because root can read and write everything.
+    ///
+    /// Root would find no file unreadable, and would take the key ring of the service for a foreign one.
+    private func becomeServiceUser() -> Check {
+        do throws(SystemCallError) {
+            guard let user = try serviceUser() else {
+                if try ServiceUser(name: "refresh-worker") != nil {
+                    let owned = "root owns the database or the key ring, but the service runs as refresh-worker"
+                    return .warning(owned, "give it the file, or the key ring by LoadCredential=")
+                }
+                return .ok(
+                    """
+                    root, because no other user of this machine owns the database or the key ring; if the service has a user \
+                    of its own, run: runuser -u refresh-worker -- refresh-worker doctor
+                    """
+                )
+            }
+            try user.become()
+            let line = "runuser -u \(user.name) -- refresh-worker …"
+            return .ok("root runs the doctor; it checks as \(user.name); run other commands so: \(line)")
+        } catch {
+            return .warning("root cannot check as the service's user: \(error)")
+        }
+    }
+
+    /// The owner of the database or of the key ring, or before they exist, the user that the packages create.
+    private func serviceUser() throws(SystemCallError) -> ServiceUser? {
+        for path in [configuration.database.file, configuration.keyFile].compactMap(\.self) {
+            guard let owner = try FileStatus.of(path)?.owner else { continue }
+            return owner == 0 ? nil : try ServiceUser(id: owner)
+        }
+        return try ServiceUser(name: "refresh-worker")
+    }
+}

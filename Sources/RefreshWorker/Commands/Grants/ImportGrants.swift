@@ -1,0 +1,166 @@
+import Base
+import Crypto
+import Glibc
+import Storage
+import Synchronization
+import Telemetry
+
+extension Command {
+    private static let secretsManager = "aws-secrets-manager"
+    /// The default prefix of the names of secrets, before the user's id.
+    static let defaultPrefix = "gmail/user/"
+
+    /// `grants import FILE`: imports grants that were kept elsewhere.
+    static let importGrants = Command(
+        words: ["grants", "import"],
+        summary: "import grants from a file of JSON, also from the output of aws secretsmanager",
+        discussion: """
+            Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
+            expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
+            google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. It \
+            also reads objects over several lines, one array around all objects, rows of a DynamoDB export with these \
+            fields, and the output of aws secretsmanager get-secret-value for a secret gmail/user/USER. A short line is enough:
+
+            {"user_id": "alice", "refresh_token": "1//0..."}
+
+            Invalid lines are reported with their number and skipped; valid ones are stored. An existing grant is \
+            kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
+            only by a line with a new refresh token. A refresh token that its user replaced or ended here does not \
+            come back. An interrupted import can be started again. The profile shows the name in google_name while the \
+            user has none.
+
+            With --from aws-secrets-manager the file is the output of aws secretsmanager batch-get-secret-value or \
+            get-secret-value. Each secret whose name begins with the prefix is a grant, and the rest of its name is \
+            the user. The client id comes from the secret Google-OAuth-Client-ID before them, unless exactly one is \
+            configured here. With --replace a stored grant is replaced only where the secret is newer: where its \
+            created_at, or the date of its version where that is earlier, is later than the stored grant's arrival, \
+            its last rotation and its end. The script import-from-aws reads the secrets and imports them \
+            (docs/moving.md).
+            """,
+        operands: [.file("the file to read; - is standard input")],
+        options: [
+            .toggle("replace", "replace grants that are already stored"),
+            OptionSpecification(
+                "from",
+                .choice([secretsManager], as: "SOURCE"),
+                "the form of the file: aws-secrets-manager for what the aws program prints"
+            ),
+            OptionSpecification(
+                "prefix",
+                .text(as: "PREFIX", maximumLength: 512, signs: "/_+=.@-"),
+                "the prefix of the names, before the user. Default: \(defaultPrefix)"
+            ),
+            .toggle(
+                "dry-run",
+                "store nothing and say what would be done; with --from and --log-level info for each user"
+            ),
+            .jsonSummary,
+        ],
+        settings: [.config, .database, .keyFile, .clientID, .logLevel],
+        examples: [
+            "refresh-worker grants import grants.jsonl": "from a file",
+            "ssh old-host export-grants | refresh-worker grants import -":
+                "from another machine, without a copy on disk",
+            """
+            aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
+            """: "one grant, with Amazon's own program",
+            """
+            aws secretsmanager batch-get-secret-value --secret-id-list gmail/user/alice gmail/user/bob | \
+            refresh-worker grants import - --from aws-secrets-manager --dry-run
+            """: "show what would be imported from AWS Secrets Manager",
+        ],
+        exitCodes: .ofDatabase(.badData, .inputUnreadable),
+        check: { arguments throws(CommandError) in
+            guard arguments.has("from") || !arguments.has("prefix") else {
+                throw arguments.refusal(["--prefix has a meaning only with --from"])
+            }
+        }
+    ) { arguments, context in
+        let (replaces, isDryRun) = (arguments.has("replace"), arguments.has("dry-run"))
+        let isFromAWS = arguments.has("from")
+        let vault = try context.openVault()
+        let input = try InputFile(path: arguments.operand)
+        let store = try await context.openStore(forDryRun: isDryRun)
+        let heartbeat = store.map { context.heartbeat(in: $0, of: vault) }
+        try await heartbeat?.report()
+        let reporting = Task { await heartbeat?.run(by: context.time) {} }
+        let writer = ImportedGrantWriter(
+            store: store,
+            vault: vault,
+            time: context.time,
+            random: context.random,
+            existing: replaces ? (isFromAWS ? .replaceOlder : .replace) : .keep,
+            isDryRun: isDryRun
+        )
+        let run = ImportRun(
+            file: input,
+            progress: ImportProgress(of: isFromAWS ? "secrets" : "grants", time: context.time),
+            isDryRun: isDryRun,
+            isJSON: context.printsJSON
+        ) {
+            reporting.cancel()
+            await reporting.value
+            await heartbeat?.leave()
+            await store?.close()
+        }
+        guard isFromAWS else {
+            let reader = GrantReader(clientIDs: context.configuration.clientIDs)
+            return try await run.perform(
+                GrantImport(reader: reader, writer: writer, time: context.time, report: run.report)
+            )
+        }
+        let reportsDetails = context.configuration.logLevel >= .info
+        return try await run.perform(
+            SecretsManagerImport(
+                prefix: arguments["prefix"] ?? defaultPrefix,
+                clientIDs: context.configuration.clientIDs,
+                writer: writer,
+                time: context.time,
+                report: run.report,
+                detail: { if reportsDetails { run.report($0) } }
+            )
+        )
+    }
+}
+
+/// Imports grants from a stream of bytes.
+struct GrantImport: RecordImport {
+    /// The end of a report about a user whose grant stays ended.
+    static let endedGrant =
+        "ended or changed the stored grant: kept, because the input does not have a newer refresh token"
+
+    let reader: GrantReader
+    let writer: ImportedGrantWriter
+    let time: any TimeSource
+    let report: (String) -> Void
+
+    var tally = ImportTally()
+    var splitter = RecordSplitter()
+    var batch: [ImportReading<ImportedGrant>] = []
+
+    func read(_ record: RecordSplitter.Record) -> [ImportReading<ImportedGrant>] {
+        [ImportReading(of: record) { () throws(InputError) in try reader.grant(from: record, at: time.now) }]
+    }
+
+    func store(_ batch: [ImportedGrant]) async throws -> [ImportedGrantWriter.Outcome] {
+        try await writer.store(batch)
+    }
+
+    mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, at place: String) {
+        switch outcome {
+        case .stored: tally.stored += 1
+        case .replaced: tally.replaced += 1
+        case .kept:
+            tally.kept += 1
+            report("\(place): user \(DisplayedText(grant.userID)) is stored already: kept")
+        case .keptEnded:
+            tally.kept += 1
+            report("\(place): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
+        case .refused:
+            tally.countBad("the user was deleted")
+            report("\(place): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
+        }
+    }
+
+    func summary(isDryRun: Bool) -> String { "\(tally.read) read: \(tally.counts(isDryRun: isDryRun))" }
+}

@@ -1,0 +1,222 @@
+import Base
+import Crypto
+import Storage
+
+extension Command {
+    /// The states that a grant can be in, as `--state` takes them.
+    static let grantStates = ["active", "retrying", "suspended", "reauth_required", "disconnected"]
+
+    /// `grants list`: prints stored grants without their tokens.
+    static let listGrants = Command(
+        words: ["grants", "list"],
+        summary: "list the stored grants and their states",
+        discussion: """
+            Lists every grant, or those that fit all of the options, with the reason of the state. Never prints a \
+            token. On a terminal the columns fit its width; in a pipe or a file no text is cut.
+            """,
+        options: [
+            .json,
+            OptionSpecification(
+                "state",
+                .choice(grantStates, as: "STATE"),
+                "only grants in this state: " + grantStates.joined(separator: ", ")
+            ),
+            OptionSpecification(
+                "reason",
+                .text(as: "REASON", maximumLength: 64, signs: "_"),
+                "only grants whose state has this reason, such as client_mismatch"
+            ),
+            .client("only grants of this client id"),
+            .toggle("expired", "only connected grants without a valid access token"),
+            .toggle("unreadable", "only grants with a token that the key ring does not open, because a key is lost"),
+            OptionSpecification(
+                "sort",
+                .choice(SortedGrants.Order.allCases.map(\.rawValue), as: "ORDER"),
+                """
+                due: the next due first; user: by the user's id; since: the longest in its state first. Default: \
+                the order of the database
+                """
+            ),
+            OptionSpecification("limit", .number(1...1_000_000), "at most this many grants"),
+        ],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            "refresh-worker grants list": "a table of all grants",
+            "refresh-worker grants list --expired --sort since --limit 20":
+                "the grants that have been without a valid token in their state for longest",
+            "refresh-worker grants list --state disconnected --json | jq -r .user_id":
+                "the users whose consent has ended",
+        ],
+        exitCodes: .ofDatabase()
+    ) { arguments, context in
+        var filter = GrantFilter(
+            state: arguments["state"].flatMap { GrantState(rawValue: $0) },
+            reason: arguments["reason"].map { GrantReason(rawValue: $0) },
+            clientID: arguments["client"],
+            isExpired: arguments.has("expired")
+        )
+        if arguments.has("unreadable") { filter.vault = try context.openVault() }
+        let time = context.time
+        let limit = arguments["limit"].flatMap { Int($0) }
+        let count = try await context.withExistingStore(for: .reading) { [filter] store in
+            var list = Listing(grantColumns, limit: limit, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            guard let order = arguments["sort"].flatMap({ SortedGrants.Order(rawValue: $0) }) else {
+                for try await page in GrantPages(store: store, state: filter.state) {
+                    let now = time.now
+                    guard try await list.print(page.filter { try filter.matches($0, at: now) }, at: now) else { break }
+                }
+                return list.count
+            }
+            // Finds the order first, and then reads the grants again, a page at a time.
+            var sorted = SortedGrants(by: order, limit: limit)
+            for try await page in GrantPages(store: store, state: filter.state) {
+                let now = time.now
+                for grant in page where try filter.matches(grant, at: now) { sorted.add(grant) }
+            }
+            var rest = sorted.finish()[...]
+            while !rest.isEmpty {
+                var page: [Grant] = []
+                for id in rest.prefix(GrantPages.usualSize) {
+                    if let grant = try await store.grant(id), try filter.matches(grant, at: time.now) {
+                        page.append(grant)
+                    }
+                }
+                rest = rest.dropFirst(GrantPages.usualSize)
+                guard try await list.print(page, at: time.now) else { break }
+            }
+            return list.count
+        }
+        if count == 0 && !context.printsJSON {
+            Output.error.line(filter.selectsAll ? "no grant is stored" : "no stored grant fits all of these options")
+        }
+        return .success
+    }
+
+    static let grantColumns: [Listing<Grant>.Column] = [
+        .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapedForTerminal },
+        .init(title: "STATE") { grant, _ in grant.state.rawValue },
+        .init(title: "REASON", narrowest: 12) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
+        .init(title: "SINCE") { grant, now in grant.since.distance(from: now) },
+        .init(title: "TOKEN ENDS") { grant, now in grant.accessToken?.expiresAt.distance(from: now) ?? "-" },
+        .init(title: "DUE") { grant, now in grant.dueAt?.distance(from: now) ?? "-" },
+        .init(title: "E-MAIL", narrowest: 16) { grant, _ in grant.owner.email?.escapedForTerminal ?? "-" },
+    ]
+}
+
+/// The grants that `grants list` shows.
+struct GrantFilter: Sendable {
+    var state: GrantState?
+    var reason: GrantReason?
+    var clientID: String?
+    var isExpired = false
+    /// The key ring that must not open a token of the grant, or `nil` if that does not matter.
+    var vault: TokenVault?
+
+    var selectsAll: Bool { state == nil && reason == nil && clientID == nil && !isExpired && vault == nil }
+
+    func matches(_ grant: Grant, at now: Timestamp) throws(CryptoError) -> Bool {
+        guard
+            (state == nil || grant.state == state) && (reason == nil || grant.reason == reason)
+                && (clientID == nil || grant.clientID == clientID) && (!isExpired || grant.isExpired(at: now))
+        else { return false }
+        guard let vault else { return true }
+        return try !grant.opens(with: vault)
+    }
+}
+
+extension Grant {
+    /// `true` if the grant is connected and has no valid access token, as `ExpiredGrants` counts it.
+    fileprivate func isExpired(at now: Timestamp) -> Bool {
+        state.isConnected && (accessToken?.expiresAt ?? since) <= now
+    }
+
+    /// `true` if the key ring opens every token of the grant, or the grant has none.
+    fileprivate func opens(with vault: TokenVault) throws(CryptoError) -> Bool {
+        do throws(CryptoError) {
+            _ = try vault.openRefreshToken(of: self)
+            _ = try vault.openAccessToken(of: self)
+            return true
+        } catch {
+            guard error.isOfOneValue else { throw error }
+            return false
+        }
+    }
+}
+
+/// All grants of a store, or those in one state, a page at a time.
+struct GrantPages: AsyncSequence, AsyncIteratorProtocol {
+    /// The number of grants read at a time, so that memory does not grow with their number.
+    static let usualSize = 500
+
+    let store: any Store
+    var state: GrantState?
+    var size = usualSize
+    /// The last grant that was read.
+    var last: GrantID?
+
+    func makeAsyncIterator() -> Self { self }
+
+    mutating func next() async throws -> [Grant]? {
+        let page = try await store.grants(after: last, in: state, atMost: size)
+        last = page.last?.id
+        return last == nil ? nil : page
+    }
+}
+
+/// The ids of the first grants in an order.
+///
+/// It keeps a short key for each grant instead of the grant, so that the memory for millions of grants stays small.
+struct SortedGrants {
+    /// The order of a list.
+    ///
+    /// Without one, a list is in the order of the grants' ids.
+    enum Order: String, CaseIterable {
+        case due
+        case user
+        case since
+    }
+
+    private typealias Entry = (time: Timestamp?, text: String, id: GrantID)
+
+    /// Entries without a time come last, and equal ones in the order of their ids.
+    private static func precedes(_ one: Entry, _ other: Entry) -> Bool {
+        switch (one.time, other.time) {
+        case (let first?, let second?) where first != second: return first < second
+        case (_?, nil): return true
+        case (nil, _?): return false
+        default: break
+        }
+        if one.text != other.text { return one.text.utf8.lexicographicallyPrecedes(other.text.utf8) }
+        return one.id < other.id
+    }
+
+    private let order: Order
+    private let limit: Int?
+    private var entries: [Entry] = []
+
+    init(by order: Order, limit: Int?) {
+        self.order = order
+        self.limit = limit
+    }
+
+    mutating func add(_ grant: Grant) {
+        switch order {
+        case .due: entries.append((grant.dueAt, "", grant.id))
+        case .since: entries.append((grant.since, "", grant.id))
+        case .user: entries.append((nil, grant.userID, grant.id))
+        }
+        // Sorted once for as many additions as are kept, so that each costs little.
+        if let limit, entries.count >= max(1000, 2 * limit) { truncate(to: limit) }
+    }
+
+    /// Returns the ids in their order.
+    mutating func finish() -> [GrantID] {
+        truncate(to: limit ?? entries.count)
+        return entries.map(\.id)
+    }
+
+    private mutating func truncate(to count: Int) {
+        entries.sort(by: Self.precedes)
+        entries = Array(entries.prefix(count))
+    }
+}

@@ -1,0 +1,241 @@
+import Base
+import Scheduler
+import Storage
+import Telemetry
+
+extension Command {
+    /// The states in which it finds something to try.
+    private static let states = ["suspended", "retrying"]
+
+    /// `grants retry`: makes grants due now.
+    static let retryGrants = Command(
+        words: ["grants", "retry"],
+        summary: "make grants due now, without waiting for their back-off or probe",
+        discussion: """
+            Makes the grant of USER due now, or all grants that fit --state and --client, and prints how many. A \
+            running worker refreshes them within two seconds, at its usual pace; the next start or pass does so \
+            otherwise. Without --state, --client selects the client's grants that are retrying or suspended.
+
+            Some grants stay as they are, and are counted: those that a worker refreshes at this moment; those whose \
+            invalid_grant waits for its confirmation, because an early one would defeat it; and those without a \
+            refresh token. A grant that ended is not tried again: its user must sign in. Grants that are suspended \
+            because a security event disabled the account are tried only with USER or --state suspended.
+            """,
+        operands: [.user("the user whose grant to try", isOptional: true)],
+        options: [
+            OptionSpecification(
+                "state",
+                .choice(states, as: "STATE"),
+                "all grants in this state: " + states.joined(separator: " or ")
+            ),
+            .client("all grants of this client id that are retrying or suspended"),
+            .json,
+        ],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            "refresh-worker grants retry alice": "try alice's grant now",
+            "refresh-worker grants retry --state suspended": "after an administrator has lifted a block",
+        ],
+        exitCodes: .ofDatabase(.unknownUser, .userMustAct),
+        check: { arguments throws(CommandError) in
+            switch (arguments.operands.isEmpty, arguments.has("state") || arguments.has("client")) {
+            case (true, false):
+                throw arguments.refusal(["'grants retry' takes USER, --state or --client; none was given"])
+            case (false, true):
+                throw arguments.refusal(["'grants retry' takes either USER, or --state and --client, not both"])
+            default: break
+            }
+        }
+    ) { arguments, context in
+        guard let user = arguments.operands.first else {
+            let state = arguments["state"].flatMap { GrantState(rawValue: $0) }
+            let counts = try await retryAll(in: state, ofClient: arguments["client"], context)
+            context.answer(sentence(counts)) { write(counts, to: &$0) }
+            return .success
+        }
+        let now = context.time.now
+        let outcome = try await context.withExistingStore(for: .changing) { store in
+            try await store.transact { transaction -> (Grant, GrantRetry)? in
+                guard let grant = try transaction.grant(ofUser: user) else { return nil }
+                return (
+                    grant,
+                    try GrantRetry.retry(grant, includesDisabledAccounts: true, in: transaction, at: now)
+                )
+            }
+        }
+        guard let (grant, result) = outcome else { throw CommandError(VendingError.unknownUser, ofUser: user) }
+        let failure = failure(to: result, grant)
+        if failure == nil || context.printsJSON {
+            context.answer(sentence([result: 1])) { write([result: 1], to: &$0) }
+        }
+        if let failure { throw failure }
+        return .success
+    }
+
+    private static func retryAll(
+        in state: GrantState?,
+        ofClient clientID: String?,
+        _ context: CommandContext
+    ) async throws -> [GrantRetry: Int] {
+        try await context.withExistingStore(for: .changing) { store in
+            var counts: [GrantRetry: Int] = [:]
+            for selected in state.map({ [$0] }) ?? [.retrying, .suspended] {
+                try await context.changeGrants(
+                    in: selected,
+                    of: store,
+                    where: { $0.state == selected && (clientID == nil || $0.clientID == clientID) },
+                    counting: &counts
+                ) {
+                    try GrantRetry.retry($0, includesDisabledAccounts: state == .suspended, in: $1, at: $2)
+                }
+            }
+            return counts
+        }
+    }
+
+    /// Returns the failure to report for a single grant that was not made due, or `nil` if all is well.
+    private static func failure(to outcome: GrantRetry, _ grant: Grant) -> CommandError? {
+        let name = "the grant of user \(DisplayedText(grant.userID))"
+        switch outcome {
+        case .due, .inFlight, .accountDisabled: return nil
+        case .awaitingConfirmation:
+            let due = grant.dueAt.map { " at \($0.iso8601Seconds)" } ?? ""
+            return CommandError(
+                .leftForLater,
+                "\(name) waits for the confirmation of an invalid_grant\(due), which must not come early"
+            )
+        case .noRefreshToken:
+            return CommandError(.userMustAct, "\(name) does not have a refresh token: the user must sign in again")
+        case .ended:
+            let reason = grant.reason == .none ? "" : " (\(grant.reason))"
+            let repair =
+                grant.reason == .clientMismatch
+                ? "; if the client id is wrong, grants set-client brings the grant back" : ""
+            return CommandError(
+                .userMustAct,
+                "\(name) is \(grant.state.rawValue)\(reason): the user must sign in again\(repair)"
+            )
+        }
+    }
+
+    static func write(_ counts: [GrantRetry: Int], to line: inout JSONLine) {
+        for outcome in GrantRetry.allCases { line.field(outcome.rawValue, counts[outcome] ?? 0) }
+    }
+
+    /// The text for people, which mentions grants that were left only if there are any.
+    static func sentence(_ counts: [GrantRetry: Int]) -> String {
+        let due = counts[.due] == 1 ? "1 grant is due now" : "\(counts[.due] ?? 0) grants are due now"
+        let left = GrantRetry.allCases.compactMap { outcome -> String? in
+            guard let count = counts[outcome], let reason = reason(outcome) else { return nil }
+            return "\(count) \(reason)"
+        }
+        return left.isEmpty ? due : "\(due); left as they are: \(left.joined(separator: ", "))"
+    }
+
+    private static func reason(_ outcome: GrantRetry) -> String? {
+        switch outcome {
+        case .due: nil
+        case .inFlight: "being refreshed at this moment"
+        case .awaitingConfirmation: "waiting for the confirmation of an invalid_grant"
+        case .accountDisabled: "with a disabled account (use --state suspended to try those)"
+        case .noRefreshToken: "without a refresh token"
+        case .ended: "ended"
+        }
+    }
+}
+
+extension Command {
+    /// `grants set-client`: corrects the client id of stored grants.
+    static let setClient = Command(
+        words: ["grants", "set-client"],
+        summary: "move grants that were stored for the wrong client id to the right one",
+        discussion: """
+            Changes the client id of all grants of --from to --to, and prints how many. Grants that Google refused as \
+            grants of another client id (client_mismatch, client_mismatch_unconfirmed) are tried again now, also if \
+            that had ended them; all others keep their state and due time. The client id of --to must be configured.
+
+            A grant that a worker refreshes at this moment is not moved; the exit code is then 75: run the command \
+            again.
+            """,
+        options: [
+            OptionSpecification("from", .clientID, "the client id that is stored now; needed", need: ""),
+            OptionSpecification("to", .clientID, "the right client id; needed", need: ""),
+            .json,
+        ],
+        settings: [.config, .database, .keyFile, .clientID, .logLevel],
+        examples: [
+            """
+            refresh-worker grants set-client --from 1234-old.apps.googleusercontent.com \
+            --to 1234-abc.apps.googleusercontent.com
+            """: "after an import with a wrong client id"
+        ],
+        exitCodes: .ofDatabase(),
+        check: { arguments throws(CommandError) in
+            guard arguments["from"] != arguments["to"] else {
+                throw arguments.refusal(["--from and --to are the same client id"])
+            }
+        }
+    ) { arguments, context in
+        let (former, clientID) = (arguments.needed("from"), arguments.needed("to"))
+        guard context.configuration.allClientIDs.contains(clientID) else {
+            let known = context.configuration.allClientIDs.map { "\(DisplayedText($0))" }.joined(separator: ", ")
+            throw CommandError(
+                .configuration,
+                """
+                the client id \(DisplayedText(clientID)) is not configured, so no worker would refresh its grants: add it \
+                with --client-id, or check --to; \(known.isEmpty ? "no client id is configured" : "configured: \(known)")
+                """
+            )
+        }
+        let counts = try await context.withExistingStore(for: .changing) { store in
+            var counts: [ClientChange: Int] = [:]
+            try await context.changeGrants(of: store, where: { $0.clientID == former }, counting: &counts) {
+                try ClientChange.move($0, to: clientID, in: $1, at: $2)
+            }
+            return counts
+        }
+        let (due, inFlight) = (counts[.movedAndDue] ?? 0, counts[.inFlight] ?? 0)
+        let moved = (counts[.moved] ?? 0) + due
+        var text = moved == 1 ? "1 grant was" : "\(moved) grants were"
+        text += " moved from \(DisplayedText(former)) to \(DisplayedText(clientID))"
+        if due > 0 {
+            text += "; \(due) of them had been refused as of another client id and \(due == 1 ? "is" : "are") due now"
+        }
+        if inFlight > 0 {
+            text +=
+                "; \(inFlight) \(inFlight == 1 ? "is" : "are") being refreshed at this moment: run the command again"
+        }
+        context.answer(text) { line in
+            line.field("moved", moved)
+            line.field("due", due)
+            line.field("in_flight", inFlight)
+        }
+        return inFlight == 0 ? .success : .leftForLater
+    }
+}
+
+extension CommandContext {
+    /// Changes the grants that fit, a page at a time, and counts the outcomes.
+    ///
+    /// The transaction that changes a grant reads it again: a worker or the app might have changed it since.
+    func changeGrants<Outcome: Hashable & Sendable>(
+        in state: GrantState? = nil,
+        of store: any Store,
+        where fits: @escaping @Sendable (Grant) -> Bool,
+        counting counts: inout [Outcome: Int],
+        _ change: @escaping @Sendable (Grant, any StoreTransaction, Timestamp) throws -> Outcome
+    ) async throws {
+        for try await page in GrantPages(store: store, state: state) {
+            let (ids, now) = (page.filter(fits).map(\.id), time.now)
+            guard !ids.isEmpty else { continue }
+            let outcomes = try await store.transact { transaction -> [Outcome] in
+                try transaction.willRead(grants: ids, healthOf: [])
+                return try ids.compactMap { id in
+                    guard let grant = try transaction.grant(id), fits(grant) else { return nil }
+                    return try change(grant, transaction, now)
+                }
+            }
+            for outcome in outcomes { counts[outcome, default: 0] += 1 }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Base
+import Crypto
+import Storage
+
+extension Command {
+    /// `keys retire ID`: retires a key, and removes it a day later.
+    static let retireKey = Command(
+        words: ["keys", "retire"],
+        summary: "retire an old key, and remove it a day later",
+        discussion: """
+            The key opens tokens for one more day but does not seal, because results that it sealed may still wait to \
+            be stored. After that day the same command, or keys rotate, removes it from the file. The command exits \
+            with 75 while a stored token is sealed with the key or a live worker seals with it, and with 65 if the \
+            ring does not contain it. Backups of the database from before may still need it.
+
+            Workers do not run without a key that seals stored tokens. If such a key is lost permanently, --lost lets \
+            them run: its tokens stay unreadable, and their users must sign in again.
+            """,
+        operands: [.keyID("the key's id, as keys list prints it")],
+        options: [.toggle("lost", "give up a key that no copy of the ring holds"), .jsonObject],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: ["refresh-worker keys retire 7f3a91c2": "after keys rotate has finished"],
+        exitCodes: .ofDatabase(.badData)
+    ) { arguments, context in
+        let (text, isLost) = (arguments.operand, arguments.has("lost"))
+        guard let id = KeyID(text) else {
+            throw CommandError(
+                .badData,
+                "\(DisplayedText(text)) is not a key id: refresh-worker keys list shows the eight digits of each"
+            )
+        }
+        let vault = try context.openVault()
+        let ring = vault.ring.current
+        let path = context.configuration.keyFile
+        let outcome = try await context.withExistingStore(for: .changing) { store -> KeyRetirement in
+            let keyChecks = StoredKeyChecks(store)
+            if case .foreign = try await keyChecks.fit(of: ring), !isLost { throw CommandError(foreignRing: path) }
+            let keysInUse = try await store.keysInUse()
+            if isLost { return try await forgetLostKey(id, ring: ring, keyChecks: keyChecks, keysInUse: keysInUse) }
+            let keys = KeyRingSummary(ring)
+            let workers = try await store.liveWorkers()
+            if let refusal = CommandError(retiring: id, of: keys, keysInUse: keysInUse, workers: workers) {
+                throw refusal
+            }
+            guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.removableAt else {
+                let now = context.time.now
+                try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
+                return .retired(removableAt: now + .seconds(86_400))
+            }
+            guard end <= context.time.now else {
+                throw CommandError(
+                    .leftForLater,
+                    "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
+                )
+            }
+            try await CommandContext.remove(id, from: path, ring: ring, keyChecks: keyChecks)
+            return .removed
+        }
+        context.answer(outcome.text(of: id, in: path)) { outcome.write(id, in: path, to: &$0) }
+        return .success
+    }
+
+    /// Lets the workers continue without a lost key.
+    private static func forgetLostKey(
+        _ id: KeyID,
+        ring: KeyRing,
+        keyChecks: StoredKeyChecks,
+        keysInUse: [KeyID: Int]
+    ) async throws -> KeyRetirement {
+        guard !ring.keyIDs.contains(id) else {
+            throw CommandError(.badData, "key \(id) is not lost: the key ring contains it")
+        }
+        let recorded = try await keyChecks.keyIDs()
+        guard recorded.contains(id) || keysInUse[id] != nil else {
+            throw CommandError(.badData, "no stored token needs key \(id)")
+        }
+        try await keyChecks.remove([id], with: ring)
+        return .givenUp(tokens: keysInUse[id] ?? 0)
+    }
+}
+
+/// The result of `keys retire`.
+enum KeyRetirement: Equatable, Sendable {
+    case retired(removableAt: Timestamp)
+    case removed
+    /// A lost key is not needed any more, although it seals this many stored tokens.
+    case givenUp(tokens: Int)
+
+    func text(of id: KeyID, in path: String) -> String {
+        switch self {
+        case .retired(let end):
+            """
+            retired key \(id) in \(path): it opens tokens for one more day, and does not seal
+            Results that it sealed may still wait to be stored. After \(end.iso8601Seconds) run this command \
+            again, or keys rotate, to remove it from the file.
+            """
+        case .removed:
+            """
+            removed key \(id) from \(path)
+            Backups of the database from before the last rotation still need it: keep a backup of the key ring \
+            with this key as long as those.
+            """
+        case .givenUp(let tokens):
+            """
+            removed the lost key \(id) from the database: \(KeyListing.tokens(tokens)) sealed with it stay \
+            unreadable, and their users must sign in again
+            """
+        }
+    }
+
+    func write(_ id: KeyID, in path: String, to line: inout JSONLine) {
+        line.field("key", id.description)
+        switch self {
+        case .retired(let end):
+            line.field("result", "retired")
+            line.field("file", path)
+            line.field("removable_at", end.iso8601)
+        case .removed:
+            line.field("result", "removed")
+            line.field("file", path)
+        case .givenUp(let tokens):
+            line.field("result", "given_up")
+            line.field("unreadable_tokens", tokens)
+        }
+    }
+}
+
+extension CommandContext {
+    /// Removes an unneeded key from the list in the database, then from the file.
+    ///
+    /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
+    static func remove(_ id: KeyID, from path: String, ring: KeyRing, keyChecks: StoredKeyChecks) async throws {
+        try await keyChecks.remove([id], with: ring)
+        try await BlockingCallQueue.files.run { try KeyRingFile.remove(id, path: path) }
+    }
+}
+
+extension CommandError {
+    fileprivate init(foreignRing path: String) {
+        self.init(
+            .configuration,
+            "the key ring \(path) is not the one that sealed the tokens of this database: put the right one in its place"
+        )
+    }
+
+    /// Creates the reason why a key must stay, or `nil` if it is not needed.
+    init?(retiring id: KeyID, of keys: KeyRingSummary, keysInUse: [KeyID: Int], workers: [WorkerReport]) {
+        let (count, sealers) = (keysInUse[id] ?? 0, workers.filter { $0.sealingKeyID == id }.map(\.id))
+        switch keys.role(of: id) {
+        case nil:
+            self.init(.badData, "the ring has no key \(id): refresh-worker keys list shows its keys")
+        case .seals:
+            let advice = "replace it first: run: refresh-worker keys rotate"
+            self.init(.leftForLater, "key \(id) seals new tokens: \(advice)")
+        case .opens where count > 0, .pending where count > 0, .retired where count > 0:
+            self.init(
+                .leftForLater,
+                "key \(id) still seals \(KeyListing.tokens(count)): run: refresh-worker keys rotate"
+            )
+        case .opens where !sealers.isEmpty, .pending where !sealers.isEmpty, .retired where !sealers.isEmpty:
+            self.init(
+                .leftForLater,
+                """
+                key \(id) is still the sealing key of worker \(sealers.joined(separator: ", ")): restart it if \
+                LoadCredential passes its key ring, otherwise try again in ten seconds
+                """
+            )
+        case .opens, .pending, .retired: return nil
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Base
+import Storage
+import Telemetry
+
+extension Command {
+    /// `users list`: prints the stored users.
+    static let listUsers = Command(
+        words: ["users", "list"],
+        summary: "list the stored users",
+        discussion: """
+            Lists every user by id, with e-mail address, name, last sign-in and creation. A deleted user stays in the \
+            list for a while, with the id alone. On a terminal the columns fit its width; in a pipe or a file no text \
+            is cut.
+            """,
+        options: [.json],
+        settings: [.config, .database, .logLevel],
+        examples: [
+            "refresh-worker users list": "a table of all users",
+            "refresh-worker users list --json | jq -r 'select(.email_verified == false) .user_id'":
+                "the users whose e-mail address is not verified",
+        ],
+        exitCodes: .ofDatabase()
+    ) { _, context in
+        let count = try await context.withExistingStore(for: .reading) { store in
+            var list = Listing(userColumns, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            var last: String?
+            while true {
+                let page = try await store.users(after: last, atMost: GrantPages.usualSize)
+                guard let lastUser = page.last else { return list.count }
+                last = lastUser.id
+                _ = try await list.print(page, at: context.time.now)
+            }
+        }
+        if count == 0 && !context.printsJSON { Output.error.line("no user is stored") }
+        return .success
+    }
+
+    private static let userColumns: [Listing<User>.Column] = [
+        .init(title: "USER", narrowest: 12) { user, _ in user.id.escapedForTerminal },
+        .init(title: "E-MAIL", narrowest: 16) { user, _ in user.email?.escapedForTerminal ?? "-" },
+        .init(title: "LAST SIGN-IN") { user, now in user.lastLoginAt?.distance(from: now) ?? "-" },
+        .init(title: "CREATED") { user, now in user.createdAt.distance(from: now) },
+        .init(title: "STATE") { user, _ in user.status },
+        .init(title: "NAME", narrowest: 10) { user, _ in user.name?.escapedForTerminal ?? "-" },
+    ]
+}
+
+extension Command {
+    /// `users show USER`: prints what is stored about a user, and the state of the user's grant.
+    static let showUser = Command(
+        words: ["users", "show"],
+        summary: "show a user's data and the state of the user's grant",
+        discussion: "Shows what is stored about the user, never a token. grants show has more about the grant.",
+        operands: [.user("the user to show")],
+        options: [.json],
+        settings: [.config, .database, .logLevel],
+        examples: ["refresh-worker users show alice": "who is alice?"],
+        exitCodes: .ofDatabase(.unknownUser)
+    ) { arguments, context in
+        let id = arguments.operand
+        let (user, grant) = try await context.withExistingStore(for: .reading) { store in
+            guard let user = try await store.user(id) else { throw CommandError(unknownUser: id) }
+            return (user, try await store.grant(ofUser: id))
+        }
+        let lines = user.lines(with: grant, at: context.time.now)
+        context.answer(lines.joined(separator: "\n")) { user.write(with: grant, to: &$0) }
+        return .success
+    }
+}
+
+extension CommandError {
+    init(unknownUser id: String) {
+        self.init(.unknownUser, "no user \(DisplayedText(id)) is stored, or the user was deleted")
+    }
+}
+
+/// A user as `users list` and `users show` print it.
+extension User {
+    /// Adds the fields for programs.
+    func write(to line: inout JSONLine) {
+        line.field("user_id", id)
+        line.fieldOrNull("email", email)
+        if let emailIsVerified {
+            line.field("email_verified", emailIsVerified)
+        } else {
+            line.null("email_verified")
+        }
+        line.fieldOrNull("name", name)
+        line.fieldOrNull("picture", picture)
+        line.fieldOrNull("google_user_id", googleUserID)
+        line.field("is_active", isActive)
+        line.field("created_at", createdAt.iso8601)
+        line.fieldOrNull("last_login", lastLoginAt?.iso8601)
+        line.fieldOrNull("deleted_until", deletedUntil?.iso8601)
+    }
+
+    /// Adds the same fields and the user's grant, as `grants list` prints it.
+    func write(with grant: Grant?, to line: inout JSONLine) {
+        write(to: &line)
+        if let grant {
+            line.object("grant", grant.write)
+        } else {
+            line.null("grant")
+        }
+    }
+
+    /// Everything known about the user, for people.
+    func lines(with grant: Grant?, at now: Timestamp) -> [String] {
+        let deleted = deletedUntil.map { "deleted; the id is refused until \($0.shown(at: now))" }
+        let verified = emailIsVerified.map { $0 ? ", verified" : ", not verified" } ?? ""
+        let facts: [(name: String, value: String)] = [
+            ("user", id.escapedForTerminal),
+            ("state", deleted ?? status),
+            ("e-mail", email.map { $0.escapedForTerminal + verified } ?? "-"),
+            ("name", (name ?? grant?.owner.name)?.escapedForTerminal ?? "-"),
+            ("google account", googleUserID.map { "id \($0.escapedForTerminal)" } ?? "id unknown"),
+            ("last sign-in", lastLoginAt?.shown(at: now) ?? "-"),
+            ("created", createdAt.shown(at: now)),
+            ("grant", grant.map { "\($0.stateWithReason), since \($0.since.shown(at: now))" } ?? "none"),
+        ]
+        return facts.lines
+    }
+
+    /// The user's status in a word.
+    var status: String { isDeleted ? "deleted" : isActive ? "active" : "inactive" }
+}
+
+extension Command {
+    /// `users delete USER`: deletes a user here, and ends the user's grant at Google.
+    static let deleteUser = Command(
+        words: ["users", "delete"],
+        summary: "delete a user: sessions, grant and data, here and at Google",
+        discussion: """
+            Does the same as the app's route DELETE /v1/user/me: it ends the user's sessions, revokes the grant at \
+            Google, deletes the user's data and puts the notice user.deleted into the outbox if --notice-url is \
+            configured. Only the id is kept, and refused for a day, or for as long as a token that names it is \
+            accepted. This cannot be undone.
+
+            If another stored grant has the same Google account, and a client of the same Cloud project, nothing is \
+            revoked at Google, because that would end the other grant too. SIGTERM and SIGINT stop it without waiting for Google's answer; a \
+            running worker revokes the grant later.
+            """,
+        operands: [.user("the user to delete")],
+        options: [.json],
+        settings: [
+            .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .noticeURL, .caFile,
+            .logLevel,
+        ],
+        examples: ["refresh-worker users delete alice": "delete alice at alice's request"],
+        exitCodes: .ofDatabase(.unknownUser, .interrupted, .terminated)
+    ) { arguments, context in
+        let id = arguments.operand
+        let store = try await context.openExistingStore(for: .changing)
+        let now = context.time.now
+        let outcome: AccountDeletion
+        do {
+            let deleted = try await store.transact { transaction in
+                try AccountDeletion.delete(user: id, in: transaction, at: now)
+            }
+            guard let deleted else { throw CommandError(unknownUser: id) }
+            outcome = deleted
+        } catch {
+            await store.close()
+            throw error
+        }
+        func print(_ end: RevocationEnd?) {
+            let sessions = outcome.endedSessions == 1 ? "1 session" : "\(outcome.endedSessions) sessions"
+            let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
+            context.answer("deleted user \(DisplayedText(id)) and \(sessions); \(grant)") { line in
+                line.field("user_id", id)
+                line.field("ended_sessions", outcome.endedSessions)
+                line.fieldOrNull("revocation", end?.rawValue)
+            }
+        }
+        guard outcome.grant != nil else {
+            await store.close()
+            print(nil)
+            return .success
+        }
+        do {
+            let (end, code) = try await context.finishRevocation(of: id, isShared: outcome.isShared, in: store)
+            print(end)
+            return code
+        } catch {
+            // The user is deleted, whatever prevents the revocation.
+            await store.close()
+            print(.pending)
+            throw error
+        }
+    }
+}

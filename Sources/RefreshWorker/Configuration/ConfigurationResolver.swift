@@ -1,0 +1,210 @@
+import Base
+import Crypto
+
+/// Chooses the value of highest precedence for each setting and collects the problems.
+struct ConfigurationResolver {
+    typealias Reader<Value> = (String) throws(InputError) -> Value
+    typealias GivenValueReader<Value> = (SettingSources.GivenValue) throws(InputError) -> Value
+
+    private let sources: SettingSources
+    let files: FileReader
+    private let credentialsDirectory: String?
+    private(set) var problems: [Setting.Problem]
+
+    init(_ inputs: ConfigurationInputs) {
+        sources = SettingSources(inputs)
+        files = inputs.files
+        credentialsDirectory = inputs.environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
+        problems = sources.problems
+    }
+
+    var file: String? { sources.file }
+
+    /// Returns the path of a credential that systemd passed, if it exists.
+    func credential(_ name: String) -> String? {
+        credentialsDirectory.map { $0 + "/" + name }.flatMap { files.exists($0) ? $0 : nil }
+    }
+
+    /// Returns the value of a setting, or its default, also after recording a problem.
+    mutating func value<Value>(
+        of name: Setting.Name,
+        _ read: Reader<Value>,
+        insteadOfDefault replacement: String? = nil
+    ) -> Value {
+        value(of: name, insteadOfDefault: replacement) { given throws(InputError) in try read(given.value) }
+    }
+
+    /// Returns the value of a setting whose reader needs to know the origin of the value.
+    mutating func value<Value>(
+        of name: Setting.Name,
+        insteadOfDefault replacement: String?,
+        _ read: GivenValueReader<Value>
+    ) -> Value {
+        let origin = "default of --\(name.rawValue)"
+        if let value = optional(name, read) { return value }
+        if !isGiven(name), let replacement,
+            let value = check(SettingSources.GivenValue(value: replacement, origin: origin), read)
+        {
+            return value
+        }
+        guard let text = Setting.named(name)?.defaultValue,
+            let value = check(SettingSources.GivenValue(value: text, origin: origin), read)
+        else { preconditionFailure("the default of \(name) is missing or invalid") }
+        return value
+    }
+
+    /// Returns the value of a setting that is a number of seconds.
+    mutating func seconds(_ name: Setting.Name, in range: ClosedRange<Int>) -> Duration {
+        value(of: name) { text throws(InputError) in try SettingValue.seconds(text, in: range) }
+    }
+
+    /// Returns the value of a setting without a default.
+    mutating func optional<Value>(_ name: Setting.Name, _ read: Reader<Value>) -> Value? {
+        optional(name) { (given: SettingSources.GivenValue) throws(InputError) in try read(given.value) }
+    }
+
+    private mutating func optional<Value>(_ name: Setting.Name, _ read: GivenValueReader<Value>) -> Value? {
+        var chosen: Value?
+        for layer in sources.layers {
+            for given in layer[name] ?? [] {
+                let value = check(given, read)
+                chosen = chosen ?? value
+            }
+        }
+        return chosen
+    }
+
+    /// Returns all values of a list from the layer of highest precedence that has any.
+    mutating func list<Element>(_ name: Setting.Name, _ read: Reader<[Element]>) -> [Element] {
+        var chosen: [Element] = []
+        for layer in sources.layers {
+            let elements = (layer[name] ?? []).flatMap { check($0, read) ?? [] }
+            chosen = chosen.isEmpty ? elements : chosen
+        }
+        return chosen
+    }
+
+    /// Returns all client ids from the layer of highest precedence that has any, without duplicates.
+    mutating func clientIDs() -> [String] {
+        var chosen = list(.clientID, SettingValue.clientIDs)
+        if !isGiven(.clientID) {
+            chosen = credentialClientIDs()
+        }
+        var seen: Set<String> = []
+        return chosen.filter { seen.insert($0).inserted }
+    }
+
+    /// Returns the client ids in the credential, one per line, or none without that credential.
+    private mutating func credentialClientIDs() -> [String] {
+        guard let path = credentialsDirectory.map({ $0 + "/client-id" }) else { return [] }
+        let content: [UInt8]
+        do throws(InputError) {
+            content = try files.read(path)
+        } catch {
+            if !error.isMissing {
+                problems.append(
+                    .init(origin: "credential client-id", message: error.message, mayPass: error.mayPass)
+                )
+            }
+            return []
+        }
+        guard let text = String(validating: content, as: UTF8.self) else {
+            problems.append(.init(origin: "credential client-id", message: "is not UTF-8 text"))
+            return []
+        }
+        var identifiers: [String] = []
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        for (index, line) in lines.enumerated() {
+            let trimmed = String(line.trimmingBlanks())
+            guard !trimmed.isEmpty else { continue }
+            let given = SettingSources.GivenValue(value: trimmed, origin: "credential client-id, line \(index + 1)")
+            identifiers += check(given, SettingValue.clientIDs) ?? []
+        }
+        return identifiers
+    }
+
+    private func isGiven(_ name: Setting.Name) -> Bool {
+        sources.layers.contains { $0[name] != nil }
+    }
+
+    private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: Reader<Value>) -> Value? {
+        check(given) { (given: SettingSources.GivenValue) throws(InputError) in try read(given.value) }
+    }
+
+    private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: GivenValueReader<Value>) -> Value? {
+        do throws(InputError) {
+            try SettingValue.checkText(given.value)
+            return try read(given)
+        } catch {
+            problems.append(.init(origin: given.origin, message: error.message))
+            return nil
+        }
+    }
+}
+
+extension ConfigurationResolver {
+    /// Returns the location of the database, for which the credential `database-url` precedes the default.
+    mutating func database() -> DatabaseLocation {
+        let files = files
+        let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
+        return value(of: .database, insteadOfDefault: credential) { given throws(InputError) in
+            try DatabaseLocation.read(given.value, isArgument: given.isArgument, files: files)
+        }
+    }
+}
+
+extension DatabaseLocation {
+    /// Parses a setting or a flag: a path, an address, or a file that holds an address.
+    ///
+    /// Every user of the machine can read an argument, so it must not hold a password.
+    static func read(_ text: String, isArgument: Bool, files: FileReader) throws(InputError)
+        -> DatabaseLocation
+    {
+        guard text.hasPrefix(urlFilePrefix) else {
+            let location = try DatabaseLocation(text)
+            guard !(isArgument && location.holdsPassword) else { throw passwordInArgument }
+            return location
+        }
+        return try readAddress(in: String(text.dropFirst(urlFilePrefix.count)), files)
+    }
+
+    private static let passwordInArgument = InputError(
+        """
+        holds a password, which every user of the machine can read in the list of processes: leave it out, and put it \
+        into a password file (PGPASSFILE), or the whole address into a file of mode 0600 that you name with \
+        \(urlFilePrefix)FILE, or into the environment or the configuration file
+        """
+    )
+
+    private static func readAddress(in path: String, _ files: FileReader) throws(InputError)
+        -> DatabaseLocation
+    {
+        let content: Secret
+        do throws(InputError) {
+            content = try files.readPrivate(path)
+        } catch {
+            throw InputError("\(DisplayedText(path)): \(error.message)")
+        }
+        guard let line = content.lines.first?.reveal(), content.lines.count == 1 else {
+            throw InputError("\(DisplayedText(path)) must hold one line, the address of a database")
+        }
+        do throws(InputError) {
+            try SettingValue.checkText(line)
+            let location = try DatabaseLocation(line)
+            guard location.file == nil else { throw InputError("does not begin with postgres://") }
+            return location
+        } catch {
+            throw InputError("the address in \(DisplayedText(path)) \(error.message)")
+        }
+    }
+}
+
+/// Everything that a configuration depends on, so that tests can simulate any machine.
+struct ConfigurationInputs: Sendable {
+    /// A setting given on the command line.
+    typealias Flag = (name: Setting.Name, value: String)
+
+    let flags: [Flag]
+    let environment: [String: String]
+    let files: FileReader
+}

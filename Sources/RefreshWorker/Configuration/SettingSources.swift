@@ -1,0 +1,183 @@
+import Base
+
+/// The given settings, layer by layer, before their values are parsed.
+struct SettingSources {
+    /// One given value and its origin.
+    struct GivenValue: Equatable {
+        let value: String
+        /// The origin as an error names it: `--max-rate`, `environment variable …` or `file:line: …`.
+        let origin: String
+        /// `true` if the value is a command-line argument, which every user of the machine can read.
+        var isArgument = false
+    }
+
+    /// The values of each layer for each setting, in order of precedence.
+    ///
+    /// A repeated flag has several.
+    private(set) var layers: [[Setting.Name: [GivenValue]]] = []
+    private(set) var problems: [Setting.Problem] = []
+    /// The configuration file that was named, if any.
+    private(set) var file: String?
+
+    init(_ inputs: ConfigurationInputs) {
+        let flags = Self.flagLayer(inputs.flags)
+        layers.append(flags)
+        let environment = environmentLayer(inputs.environment)
+        layers.append(environment)
+        if let given = flags[.config]?.last ?? environment[.config]?.last {
+            file = given.value
+            layers.append(fileLayer(given, inputs.files))
+        }
+    }
+
+    private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [GivenValue]] {
+        var layer: [Setting.Name: [GivenValue]] = [:]
+        for flag in flags {
+            let given = GivenValue(value: flag.value, origin: "--\(flag.name.rawValue)", isArgument: true)
+            let isRepeatable = Setting.named(flag.name)?.isRepeatable ?? false
+            // The last of a repeated flag wins, as in most programs, so that a wrapper's flags can be overridden.
+            layer[flag.name] = isRepeatable ? layer[flag.name, default: []] + [given] : [given]
+        }
+        return layer
+    }
+
+    private mutating func environmentLayer(_ environment: [String: String]) -> [Setting.Name: [GivenValue]] {
+        var layer: [Setting.Name: [GivenValue]] = [:]
+        let own = environment.keys.filter { $0.hasPrefix(Setting.environmentPrefix) }
+        let shared = environment.keys.filter(\.isSharedName)
+        // The last assignment wins: the shared name comes first because the worker's own name is more specific.
+        for variable in shared + own.sorted() {
+            let origin = "environment variable \(DisplayedText(variable))"
+            guard let name = recognise(variable, origin: origin, isNamedByOrigin: true) else { continue }
+            add(GivenValue(value: environment[variable] ?? "", origin: origin), to: name, in: &layer)
+        }
+        return layer
+    }
+
+    private mutating func fileLayer(_ file: GivenValue, _ files: FileReader) -> [Setting.Name: [GivenValue]] {
+        var layer: [Setting.Name: [GivenValue]] = [:]
+        let path = file.value
+        do throws(InputError) {
+            try SettingValue.checkText(path)
+        } catch {
+            problems.append(.init(origin: file.origin, message: error.message))
+            return layer
+        }
+        let content: [UInt8]
+        do throws(InputError) {
+            content = try files.read(path)
+        } catch {
+            problems.append(
+                .init(
+                    origin: "configuration file \(DisplayedText(path))",
+                    message: error.message,
+                    mayPass: error.mayPass
+                )
+            )
+            return layer
+        }
+        let parsed = EnvironmentFile(parsing: content)
+        for mistake in parsed.mistakes {
+            problems.append(.init(origin: "\(path):\(mistake.line)", message: mistake.message))
+        }
+        // The same order as in the environment. Of several lines with the same key the last wins, as in systemd.
+        for entry in parsed.entries.filter(\.key.isSharedName) + parsed.entries.filter({ !$0.key.isSharedName }) {
+            guard let name = recognise(entry.key, origin: "\(path):\(entry.line)", isNamedByOrigin: false)
+            else { continue }
+            let origin = "\(path):\(entry.line): \(entry.key)"
+            guard name != .config else {
+                problems.append(.init(origin: origin, message: "cannot be set in the configuration file itself"))
+                continue
+            }
+            add(GivenValue(value: entry.value, origin: origin), to: name, in: &layer)
+        }
+        return layer
+    }
+
+    /// Adds a value.
+    ///
+    /// An empty one means "not set here", so that the next layer decides.
+    private func add(_ given: GivenValue, to name: Setting.Name, in layer: inout [Setting.Name: [GivenValue]]) {
+        if !given.value.isEmpty {
+            layer[name] = [given]
+        }
+    }
+
+    /// Returns the setting of a key, or records a problem for an unknown one.
+    private mutating func recognise(_ key: String, origin: String, isNamedByOrigin: Bool) -> Setting.Name? {
+        if key.isSharedName { return .clientID }
+        if let name = Setting.Name.allCases.first(where: { $0.environmentName == key }) { return name }
+        let names = Setting.Name.allCases.map(\.environmentName) + [Setting.sharedClientIDName]
+        // The most likely mistakes are a key without the prefix, or one spelled like the flag.
+        let asVariable = key.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+        let nearest =
+            names.first { $0 == Setting.environmentPrefix + asVariable } ?? NameSuggestion.of(key, among: names)
+        let hint = nearest.map { "; did you mean \($0)?" } ?? "; refresh-worker --help lists the settings"
+        let shown = isNamedByOrigin ? "" : "\(DisplayedText(key)) "
+        problems.append(.init(origin: origin, message: "\(shown)is not a setting\(hint)"))
+        return nil
+    }
+}
+
+extension String {
+    fileprivate var isSharedName: Bool { self == Setting.sharedClientIDName }
+}
+
+extension Setting {
+    /// The settings that a reload applies together.
+    enum ReloadGroup: CaseIterable, Sendable {
+        /// The OAuth clients: the routes accept their tokens, the engine sends their secrets.
+        case clients
+        case logs
+        case rate
+    }
+
+    /// The way in which a changed value reaches a running worker, and the place of the value in the configuration.
+    struct Change: Sendable {
+        /// The group whose reload applies the value, or `nil` if that takes a restart.
+        let reloadGroup: ReloadGroup?
+        /// `true` if a reload reads the named file again, although another file takes a restart.
+        let isFileReadAgain: Bool
+        /// Returns `true` if two configurations have different values.
+        let differs: @Sendable (Configuration, Configuration) -> Bool
+        /// Copies the value if a reload applies it.
+        let apply: @Sendable (_ latest: Configuration, _ running: inout Configuration) -> Void
+
+        /// A value that the next start reads.
+        static func restart<Value: Equatable & Sendable>(_ path: any KeyPath<Configuration, Value> & Sendable) -> Change
+        {
+            Change(path)
+        }
+
+        /// The path of a file that a reload reads again, while another path is read at the next start.
+        static func file<Value: Equatable & Sendable>(_ path: any KeyPath<Configuration, Value> & Sendable) -> Change {
+            Change(path, isFileReadAgain: true)
+        }
+
+        /// A value that a reload applies.
+        static func reload<Value: Equatable & Sendable>(
+            _ group: ReloadGroup,
+            _ path: any WritableKeyPath<Configuration, Value> & Sendable
+        ) -> Change {
+            Change(path, group: group) { latest, running in running[keyPath: path] = latest[keyPath: path] }
+        }
+
+        private init<Value: Equatable & Sendable>(
+            _ path: any KeyPath<Configuration, Value> & Sendable,
+            group: ReloadGroup? = nil,
+            isFileReadAgain: Bool = false,
+            apply: @escaping @Sendable (Configuration, inout Configuration) -> Void = { _, _ in }
+        ) {
+            reloadGroup = group
+            self.isFileReadAgain = isFileReadAgain
+            differs = { $0[keyPath: path] != $1[keyPath: path] }
+            self.apply = apply
+        }
+
+        /// The effect of a reload, for the help, or `nil` if it does not have one.
+        var note: String? {
+            if reloadGroup != nil { return "A reload applies a change." }
+            return isFileReadAgain ? "A reload reads the file again." : nil
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Base
+import HTTPClient
+import Telemetry
+
+/// Parses the text of a setting into its value, or explains the mistake.
+enum SettingValue {
+    /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
+    static let maximumLength = 4096
+
+    /// Longer than any client id seen.
+    ///
+    /// Google's have about 72 characters.
+    static let maximumClientIDLength = 256
+
+    /// The end of each of Google's client ids.
+    static let googleClientIDSuffix = ".apps.googleusercontent.com"
+
+    /// Checks the rules for values of all kinds: one line, neither empty nor too long, and not like a secret.
+    static func checkText(_ text: String) throws(InputError) {
+        guard text.utf8.count <= maximumLength else {
+            throw InputError("is longer than \(maximumLength) bytes")
+        }
+        guard !text.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
+            throw InputError("must be one line without NUL bytes")
+        }
+        guard !text.isEmpty else { throw InputError("is empty") }
+        guard !CredentialDetector.matches(text) else {
+            throw InputError(
+                """
+                looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \
+                input, secrets from a file
+                """
+            )
+        }
+    }
+
+    static func path(_ text: String) throws(InputError) -> String {
+        text
+    }
+
+    static func metricsLog(_ text: String) throws(InputError) -> LineDestination {
+        text == "-" ? .standardOutput : .file(text)
+    }
+
+    static func endpoint(_ text: String) throws(InputError) -> Endpoint {
+        do throws(FormatError) {
+            return try Endpoint(text)
+        } catch {
+            throw InputError("\(DisplayedText(text)): \(error)")
+        }
+    }
+
+    /// Parses one of a few words.
+    static func word<Word: RawRepresentable & CaseIterable>(_ text: String) throws(InputError) -> Word
+    where Word.RawValue == String {
+        guard let word = Word(rawValue: text) else {
+            let words = Word.allCases.map(\.rawValue)
+            let hint = NameSuggestion.hint(text, among: words)
+            throw InputError("\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
+        }
+        return word
+    }
+
+    /// Parses a number above 0 in plain decimal, since signs and exponents are mistakes in a rate.
+    static func rate(_ text: String) throws(InputError) -> Double {
+        let isPlain = text.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
+        guard isPlain, let number = Double(text), number > 0, number <= 100_000 else {
+            throw InputError("\(DisplayedText(text)) is not a number above 0 and up to 100000")
+        }
+        return number
+    }
+
+    /// Parses whole seconds within a range.
+    static func seconds(_ text: String, in range: ClosedRange<Int>) throws(InputError) -> Duration {
+        .seconds(try count(text, in: range, of: " of seconds"))
+    }
+
+    /// Parses a date, which means its first instant in UTC, or a date with a time.
+    static func date(_ text: String) throws(InputError) -> Timestamp {
+        guard let instant = Timestamp(iso8601: text) ?? Timestamp(iso8601: text + "T00:00:00Z") else {
+            throw InputError("\(DisplayedText(text)) is not a date such as 2027-03-31 or 2027-03-31T12:00:00Z")
+        }
+        return instant
+    }
+
+    /// Parses a whole number within a range.
+    static func count(_ text: String, in range: ClosedRange<Int>, of unit: String = "") throws(InputError) -> Int {
+        guard text.isDecimalNumber, let number = Int(text), range.contains(number) else {
+            throw InputError(
+                """
+                \(DisplayedText(text)) is not a whole number\(unit) from \(range.lowerBound) to \(range.upperBound)
+                """
+            )
+        }
+        return number
+    }
+
+    /// Parses the words that systemd accepts as a Boolean
+    /// (https://www.freedesktop.org/software/systemd/man/252/systemd.syntax.html).
+    static func switched(_ text: String) throws(InputError) -> Bool {
+        switch text.lowercased() {
+        case "yes", "true", "on", "1": return true
+        case "no", "false", "off", "0": return false
+        default: throw InputError("\(DisplayedText(text)) is neither yes nor no")
+        }
+    }
+
+    static func clientID(_ text: String) throws(InputError) -> String {
+        guard text.utf8.count <= maximumClientIDLength, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw InputError(
+                "\(DisplayedText(text)) is not a client id: up to \(maximumClientIDLength) visible ASCII characters"
+            )
+        }
+        return text
+    }
+
+    /// Parses client ids separated by commas.
+    ///
+    /// Blanks around them and a trailing comma are allowed.
+    static func clientIDs(_ text: String) throws(InputError) -> [String] {
+        var identifiers: [String] = []
+        for piece in text.split(separator: ",") {
+            let trimmed = piece.trimmingBlanks()
+            guard !trimmed.isEmpty else { continue }
+            identifiers.append(try clientID(String(trimmed)))
+        }
+        guard !identifiers.isEmpty else { throw InputError("names no client id") }
+        return identifiers
+    }
+}
+
+extension Substring {
+    /// The text without spaces, tabs and carriage returns at its ends.
+    func trimmingBlanks() -> Substring {
+        let isBlank = { (character: Character) in character == " " || character == "\t" || character == "\r" }
+        var rest = drop(while: isBlank)
+        while let last = rest.last, isBlank(last) {
+            rest.removeLast()
+        }
+        return rest
+    }
+}

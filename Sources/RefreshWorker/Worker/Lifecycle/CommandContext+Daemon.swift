@@ -1,0 +1,131 @@
+import Base
+import Routes
+import Scheduler
+import Storage
+import Synchronization
+import Telemetry
+
+/// The worker in the foreground: opens the parts, runs their services, and stops them in reverse order.
+extension CommandContext {
+    func runDaemon() async throws -> ExitCode {
+        try configuration.checkServing(environment: inputs.environment)
+        // The first sleep takes Dispatch's descriptor for all later ones. Without it they would never end.
+        try await time.sleep(for: .milliseconds(1))
+        let notifier = SystemdNotifier(environment: inputs.environment, processID: ProcessSetup.id)
+        for problem in notifier.problems { diagnostics.warning("systemd", ["error": problem]) }
+        let began = time.sinceBoot
+        let worker = try await openWorker(notifier)
+        // Before the signal handlers are installed, so that SIGTERM still ends a worker that waits.
+        try await waitingForDatabase(notifier) { try await worker.heartbeat.report() }
+        await worker.engine.daemonBegins(waitingSince: began)
+        await worker.database.check()
+        let signals = await SignalStream.start()
+        worker.metrics.record(.started(mode: "daemon"))
+        diagnostics.notice("started", ["version": Version.current, "database": "\(configuration.database)"])
+        return await worker.work(until: signals)
+    }
+
+    /// Opens all parts before anything is announced, so that a fault shows as the exit code of the start.
+    func openWorker(_ notifier: SystemdNotifier) async throws -> WorkerParts {
+        let vault = try openVault()
+        let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
+        var worker = try WorkerParts(self, store: store, vault: vault, notifier: notifier)
+        try worker.openListeners()
+        return worker
+    }
+
+    private static let firstPause: Duration = .milliseconds(500)
+    private static let maximumPause: Duration = .seconds(5)
+    /// Longer than a try and the pause after it.
+    private static let startExtension: Duration = .seconds(60)
+    private static let upgrading = "bringing the database up to date"
+
+    /// Opens the database.
+    ///
+    /// While an older one is upgraded, it repeatedly asks systemd for more time.
+    func openStore(_ notifier: SystemdNotifier) async throws -> any Store {
+        let extending = Mutex<Task<Void, Never>?>(nil)
+        defer { extending.withLock { $0?.cancel() } }
+        return try await openStore {
+            extendStart(notifier, while: Self.upgrading)
+            extending.withLock { extending in
+                guard extending == nil else { return }
+                extending = Task {
+                    await time.repeat(every: Self.startExtension / 3, immediately: false) {
+                        extendStart(notifier, while: Self.upgrading)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a step of the start that needs the database, and retries while the database might become usable.
+    ///
+    /// It waits for a server that is away for as long as necessary, and for workers of an older version until a killed
+    /// one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
+    /// stop trying. Until the database is usable the worker does not serve. SIGTERM ends it at once.
+    func waitingForDatabase<Answer>(
+        _ notifier: SystemdNotifier,
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
+        var availability = DatabaseAvailability()
+        var pause = Self.firstPause
+        let began = time.sinceBoot
+        while true {
+            do {
+                return try await body()
+            } catch let error as StoreError {
+                let error = await CommandContext.confirmed(error)
+                guard isWorthWaiting(error, since: began) else { throw error }
+                if availability.failed(with: error.code) {
+                    diagnostics.error("waiting for the database", ["error": error.message])
+                }
+                extendStart(notifier, while: "waiting: \(error.message)")
+            }
+            // Randomised, so that many workers do not return at the same moment.
+            try await time.sleep(for: pause * (0.5 + random.nextUnit() / 2))
+            pause = min(pause * 2, Self.maximumPause)
+        }
+    }
+
+    private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
+        switch configuration.database {
+        case .file:
+            // A temporary fault of the disk or a lack of descriptors gets the same time. After that systemd restarts
+            // the worker.
+            [.inUse, .ioFailure].contains(error.code)
+                && time.sinceBoot - began < WorkerReport.lifetime + Self.maximumPause
+        case .server: error.isServerAway
+        }
+    }
+
+    private func extendStart(_ notifier: SystemdNotifier, while status: String) {
+        notifier.notify([.extendStart(by: Self.startExtension), .status(status)], diagnostics)
+    }
+}
+
+extension StoreError {
+    /// `true` if the server might recover without help.
+    ///
+    /// A refusal lasts until a person fixes its cause, so it is reported immediately to the person who starts the
+    /// worker.
+    fileprivate var isServerAway: Bool { mayPass && code != .refused }
+}
+
+/// The state of the database at its last use, so that its loss and its return are each reported once.
+struct DatabaseAvailability: Equatable, Sendable {
+    /// The code of the last failure, if no success followed: `.some(nil)` for an error that is not the store's.
+    private var failure: StoreError.Code??
+
+    /// Records a success, and returns `true` if it ends a loss.
+    mutating func succeeded() -> Bool {
+        defer { failure = nil }
+        return failure != nil
+    }
+
+    /// Records a failure, and returns `true` if it differs from the one before.
+    mutating func failed(with code: StoreError.Code?) -> Bool {
+        defer { failure = .some(code) }
+        return failure != .some(code)
+    }
+}

@@ -1,0 +1,132 @@
+import Base
+import Scheduler
+import Status
+import Storage
+import Telemetry
+
+/// `--run-once`: tries each due grant once, for cron.
+extension CommandContext {
+    /// The limit of a pass in every case, because cron starts the next one.
+    private static let maximumPass: Duration = .seconds(300)
+    /// The limit of the time to store results at the end, even if a longer stop is configured.
+    static let maximumStop: Duration = .seconds(20)
+    private static let maximumDelivery: Duration = .seconds(60)
+
+    func runPass() async throws -> ExitCode {
+        let started = time.sinceBoot
+        let stopDeadline = min(configuration.stopDeadline, Self.maximumStop)
+        let closing = started + (Self.maximumPass - WorkerParts.timeToClose - .seconds(1))
+        let stopping = closing + (.zero - stopDeadline - RefreshEngine.maximumOverrun)
+        let vault = try openVault()
+        let store = try await openStore()
+        let worker = try WorkerParts(self, store: store, vault: vault)
+        let engine = worker.engine
+        let signals = await SignalStream.start()
+        worker.metrics.record(.started(mode: "run_once"))
+        try await worker.heartbeat.report()
+        try await NotedTime.lastPass.record(time.now, in: store)
+        await keepReserve(of: worker.spill)
+
+        let running = worker.start(worker.services)
+        // A signal, the end of the time or a permanent refusal of the store ends the pass. Results in flight are still
+        // stored or spilled.
+        let ending = Task { () -> StoreError? in
+            await withTaskGroup(of: StoreError?.self, returning: StoreError?.self) { group in
+                group.addTask {
+                    for await signal in signals.signals where signal != .hangUp {
+                        _ = await engine.stop(within: stopDeadline)
+                    }
+                    return nil
+                }
+                group.addTask {
+                    do {
+                        try await time.sleep(for: stopping - time.sinceBoot)
+                        _ = await engine.stop(within: stopDeadline)
+                    } catch {
+                        // The pass has ended in time.
+                    }
+                    return nil
+                }
+                group.addTask {
+                    for await error in engine.fatalStoreErrors {
+                        _ = await engine.stop(within: stopDeadline)
+                        return error
+                    }
+                    return nil
+                }
+                return await group.reduce(nil) { $0 ?? $1 }
+            }
+        }
+        let outcome: Result<PassSummary, any Error>
+        do {
+            outcome = .success(try await engine.runPass(within: stopping - time.sinceBoot))
+        } catch {
+            outcome = .failure(error)
+        }
+        let unstored = await engine.stop(within: min(stopDeadline, max(.zero, closing - time.sinceBoot)))
+        if let notices = worker.notices { await deliver(notices, within: closing - time.sinceBoot) }
+        signals.stop()
+        await worker.stop(running)
+        ending.cancel()
+        report(unstored, in: worker.spill)
+        if let error = await ending.value { throw error }
+        let summary = try outcome.get()
+        let event = MetricsEvent.runOnce(summary, unstored, duration: time.sinceBoot - started)
+        if case .file = configuration.metricsLog { worker.metrics.record(event) }
+        _ = await worker.writer.flush()
+        // The last line of standard output, even if the metrics log is elsewhere.
+        Output.standard.line(event.resultLine(at: time.now, worker: workerName).bytes)
+        guard unstored == .none else { return .inputOutput }
+        return summary.leavesGrantsDue ? .leftForLater : .success
+    }
+
+    /// Reserves disk space for results.
+    ///
+    /// A failure does not stop the pass.
+    func keepReserve(of spill: ResultSpillFile) async {
+        do {
+            try await spill.keepReserve()
+        } catch {
+            diagnostics.debug("reserve", ["error": "\(error)"])
+        }
+    }
+
+    /// Delivers the due notices.
+    ///
+    /// Those not accepted in time wait for the next pass or a daemon.
+    private func deliver(_ notices: NoticeDispatcher, within span: Duration) async {
+        let span = min(span, Self.maximumDelivery)
+        guard span > .zero else { return }
+        let delivery = Task { try await notices.deliverDue() }
+        let hasEnded = await TimeLimit.wait(atMost: span, by: time) {
+            do {
+                _ = try await delivery.value
+                try await notices.stop()
+            } catch {
+                diagnostics.warning("notices wait for the next pass", ["error": "\(error)"])
+            }
+        }
+        guard !hasEnded else { return }
+        delivery.cancel()
+        diagnostics.warning("notices wait for the next pass", ["error": "the pass took too long"])
+    }
+}
+
+extension MetricsEvent {
+    /// The result of a pass: the last line on standard output.
+    static func runOnce(_ pass: PassSummary, _ unstored: UnstoredResults, duration: Duration) -> MetricsEvent {
+        MetricsEvent("run_once") { line in
+            line.number("due", pass.due, "that were due: the sum of the next seven")
+            line.number("refreshed", pass.refreshed, "with a new access token")
+            line.number("retrying", pass.retrying, "left for a later pass, for a temporary reason")
+            line.number("held", pass.held, "that wait for confirmation")
+            line.number("suspended", pass.suspended, "that a policy or an administrator blocks")
+            line.number("reauth_required", pass.reauthRequired, "whose user must sign in again")
+            line.number("disconnected", pass.disconnected, "that Google said are dead")
+            line.number("skipped", pass.skipped, "that another worker had claimed")
+            line.number("spilled", unstored.spilled, "answers with tokens in the spill file, refused by the database")
+            line.number("lost", unstored.lost, "answers with tokens that could not be kept anywhere")
+            line.milliseconds("duration_ms", duration, "of the pass")
+        }
+    }
+}

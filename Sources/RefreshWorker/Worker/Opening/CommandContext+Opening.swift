@@ -1,0 +1,225 @@
+import Base
+import Dispatch
+import Storage
+import Telemetry
+
+extension CommandContext {
+    /// Opens the database and creates its tables if there are none.
+    ///
+    /// `onUpgrade` is called before an older database is upgraded, which can take minutes.
+    func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any Store {
+        let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
+        guard let store else {
+            preconditionFailure("a database that may be created cannot be missing")
+        }
+        return try await usable(store, for: .changing)
+    }
+
+    /// Opens the database for a command that needs an existing one and must not create it.
+    func openExistingStore(for use: DatabaseAccess) async throws -> any Store {
+        guard let store = try await openStoreIfThere(for: use) else {
+            throw CommandError(missing: configuration.database)
+        }
+        return store
+    }
+
+    /// Opens the database if it exists.
+    func openStoreIfThere(for use: DatabaseAccess) async throws -> (any Store)? {
+        let database = configuration.database
+        guard let store = try await open(database, time: time, makesTables: false, for: use) else { return nil }
+        return try await usable(store, for: use)
+    }
+
+    /// Runs `body` with the database and closes the database in every case.
+    func withExistingStore<Result>(
+        for use: DatabaseAccess,
+        _ body: (any Store) async throws -> Result
+    ) async throws -> Result {
+        let store = try await openExistingStore(for: use)
+        return try await Self.using(store) { try await body(store) }
+    }
+
+    /// Runs `body` with an open store and closes the store in every case.
+    static func using<Result>(
+        _ store: any Store,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            let result = try await body()
+            await store.close()
+            return result
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    /// Opens a database, complete or not.
+    ///
+    /// It returns `nil` if the database does not exist and must not be created.
+    ///
+    /// It throws if the SQLite file is missing but other files of it exist: the database was lost, and an empty one
+    /// must not replace it.
+    func open(
+        _ location: DatabaseLocation,
+        time: any TimeSource,
+        makesTables: Bool,
+        for use: DatabaseAccess = .changing,
+        onUpgrade: @escaping @Sendable () -> Void = {}
+    ) async throws -> (any Store)? {
+        switch location {
+        case .file(let path):
+            let leftovers = try await BlockingCallQueue.files.run { try LeftoverFiles.besideMissing(path) }
+            guard leftovers.isEmpty else { throw CommandError(leftovers, besideMissing: path) }
+            guard makesTables || inputs.files.exists(path) else { return nil }
+            return try await openFile(path, time: time, for: use, onUpgrade: onUpgrade)
+        case .server(let address):
+            return try await openServer(address, time: time, makesTables: makesTables)
+        }
+    }
+
+    func openFile(
+        _ path: String,
+        time: any TimeSource,
+        for use: DatabaseAccess = .changing,
+        onUpgrade: @escaping @Sendable () -> Void = {}
+    ) async throws -> SQLiteStore {
+        let keepsNotices = configuration.noticeURL != nil
+        return try await BlockingCallQueue.files.run {
+            try SQLiteStore(
+                path: path,
+                timeSource: time,
+                random: random,
+                keepsNotices: keepsNotices,
+                onlyReads: use == .reading
+            ) { from, to in
+                diagnostics.notice(
+                    "bringing the database up to date; with millions of grants this takes minutes",
+                    ["database": path, "from": "\(from)", "to": "\(to)"]
+                )
+                onUpgrade()
+            }
+        }
+    }
+
+    /// Returns the error to end with.
+    ///
+    /// Damage that one read of a file has reported is checked by a second read.
+    static func confirmed(_ error: StoreError) async -> StoreError {
+        guard error.suspectedFile != nil else { return error }
+        return await withCheckedContinuation { continuation in
+            // On a thread of its own: for a large file this takes minutes.
+            DispatchQueue(label: "refresh-worker.second-read").async {
+                continuation.resume(returning: SQLiteStore.confirmed(error))
+            }
+        }
+    }
+
+    /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
+    private func usable(_ store: any Store, for use: DatabaseAccess) async throws -> any Store {
+        let location = configuration.database
+        do {
+            if try await store.isReceiving { throw CommandError(unfinished: location) }
+            guard let newLocation = try await store.movedTo else {
+                try await recoverResults(into: store, use: use)
+                return store
+            }
+            guard use == .reading else { throw StoreError(moved: "\(location)", to: newLocation) }
+            diagnostics.warning(
+                "this database was moved elsewhere; these are its contents of that time",
+                ["moved_to": newLocation]
+            )
+            return store
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+}
+
+extension CommandError {
+    init(unfinished location: DatabaseLocation) {
+        self.init(
+            .configuration,
+            """
+            \(location) holds a part of another database, because a copy was not finished: run the same refresh-worker store copy \
+            again, which continues it
+            """
+        )
+    }
+
+    init(missing location: DatabaseLocation) {
+        switch location {
+        case .file(let path):
+            self.init(
+                .configuration,
+                """
+                the database \(path) does not exist or cannot be reached: the worker creates it at its first start; name \
+                another with --database
+                """
+            )
+        case .server(let address):
+            self.init(
+                .configuration,
+                """
+                \(address) holds no tables of refresh-worker yet: the worker creates them at its first start; name another \
+                database with --database
+                """
+            )
+        }
+    }
+}
+
+/// A serial queue for calls that can wait for a disk, a pipe or a person, so that they do not block other tasks.
+final class BlockingCallQueue: Sendable {
+    /// The queue for short calls on files and their locks.
+    static let files = BlockingCallQueue(label: "refresh-worker.files")
+
+    private let queue: DispatchQueue
+
+    init(label: String) {
+        queue = DispatchQueue(label: label)
+    }
+
+    /// Runs calls one at a time, in the order of the calls to this function.
+    func run<Answer: Sendable>(_ body: @escaping @Sendable () throws -> Answer) async throws -> Answer {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}
+
+/// The access that a command needs to the database.
+enum DatabaseAccess {
+    case reading
+    case changing
+}
+
+/// The differences for a PostgreSQL database.
+extension CommandContext {
+    /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients might
+    /// differ.
+    static func clock(of location: DatabaseLocation) -> any TimeSource {
+        switch location {
+        case .file: SystemTime()
+        case .server: DatabaseClock(local: SystemTime())
+        }
+    }
+
+    /// Opens the store on a server.
+    ///
+    /// It returns `nil` if the database has no tables and this call must not create them.
+    func openServer(
+        _ address: DatabaseAddress,
+        time: any TimeSource,
+        makesTables: Bool
+    ) async throws -> PostgresStore? {
+        if !makesTables, try await ServerFacts.read(address, time: SystemTime()).schema == nil { return nil }
+        return try await PostgresStore.open(
+            at: address,
+            clock: time as? DatabaseClock ?? DatabaseClock(local: time),
+            random: random,
+            keepsNotices: configuration.noticeURL != nil
+        )
+    }
+}

@@ -1,0 +1,211 @@
+import Base
+import CCommit
+import Crypto
+import GoogleOAuth
+import HTTPClient
+import Scheduler
+import Storage
+import Telemetry
+
+/// The dependencies of the commands, opened from the configuration when they are needed.
+struct CommandContext: Sendable {
+    /// The configuration, of which a reload replaces some settings.
+    let current: CurrentConfiguration
+    /// The inputs of the configuration, to resolve it again on SIGHUP.
+    let inputs: ConfigurationInputs
+    /// The clock for stored times: this machine's, or the database server's.
+    let time: any TimeSource
+    let random: any RandomSource = SystemRandom()
+    let diagnostics: DiagnosticLog
+    /// The name of this process in leases, in its report to other workers, and in log lines.
+    let workerName: String
+    /// `true` if `--json` asks a command to print its result as JSON.
+    var printsJSON = false
+
+    /// `time` replaces the clock of the database, in tests.
+    init(configuration: Configuration, inputs: ConfigurationInputs, time: (any TimeSource)? = nil) {
+        current = CurrentConfiguration(configuration)
+        self.inputs = inputs
+        self.time = time ?? Self.clock(of: configuration.database)
+        diagnostics = DiagnosticLog(
+            level: configuration.logLevel,
+            // This machine's clock, like all other lines in its logs.
+            time: SystemTime(),
+            journalStream: inputs.environment["JOURNAL_STREAM"]
+        )
+        workerName = "\(ProcessSetup.id)-\(String(random.nextBits() >> 32, radix: 16))"
+    }
+
+    /// The configuration at this moment.
+    var configuration: Configuration { current.value }
+
+    func openVault() throws -> TokenVault {
+        let path = configuration.keyFile
+        let credentials = inputs.environment[Setting.credentialsDirectoryName]
+        return TokenVault(
+            ring: try ReloadableKeyRing(name: "the key ring \(path)") {
+                try KeyRingFile.load(path: path, credentialsDirectory: credentials)
+            }
+        )
+    }
+
+    /// Opens the client for refreshes and notices.
+    ///
+    /// Its limit is the engine's in-flight limit and 64 more.
+    func openHTTP(maximumInFlight: Int = EngineConfiguration.defaultMaximumInFlight + 64) throws -> HTTPClient {
+        try openHTTP(HTTPClient.Configuration(maximumInFlight: maximumInFlight))
+    }
+
+    /// Opens a client with limits of its own, the configured authorities and the program's name.
+    func openHTTP(_ limits: HTTPClient.Configuration) throws -> HTTPClient {
+        var settings = limits
+        try checkAuthorities()
+        settings.caFile = configuration.caFile
+        settings.userAgent = "refresh-worker/\(Version.current)"
+        return try HTTPClient(configuration: settings, time: time)
+    }
+
+    /// Refuses a file of authorities that cannot be used: libcurl would report it only at each request.
+    func checkAuthorities() throws(CommandError) {
+        guard let path = configuration.caFile else { return }
+        let content: [UInt8]
+        do throws(InputError) {
+            content = try inputs.files.read(path)
+        } catch {
+            let code: ExitCode = error.mayPass ? .inputOutput : .configuration
+            let advice = "check the path, and let the worker's user read it"
+            throw CommandError(code, "--ca-file: \(path) \(error.message): \(advice)")
+        }
+        guard content.firstRange(of: Array("CERTIFICATE-----".utf8)) != nil else {
+            let problem = "--ca-file: \(path) holds no certificate in PEM: name the authority's certificate file"
+            throw CommandError(.configuration, problem)
+        }
+    }
+
+    /// Returns the location of a database's spill files.
+    func spillLocation(of database: DatabaseLocation) -> SpillLocation {
+        SpillLocation(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
+    }
+
+    func openSpill(vault: TokenVault) -> ResultSpillFile {
+        ResultSpillFile(at: spillLocation(of: configuration.database), worker: workerName, vault: vault)
+    }
+
+    func openEngine(
+        store: any Store,
+        vault: TokenVault,
+        http: HTTPClient,
+        log: EngineLog,
+        spill: ResultSpillFile,
+        clientSecrets: ClientSecretFile
+    ) -> RefreshEngine {
+        RefreshEngine(
+            store: store,
+            endpoint: GoogleOAuthAPI(http: http, endpoints: configuration.endpoints),
+            vault: vault,
+            configuration: EngineConfiguration(
+                workerName: workerName,
+                maxRate: configuration.maxRate,
+                clientSecrets: clientSecrets.secrets
+            ),
+            time: time,
+            random: random,
+            log: log,
+            spill: spill
+        )
+    }
+
+    /// Opens the metrics log and the counters for its summaries.
+    func openMetrics() throws -> (writer: LineWriter, log: MetricsLog, counters: IntervalCounters) {
+        let writer: LineWriter
+        do {
+            writer = try LineWriter(to: configuration.metricsLog, time: time, diagnostics: diagnostics)
+        } catch {
+            throw CommandError(.cannotCreate, "the metrics log: \(error)")
+        }
+        return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
+    }
+
+    /// Returns an engine log for commands that print their own answer to standard output: it writes only diagnostics.
+    func quietLog() -> EngineLog {
+        EngineLog(
+            metrics: MetricsLog(sink: SilentSink(), worker: workerName, time: time),
+            diagnostics: diagnostics,
+            counters: IntervalCounters(time: time),
+            time: time
+        )
+    }
+}
+
+/// The version of this build.
+enum Version {
+    static let current = "0.1.0"
+
+    /// The commit that was built, with `-dirty` if files differed from it, or `nil` for a build that was not told.
+    static var commit: String? {
+        let commit = unsafe String(cString: refresh_worker_commit())
+        return commit.isEmpty ? nil : commit
+    }
+
+    /// The version, with the commit if it is known.
+    static var withCommit: String { current + (commit.map { " (commit \($0))" } ?? "") }
+}
+
+/// A sink for commands without a metrics log.
+struct SilentSink: LineSink {
+    let droppedLines = 0
+
+    func write(_ line: JSONLine) -> Bool { false }
+}
+
+extension CommandError {
+    /// Wraps any error with the exit code that fits it.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as CommandError: self = failure
+        case let error as StoreError: self.init(Self.code(of: error), error.message)
+        case let error as FileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
+        case let error as CryptoError:
+            self.init(.configuration, "a stored token cannot be opened: \(error)")
+        // Only the start of the client throws this error here. The failure of a request is handled by its caller.
+        case let failure as HTTPError: self.init(.inputOutput, failure.message)
+        case let error as SystemCallError: self.init(.internalFailure, "\(error)")
+        default: self.init(.internalFailure, "\(error)")
+        }
+    }
+
+    /// Creates the failure to get, or to end, a user's tokens.
+    init(_ failure: VendingError, ofUser userID: String) {
+        let user = "user \(DisplayedText(userID))"
+        switch failure {
+        case .unknownUser:
+            self.init(.unknownUser, "no grant of \(user) is stored")
+        case .refused(let state, let reason, let since):
+            let current = "the grant of \(user) is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
+            let demand =
+                switch state {
+                case .suspended: "\(current): an administrator blocks it, and must lift the block"
+                case .reauthRequired, .disconnected: "\(current): the user must sign in again"
+                case .active, .retrying:
+                    "the access token of \(user) has expired and there is no refresh token: the user must sign in again"
+                }
+            self.init(.userMustAct, demand)
+        case .unavailable(let reason):
+            self.init(.googleUnreachable, "a fresh token of \(user) is not available now (\(reason)); try again later")
+        case .tooSoon(let wait):
+            self.init(.leftForLater, "a refresh of \(user) was tried just now; try again in \(wait.inSeconds) s")
+        case .unreadable(let error):
+            self.init(.configuration, "the stored token of \(user) cannot be opened: \(error)")
+        }
+    }
+
+    private static func code(of error: StoreError) -> ExitCode {
+        switch error.code {
+        case .busy, .inUse: .leftForLater
+        case .ioFailure, .diskFull, .unreachable: .inputOutput
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused, .replaced, .moved: .configuration
+        case .conflict: .badData
+        case .closed, .fault: .internalFailure
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/// The exit codes of the program, from sysexits.h, so that scripts, cron and systemd can distinguish the cases
+/// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
+enum ExitCode: Int32, CaseIterable, Sendable {
+    case success = 0
+    case concerns = 1
+    case cannotTell = 2
+    case usage = 64
+    case badData = 65
+    case inputUnreadable = 66
+    case unknownUser = 67
+    case googleUnreachable = 69
+    case internalFailure = 70
+    case cannotCreate = 73
+    case inputOutput = 74
+    case leftForLater = 75
+    case userMustAct = 77
+    case configuration = 78
+    case hungUp = 129
+    case interrupted = 130
+    case terminated = 143
+
+    /// The meaning of the code, for the help.
+    var meaning: String {
+        switch self {
+        case .success: "done"
+        case .concerns: "only status: something needs attention"
+        case .cannotTell: "only status: the database cannot be read, so the status is unknown"
+        case .usage: "the command line is wrong; nothing was done"
+        case .badData: "the input is invalid; the problems were reported"
+        case .inputUnreadable: "an input file cannot be read"
+        case .unknownUser: "the user, or a grant of the user, is not stored"
+        case .googleUnreachable: "Google could not be reached, or answered with a fault"
+        case .internalFailure: "a defect of this program; please report it"
+        case .cannotCreate: "an output file cannot be created"
+        case .inputOutput: "reading or writing failed, for instance a full disk, or a database out of reach"
+        case .leftForLater: "grants remain due, or the database is busy: try again later"
+        case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
+        case .configuration: "the configuration is wrong: a setting, the key ring or the database"
+        case .hungUp: "SIGHUP stopped the command"
+        case .interrupted: "SIGINT stopped the command"
+        case .terminated: "SIGTERM stopped the command"
+        }
+    }
+}
+
+/// A failed command: the message to print and the exit code.
+struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
+    let exitCode: ExitCode
+    let message: String
+
+    var description: String { message }
+
+    init(_ exitCode: ExitCode, _ message: String) {
+        self.exitCode = exitCode
+        self.message = message
+    }
+}
+
+/// The reason why the text of a setting, a file or a record cannot be used: the second half of a sentence that begins
+/// with its name.
+///
+/// It never shows the value.
+struct InputError: Error, Equatable, Sendable {
+    let message: String
+    /// `true` if the file does not exist, which is not an error for an optional file.
+    let isMissing: Bool
+    /// `true` if the same call can succeed later without a change by the operator.
+    let mayPass: Bool
+    /// The user whom a record is about, if that could be read.
+    var userID: String?
+
+    init(_ message: String, isMissing: Bool = false, mayPass: Bool = false) {
+        self.message = message
+        self.isMissing = isMissing
+        self.mayPass = mayPass
+    }
+}

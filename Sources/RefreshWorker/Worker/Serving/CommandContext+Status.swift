@@ -1,0 +1,131 @@
+import Base
+import Crypto
+import Scheduler
+import Status
+import Storage
+import Telemetry
+
+/// Makes the snapshot that the commands and the listeners show.
+extension CommandContext {
+    /// Returns the snapshot from an open store, without the schema of a SQLite file, which needs a closed one.
+    ///
+    /// `includesSlowParts` is `false` for a snapshot that is made often: it leaves out the number of tokens for each
+    /// key, whose count takes seconds with ten million grants, and the facts of a server, which need another
+    /// connection.
+    func statusSnapshot(
+        from store: any Store,
+        of process: ProcessStatus = ProcessStatus(),
+        includesSlowParts: Bool = true
+    ) async throws -> StatusSnapshot {
+        var snapshot = StatusSnapshot(at: time.now)
+        let leaseTime = try await store.leaseTime()
+        // The health of a client id stays when its last grant has moved or ended.
+        let inUse = Set(try await store.clientsWithDueTimes())
+        let configured = Set(configuration.allClientIDs)
+        let stored = try await store.clientHealth().filter { inUse.union(configured).contains($0.key) }
+        snapshot.clients = configured.union(stored.keys).sorted().map { id in
+            ClientStatus(
+                id: id,
+                stored: stored[id],
+                maxRate: configuration.maxRate,
+                at: leaseTime,
+                wallClock: snapshot.at
+            )
+        }
+        snapshot.clientsInUse = inUse
+        snapshot.process = process
+        snapshot.process.add(try await PublishedAlarms.read(from: store, at: snapshot.at))
+        snapshot.grants = try await store.grantStatistics(at: snapshot.at)
+        snapshot.workers = try await store.liveWorkers()
+        snapshot.lastPassAt = try await NotedTime.lastPass.read(from: store)
+        if includesSlowParts { snapshot.keysInUse = try await store.keysInUse() }
+        addKeyRing(to: &snapshot)
+        try await addDatabase(to: &snapshot, asksServer: includesSlowParts)
+        snapshot.spilledFiles = await spilledFiles()
+        if configuration.noticeURL != nil { snapshot.notices = try await store.pendingNotices() }
+        if configuration.publicListener != nil {
+            snapshot.receivesSecurityEvents = true
+            snapshot.lastSecurityEventAt = try await NotedTime.lastSecurityEvent.read(from: store)
+        }
+        return snapshot
+    }
+
+    /// Adds the ring's keys.
+    ///
+    /// The rest of the snapshot is useful without them.
+    private func addKeyRing(to snapshot: inout StatusSnapshot) {
+        do {
+            let ring = try openVault().ring.current
+            snapshot.ringKeys = ring.keys.map(\.id)
+            snapshot.sealingKey = ring.sealingKeyID
+            snapshot.pendingKey = ring.keys.first { $0.role == .pending }?.id
+        } catch {
+            diagnostics.debug("the key ring cannot be read", ["error": "\(error)"])
+            snapshot.isKeyRingUnreadable = true
+        }
+    }
+
+    /// Adds the facts about the database.
+    ///
+    /// Those about a server need a connection of their own.
+    private func addDatabase(to snapshot: inout StatusSnapshot, asksServer: Bool) async throws {
+        snapshot.database = configuration.database.description
+        switch configuration.database {
+        case .file(let path):
+            snapshot.databaseBytes = try FileStatus.of(path)?.size ?? 0
+            snapshot.freeSpace = try FileStatus.freeSpace(at: FileStatus.folder(of: path))
+            snapshot.faultySQLite = SQLiteStore.libraryHasLogResetBug ? SQLiteStore.libraryVersion : nil
+        case .server(let address):
+            guard asksServer else { return }
+            let facts = try await ServerFacts.read(address, time: time)
+            (snapshot.databaseBytes, snapshot.schema) = (facts.bytes, facts.schema)
+        }
+    }
+
+    private func spilledFiles() async -> [SpilledFile]? {
+        let location = spillLocation(of: configuration.database)
+        do {
+            return try await BlockingCallQueue.files.run { try SpilledFile.list(in: location) }
+        } catch {
+            diagnostics.warning("the spill files cannot be listed", ["folder": location.folder, "error": "\(error)"])
+            return nil
+        }
+    }
+}
+
+extension SpilledFile {
+    /// Returns the spill files at a location and those that were set aside, in the order of their names.
+    ///
+    /// It locks none of them: a worker that is about to save results would take its own file for one in use.
+    static func list(in location: SpillLocation) throws(SystemCallError) -> [SpilledFile] {
+        let names = try SpillFile.names(in: location.folder).filter { location.isSpill($0) || location.isSetAside($0) }
+        return names.compactMap { name in
+            let path = "\(location.folder)/\(name)"
+            // A missing file was recovered by another process.
+            guard let writtenAt = writeTime(of: path) else { return nil }
+            let (isSetAside, results) = (location.isSetAside(name), count(in: path))
+            // Reserved disk space that is still empty.
+            guard results != 0 || isSetAside else { return nil }
+            return SpilledFile(path: path, isSetAside: isSetAside, writtenAt: writtenAt, results: results)
+        }
+    }
+
+    private static func writeTime(of path: String) -> Timestamp? {
+        do throws(SystemCallError) {
+            return try FileStatus.of(path)?.modifiedAt
+        } catch {
+            return nil
+        }
+    }
+
+    private static func count(in path: String) -> Int? {
+        do throws(SystemCallError) {
+            let file = try SpillFile.openIfThere(path, forReading: true)
+            guard let bytes = try file?.read(limit: SpillFormat.maximumSize) else { return nil }
+            let content = SpillFormat.read(bytes)
+            return content.isDamaged && content.results.isEmpty ? nil : content.results.count
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import Base
+import Crypto
+import Scheduler
+import Storage
+import Telemetry
+
+/// Finds spill files and stores their results before any other use of the database.
+///
+/// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
+/// deleted.
+extension CommandContext {
+    /// The time to wait for a file that another process recovers or still writes.
+    private static let lockTimeout: Duration = .seconds(10)
+
+    /// Recovers all files of a location.
+    private func recoverAll(of location: SpillLocation, into store: any Store) async throws {
+        let vault = try openVault()
+        for path in try location.spills {
+            guard let (summary, problem) = try await recover(path, into: store, vault) else {
+                diagnostics.warning("a spill file is in use by another process, which recovers it", ["file": path])
+                continue
+            }
+            guard let problem else {
+                try SpillFile.remove(path)
+                guard summary != ResultRecovery() else { continue }
+                diagnostics.notice(
+                    "results that were not saved before are stored",
+                    [
+                        "file": path, "stored": "\(summary.stored)", "outdated": "\(summary.outdated)",
+                        "unknown": "\(summary.unknown)",
+                    ]
+                )
+                continue
+            }
+            let target = SpillLocation.setAside(path)
+            _ = try SpillFile.rename(path, to: target)
+            diagnostics.error(
+                "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
+                [
+                    "file": target, "error": problem, "stored": "\(summary.stored)",
+                    "outdated": "\(summary.outdated)", "unknown": "\(summary.unknown)",
+                ]
+            )
+        }
+    }
+
+    /// Stores the results of one file and leaves the file in place.
+    ///
+    /// The problem, for people, is that some results cannot be read, or belong to grants that are not in this database.
+    /// Returns `nil` if a running process uses the file, or it is gone.
+    func recover(
+        _ path: String,
+        into store: any Store,
+        _ vault: TokenVault
+    ) async throws -> (summary: ResultRecovery, problem: String?)? {
+        let content: (results: [SealedSecret], isDamaged: Bool)
+        do {
+            guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
+                return nil
+            }
+            guard let bytes = try file.read(limit: SpillFormat.maximumSize) else {
+                return (ResultRecovery(), "it is larger than any spill file")
+            }
+            content = SpillFormat.read(bytes)
+        } catch let error as SystemCallError {
+            throw CommandError(
+                .inputOutput,
+                """
+                results wait in \(path), which cannot be read: \(error). See that it is a regular file that this user owns, and try \
+                again: its refresh tokens may be newer than those in the database
+                """
+            )
+        }
+        var results: [RefreshResult] = []
+        var exchanged: [ExchangedTokens] = []
+        var problem = content.isDamaged ? "it is damaged or incomplete, or not a spill file" : nil
+        for sealed in content.results {
+            do {
+                if let tokens = try ExchangedTokens.open(sealed, with: vault) {
+                    exchanged.append(tokens)
+                } else {
+                    results.append(try RefreshResult.open(sealed, with: vault))
+                }
+            } catch {
+                problem = "\(error)"
+            }
+        }
+        var summary = try await ResultRecovery.recover(
+            results,
+            into: store,
+            maxRate: configuration.maxRate,
+            time: time,
+            random: random
+        )
+        try await summary.store(exchanged, into: store, sealingWith: vault, time: time, random: random)
+        if summary.unknown > 0 {
+            problem =
+                problem
+                ?? "\(summary.unknown) of its \(results.count) grants are not in this database: it is another one, or an older backup"
+        }
+        return (summary, problem)
+    }
+
+    private func hasLocked(_ file: SpillFile) async throws -> Bool {
+        let end = time.sinceBoot + Self.lockTimeout
+        while try !file.tryLock() {
+            guard time.sinceBoot < end else { return false }
+            try await time.sleep(for: .milliseconds(100))
+        }
+        return true
+    }
+}
+
+extension ResultRecovery {
+    /// The outcome in words.
+    var sentence: String {
+        "\(stored) results are stored, \(outdated) were out of date, \(unknown) are of grants that are not here"
+    }
+}
+
+/// The folder and the names of spill files.
+///
+/// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a
+/// server it is the service's state folder, or that of the key ring, which the worker's user can write for `keys
+/// rotate`.
+struct SpillLocation: Equatable, Sendable {
+    private static let stateDirectoryName = "STATE_DIRECTORY"
+
+    let folder: String
+    /// The prefix of all file names.
+    let stem: String
+    /// `true` if the store commits into the same folder, so that space freed there helps it.
+    let isBesideDatabase: Bool
+
+    init(of database: DatabaseLocation, keyFile: String, environment: [String: String]) {
+        switch database {
+        case .file(let path):
+            // SQLite also follows symbolic links before it names the files next to the database.
+            let (folder, name) = Self.split(FileStatus.absolute(path))
+            self.folder = folder
+            stem = name
+            isBesideDatabase = true
+        case .server:
+            // systemd separates several folders by colons.
+            let state = environment[Self.stateDirectoryName]?.split(separator: ":").first.map(String.init)
+            folder = state ?? Self.split(FileStatus.absolute(keyFile)).folder
+            stem = "refresh-worker"
+            isBesideDatabase = false
+        }
+    }
+
+    /// The paths of the spill files, complete or not.
+    var spills: [String] {
+        get throws(SystemCallError) { try SpillFile.names(in: folder).filter(isSpill).map { "\(folder)/\($0)" } }
+    }
+
+    /// The path of the disk space reserved for results and, next to a database, for commits.
+    var reserve: String { "\(folder)/\(stem).reserve" }
+
+    /// The path of a spill file during its first write.
+    func writing(by worker: String) -> String { "\(folder)/\(stem).writing-\(worker)" }
+
+    /// The path of a spill file.
+    func unsaved(by worker: String) -> String { "\(folder)/\(stem).unsaved-\(worker)" }
+
+    /// The path of a new reserve before it has its size.
+    func newReserve(by worker: String) -> String { "\(folder)/\(stem).reserve-\(worker)" }
+
+    /// `true` if a file of the folder is a spill file, complete or not.
+    func isSpill(_ name: String) -> Bool {
+        name.hasPrefix("\(stem).unsaved-") || name.hasPrefix("\(stem).writing-")
+    }
+
+    /// `true` for the name of a spill file that could not be recovered.
+    func isSetAside(_ name: String) -> Bool { name.hasPrefix("\(stem).set-aside-") }
+
+    /// Returns the path of a spill file once it is set aside.
+    static func setAside(_ path: String) -> String {
+        let (folder, name) = split(path)
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard let last = parts.last, let dash = last.firstIndex(of: "-") else { return "\(path).set-aside" }
+        return "\(folder)/" + (parts.dropLast() + ["set-aside\(last[dash...])"]).joined(separator: ".")
+    }
+
+    private static func split(_ path: String) -> (folder: String, name: String) {
+        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
+    }
+}
+
+/// Stores and reports the results of spill files.
+extension CommandContext {
+    /// Reports results that could not be stored.
+    func report(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
+        if unstored.spilled > 0, let path = spill.path {
+            diagnostics.error(
+                "results could not be stored and were kept in a file: the next start stores them, or results recover FILE",
+                ["results": "\(unstored.spilled)", "file": path]
+            )
+        }
+        if unstored.lost > 0 {
+            diagnostics.error(
+                "results could not be stored and are lost: where refresh tokens rotate, these users must sign in again",
+                ["lost": "\(unstored.lost)"]
+            )
+        }
+    }
+
+    /// Stores the results in spill files of the configured database, before any other use of it.
+    func recoverResults(into store: any Store, use: DatabaseAccess) async throws {
+        try await recoverResults(into: store, of: configuration.database, use: use)
+    }
+
+    func recoverResults(into store: any Store, of database: DatabaseLocation, use: DatabaseAccess)
+        async throws
+    {
+        let location = spillLocation(of: database)
+        do {
+            guard try !location.spills.isEmpty else { return }
+            try await recoverAll(of: location, into: store)
+        } catch  where use == .changing && Self.endsWork(error) {
+            throw error
+        } catch {
+            // The file stays in place, so that the next process that opens the database tries again.
+            diagnostics.error(
+                "results that were not saved before cannot be stored now",
+                ["folder": location.folder, "error": CommandError(error).message]
+            )
+        }
+    }
+
+    /// `true` if this error of the recovery forbids refreshes, because they could send a token that Google has rotated
+    /// since.
+    ///
+    /// Otherwise a spill file does not exist, as far as can be known, or only another key ring opens it.
+    static func endsWork(_ error: any Error) -> Bool {
+        switch error {
+        case is StoreError, is CommandError: true
+        case let error as SystemCallError: error.mayPass
+        default: false
+        }
+    }
+}
