@@ -81,10 +81,12 @@ package enum Base64 {
             text.withBytes { span in
                 unsafe span.withUnsafeBytes { bytes in
                     let urlText = unsafe urlText(bytes)
-                    isValid = unsafe isValid && Base64URL.decode(utf8: urlText) { byte in
-                        buffer.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
-                        count += 1
-                    }
+                    isValid =
+                        unsafe isValid
+                        && Base64URL.decode(utf8: urlText) { byte in
+                            buffer.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+                            count += 1
+                        }
                 }
             }
             return count

@@ -49,7 +49,10 @@ struct Base64Tests {
         #expect(Base64.decode(Secret(encoded)) == Secret(text))
     }
 
-    @Test("refuses any other text", arguments: ["Zg", "Zg=", "Zh==", "Zg==\n", "Pz5-", "Pz_+", "====", "Z===", "Zg==Zg=="])
+    @Test(
+        "refuses any other text",
+        arguments: ["Zg", "Zg=", "Zh==", "Zg==\n", "Pz5-", "Pz_+", "====", "Z===", "Zg==Zg=="]
+    )
     func malformed(text: String) {
         #expect(Base64.decode(text.utf8) == nil)
         #expect(Base64.decode(Secret(text)) == nil)

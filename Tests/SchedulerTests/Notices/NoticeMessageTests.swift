@@ -90,10 +90,10 @@ struct NoticeMessageTests {
 
     @Test("has a signature of each secret while one replaces the other")
     func twoSignatures() throws {
-        let keys = ["fedcba9876543210fedcba9876543210", "0123456789abcdef0123456789abcdef"].map { MessageKey(Secret($0)) }
+        let secrets = ["fedcba9876543210fedcba9876543210", "0123456789abcdef0123456789abcdef"]
         let request = NoticeSample.notice().request(
             to: try Endpoint("https://backend.example/notices"),
-            keys: keys,
+            keys: secrets.map { MessageKey(Secret($0)) },
             at: NoticeSample.start
         )
         let signatures = request.pattern.headers.first { $0.0 == "webhook-signature" }?.1.split(separator: " ")
