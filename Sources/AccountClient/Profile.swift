@@ -9,6 +9,8 @@ extension AccountClient {
         public let email: String
         /// The day on which the user was created, as its first instant in UTC.
         public let createdOn: Date
+        /// The time at which the user was created, or nil from a backend that does not say.
+        public let createdAt: Date?
         /// `true` if the backend has a working grant of the user.
         public let isGmailConnected: Bool
         /// The state of the grant, or nil if there never was one.
@@ -17,6 +19,7 @@ extension AccountClient {
         private enum CodingKeys: String, CodingKey {
             case name, email
             case createdOn = "created_on"
+            case createdAt = "created_at"
             case isGmailConnected = "gmail_account_connected"
             case gmailConnection = "gmail_connection"
         }

@@ -38,22 +38,75 @@ package enum Base64URL {
     }
 
     static func decode(utf8 text: some Collection<UInt8>) -> [UInt8]? {
-        guard text.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)
+        return decode(utf8: text) { bytes.append($0) } ? bytes : nil
+    }
+
+    /// Hands out each byte, and returns `false` if the text is not exactly what ``encode(_:)`` makes.
+    fileprivate static func decode(utf8 text: some Collection<UInt8>, to append: (UInt8) -> Void) -> Bool {
+        guard text.count % 4 != 1 else { return false }
         var pool: UInt32 = 0
         var bitCount = 0
         for character in text {
             let value = values[Int(character)]
-            guard value != .max else { return nil }
+            guard value != .max else { return false }
             pool = (pool << 6 | UInt32(value)) & 0xffff
             bitCount += 6
             guard bitCount >= 8 else { continue }
             bitCount -= 8
-            bytes.append(UInt8(truncatingIfNeeded: pool >> UInt32(bitCount)))
+            append(UInt8(truncatingIfNeeded: pool >> UInt32(bitCount)))
         }
-        let leftOver = pool & (1 << UInt32(bitCount) - 1)
-        return leftOver == 0 ? bytes : nil
+        return pool & (1 << UInt32(bitCount) - 1) == 0
+    }
+}
+
+/// Base64 with padding (RFC 4648, section 4).
+package enum Base64 {
+    package static func encode(_ bytes: [UInt8]) -> String {
+        let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
+        return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
+    }
+
+    /// Decodes the text, and returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
+    package static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
+        text.count.isMultiple(of: 4) ? Base64URL.decode(utf8: urlText(text)) : nil
+    }
+
+    /// Decodes a secret in place, so that its bytes are never stored elsewhere.
+    package static func decode(_ text: Secret) -> Secret? {
+        var isValid = text.count.isMultiple(of: 4)
+        let secret = Secret(capacity: text.count) { buffer in
+            var count = 0
+            text.withBytes { span in
+                unsafe span.withUnsafeBytes { bytes in
+                    let urlText = unsafe urlText(bytes)
+                    isValid =
+                        unsafe isValid
+                        && Base64URL.decode(utf8: urlText) { byte in
+                            buffer.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+                            count += 1
+                        }
+                }
+            }
+            return count
+        }
+        return isValid ? secret : nil
+    }
+
+    /// Returns the text in the alphabet of ``Base64URL`` and without padding.
+    ///
+    /// Characters that only that alphabet has become `=`, which neither has.
+    private static func urlText(_ text: some BidirectionalCollection<UInt8>) -> some Collection<UInt8> {
+        let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        return text.dropLast(min(padding, 2)).lazy.map { character in
+            switch character {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            case UInt8(ascii: "-"), UInt8(ascii: "_"): UInt8(ascii: "=")
+            default: character
+            }
+        }
     }
 }
 

@@ -81,6 +81,17 @@ extension Secret {
         }
     }
 
+    /// Returns the text after a prefix, which is not secret, or `nil` if it does not begin with it.
+    package func suffix(after prefix: String) -> Secret? {
+        let prefix = Array(prefix.utf8)
+        return withBytes { span in
+            guard span.byteCount >= prefix.count, prefix.indices.allSatisfy({ span.byte(at: $0) == prefix[$0] }) else {
+                return nil
+            }
+            return Secret(copying: span.extracting(droppingFirst: prefix.count))
+        }
+    }
+
     private func parts(by separators: [UInt8]) -> [Secret] {
         withBytes { span in
             var parts: [Secret] = []

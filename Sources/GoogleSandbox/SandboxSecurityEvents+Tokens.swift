@@ -74,9 +74,7 @@ extension SandboxSecurityEvents {
 
     /// Returns the padded standard Base64 of the hash of the hash.
     private static func doubleHash(of token: String) -> String {
-        let text = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
-        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-        return text.replacing("-", with: "+").replacing("_", with: "/") + padding
+        Base64.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
     }
 
     private static func signed(_ claims: JSONLine, keyID: String, key: RSAPrivateKey) throws(ControlError) -> String {

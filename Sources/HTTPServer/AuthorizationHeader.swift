@@ -36,30 +36,13 @@ package enum BasicCredentials: Hashable, Sendable {
     /// OAuth clients encode name and password as a form does before they join them
     /// (https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1).
     private static func decoded(_ parts: [Substring]) -> BasicCredentials? {
-        guard parts.count == 1, let bytes = base64Decoded(parts[0]),
+        guard parts.count == 1, let bytes = Base64.decode(parts[0].utf8),
             let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
         else { return nil }
         return .present(
             name: URLEncoding.decoded(bytes[..<colon], plusIsSpace: true),
             password: URLEncoding.decoded(bytes[(colon + 1)...], plusIsSpace: true)
         )
-    }
-
-    /// Decodes Base64 with padding (RFC 4648, section 4), and returns `nil` for any other text.
-    private static func base64Decoded(_ text: Substring) -> [UInt8]? {
-        let padding = text.utf8.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        guard text.utf8.count.isMultiple(of: 4), padding <= 2 else { return nil }
-        let characters = text.utf8.dropLast(padding)
-        // The alphabets of both forms differ in two characters.
-        guard !characters.contains(where: { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else { return nil }
-        let urlText = characters.map { character in
-            switch character {
-            case UInt8(ascii: "+"): UInt8(ascii: "-")
-            case UInt8(ascii: "/"): UInt8(ascii: "_")
-            default: character
-            }
-        }
-        return Base64URL.decode(String(decoding: urlText, as: UTF8.self))
     }
 }
 

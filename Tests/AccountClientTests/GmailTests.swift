@@ -19,7 +19,7 @@ struct GmailTests {
         }
         return """
             {"message":"User profile retrieved successfully","code":200,"data":{"name":"","email":"a@example.com",
-            "created_on":"2024-11-01","gmail_account_connected":\(isConnected),
+            "created_on":"2024-11-01","created_at":"2024-11-01T00:00:09Z","gmail_account_connected":\(isConnected),
             "gmail_connection":\(connection ?? "null")}}
             """
     }
@@ -83,6 +83,7 @@ struct GmailTests {
         let profile = try await client.profile()
         #expect(profile.email == "a@example.com")
         #expect(profile.createdOn == Date(timeIntervalSince1970: 1_730_419_200))
+        #expect(profile.createdAt == Date(timeIntervalSince1970: 1_730_419_209))
         #expect(!profile.isGmailConnected)
         #expect(profile.gmailConnection?.state == "disconnected")
         #expect(profile.gmailConnection?.reason == "invalid_grant")

@@ -36,3 +36,25 @@ struct Base64URLTests {
         }
     }
 }
+
+@Suite("Base64 with padding")
+struct Base64Tests {
+    @Test(
+        "encodes and decodes, also secrets",
+        arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("?>~", "Pz5+"), ("??>", "Pz8+")]
+    )
+    func vectors(text: String, encoded: String) {
+        #expect(Base64.encode(Array(text.utf8)) == encoded)
+        #expect(Base64.decode(encoded.utf8) == Array(text.utf8))
+        #expect(Base64.decode(Secret(encoded)) == Secret(text))
+    }
+
+    @Test(
+        "refuses any other text",
+        arguments: ["Zg", "Zg=", "Zh==", "Zg==\n", "Pz5-", "Pz_+", "====", "Z===", "Zg==Zg=="]
+    )
+    func malformed(text: String) {
+        #expect(Base64.decode(text.utf8) == nil)
+        #expect(Base64.decode(Secret(text)) == nil)
+    }
+}

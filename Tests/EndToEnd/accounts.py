@@ -113,6 +113,8 @@ class Backend(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), BackendRequest)
         self.notices = []
+        # The headers and the body of each accepted notice.
+        self.requests = []
         self.refusals = 0
         self.forged = 0
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -122,7 +124,7 @@ class Backend(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/notices"
 
     def of(self, user):
-        return [notice for notice in self.notices if notice["data"]["user_id"] == user]
+        return [notice for notice in self.notices if notice["data"].get("user_id") == user]
 
     def wait_for(self, user, count, seconds=30):
         wait_for(lambda: len(self.of(user)) >= count, seconds, f"{count} notices about {user}")
@@ -136,7 +138,7 @@ class BackendRequest(http.server.BaseHTTPRequestHandler):
         signed = f"{identity}.{moment}.".encode() + body
         mac = base64.b64encode(hmac.new(NOTICE_SECRET.encode(), signed, hashlib.sha256).digest()).decode()
         status = 204
-        if self.headers["webhook-signature"] != f"v1,{mac}" or abs(time.time() - int(moment)) > 300:
+        if f"v1,{mac}" not in self.headers["webhook-signature"].split(" ") or abs(time.time() - int(moment)) > 300:
             self.server.forged += 1
             status = 401
         elif self.server.refusals > 0:
@@ -144,6 +146,7 @@ class BackendRequest(http.server.BaseHTTPRequestHandler):
             status = 503
         else:
             self.server.notices.append(json.loads(body))
+            self.server.requests.append((dict(self.headers), body.decode()))
         self.send_response(status)
         self.end_headers()
 

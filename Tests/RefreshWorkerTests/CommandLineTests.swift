@@ -71,6 +71,7 @@ struct CommandLineTests {
             (["services", "credential", "--operator", "jane"], "services credential jane operator"),
             (["services", "handle", "mailer", "u"], "services handle mailer u"),
             (["grants", "import", "f", "--json"], "grants import f json"),
+            (["notices", "test"], "notices test"),
             (["notices", "replay"], "notices replay within=86400"),
             (["notices", "replay", "--within", "60", "--user", "u"], "notices replay user=u within=60"),
             (

@@ -301,8 +301,23 @@ def no_client_credential(it):
 
 @check("the key ring as a credential, from a file that only root can read")
 def key_credential(it):
-    it.shell(f"install -m 0600 -o root -g root {KEYS} /root/keys && mv {KEYS} {KEYS}.aside")
-    it.drop_in(SERVICE, "[Service]", "LoadCredential=key-ring:/root/keys")
+    it.shell(f"install -m 0600 -o root -g root {KEYS} /root/keys")
+    refresh_with(it, "LoadCredential=key-ring:/root/keys")
+
+
+@check("the key ring as an encrypted credential, whose file this machine alone can open")
+def encrypted_key_credential(it):
+    it.documented("systemd-creds encrypt --name=key-ring /etc/refresh-worker/keys /etc/refresh-worker/keys.cred")
+    assert it.machine.run("grep", "-qF", it.machine.read(KEYS).split()[-1], f"{KEYS}.cred").returncode == 1, (
+        "the file does not show the key"
+    )
+    refresh_with(it, "LoadCredentialEncrypted=key-ring:/etc/refresh-worker/keys.cred")
+
+
+def refresh_with(it, credential):
+    """Checks that the service refreshes with the credential, and without a key file."""
+    it.call("mv", KEYS, f"{KEYS}.aside")
+    it.drop_in(SERVICE, "[Service]", credential)
     it.call("systemctl", "restart", SERVICE)
     it.wait_active()
     before = len(it.events("refresh", outcome="refreshed"))

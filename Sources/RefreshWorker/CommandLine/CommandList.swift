@@ -68,7 +68,7 @@ extension Command {
 
     private static let notices = Command(
         words: ["notices"],
-        summary: "notify the backend again of changes that it may have missed",
+        summary: "test the delivery to the backend, or notify it again of changes that it may have missed",
         discussion: """
             With --notice-url the worker posts one signed notice when an account is disconnected, connected again or \
             loses scopes, when a reused token ends a session, and when a user is deleted. It tries for a day until \
@@ -76,7 +76,7 @@ extension Command {
             """,
         settings: [.config, .database],
         exitCodes: [.usage],
-        subcommands: [replayNotices],
+        subcommands: [testNotice, replayNotices],
         run: nil
     )
 

@@ -91,8 +91,9 @@ extension Setting {
         },
         Setting(.noticeSecretFile, "FILE", change: .restart(\.noticeSecretFile)) {
             """
-            File with the secret that signs those notices, at least 32 bytes; or a systemd credential named notice-secret. \
-            Needed with --notice-url.
+            File with the secret that signs those notices, or with two, on a line each, while one replaces the other: \
+            whsec_ and Base64, or a text of at least 32 bytes. Or a systemd credential named notice-secret. Needed with \
+            --notice-url.
             """
         },
     ]

@@ -42,6 +42,29 @@ package struct InternalRoutes: Sendable {
         (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices) + monitoringRoutes + statusPageRoutes
     }
 
+    /// What the token endpoint accepts, for libraries that look it up (RFC 8414).
+    ///
+    /// The issuer is the address by which the client reached this listener. Behind a proxy that ends TLS it is the
+    /// proxy's. A forged `Host` changes only the response to the one who forged it, because nothing stores it.
+    private func metadata(for request: ServerRequest) -> ServerResponse {
+        guard vending != nil else { return APIError.noServices.response }
+        let host = request.header("Host").flatMap { $0.isEmpty ? nil : $0 } ?? "localhost"
+        let isSecure = exposure != .thisMachine || request.header("X-Forwarded-Proto") == "https"
+        let issuer = "\(isSecure ? "https" : "http")://\(host)"
+        return .object(headers: [ServerResponse.noStore]) { line in
+            line.field("issuer", issuer)
+            line.field("token_endpoint", issuer + TokenVendingHandler.tokenEndpointPath)
+            line.array("grant_types_supported") { array in
+                for type in TokenEndpointRequest.GrantType.allCases { array.element(type.rawValue) }
+            }
+            line.array("token_endpoint_auth_methods_supported") { array in
+                for method in ["client_secret_basic", "client_secret_post"] { array.element(method) }
+            }
+            // Required, although there is no authorization endpoint.
+            line.array("response_types_supported") { _ in }
+        }
+    }
+
     private static let tokenPath = "/v1/grants/{user_id}/token"
 
     private static var routesWithoutServices: [Route] {
@@ -77,6 +100,7 @@ package struct InternalRoutes: Sendable {
 
     private var monitoringRoutes: [Route] {
         [
+            Route("GET", "/.well-known/oauth-authorization-server") { request, _ in .respond(metadata(for: request)) },
             Route(
                 "GET",
                 "/healthz",

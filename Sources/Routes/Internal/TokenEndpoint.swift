@@ -62,7 +62,7 @@ extension TokenVendingHandler {
 ///
 /// The user's id, or a handle of the service, takes the place of the refresh token.
 struct TokenEndpointRequest: Sendable {
-    enum GrantType: String, Sendable {
+    enum GrantType: String, CaseIterable, Sendable {
         case refreshToken = "refresh_token"
         case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     }

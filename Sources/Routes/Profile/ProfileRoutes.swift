@@ -79,6 +79,7 @@ struct ProfileRoutes: Sendable {
             data.field("email", user.email ?? "")
             // PayPulse's own function returned the date alone, and the app shows it unchanged.
             data.field("created_on", user.createdAt.iso8601Date)
+            data.field("created_at", user.createdAt.iso8601Seconds)
             data.field("gmail_account_connected", grant?.state.isConnected ?? false)
             guard let grant else { return data.null("gmail_connection") }
             data.object("gmail_connection") { $0.connection(grant) }

@@ -13,7 +13,7 @@ package struct NoticeDispatcher: Sendable {
     /// The limit of one request.
     ///
     /// The lease lasts longer.
-    private static let deadline: Duration = .seconds(10)
+    static let deadline: Duration = .seconds(10)
     private static let leaseSpan: Duration = .seconds(30)
     /// The number of notices that are posted at once.
     private static let batchSize = 16
@@ -21,7 +21,7 @@ package struct NoticeDispatcher: Sendable {
     let store: any Store
     let http: HTTPClient
     let endpoint: Endpoint
-    let key: MessageKey
+    let keys: [MessageKey]
     let workerName: String
     let metrics: MetricsLog
     let counters: LifetimeCounters
@@ -33,7 +33,7 @@ package struct NoticeDispatcher: Sendable {
         store: any Store,
         http: HTTPClient,
         endpoint: Endpoint,
-        key: MessageKey,
+        keys: [MessageKey],
         workerName: String,
         metrics: MetricsLog,
         counters: LifetimeCounters,
@@ -44,7 +44,7 @@ package struct NoticeDispatcher: Sendable {
         self.store = store
         self.http = http
         self.endpoint = endpoint
-        self.key = key
+        self.keys = keys
         self.workerName = workerName
         self.metrics = metrics
         self.counters = counters
@@ -99,7 +99,7 @@ package struct NoticeDispatcher: Sendable {
     }
 
     private func post(_ notice: Notice) async -> (status: Int?, retryAfter: Duration?) {
-        let request = notice.request(to: endpoint, key: key, at: time.now)
+        let request = notice.request(to: endpoint, keys: keys, at: time.now)
         do throws(HTTPError) {
             let response = try await http.send(request, deadline: Self.deadline)
             return (response.status, response.retryAfter)
@@ -121,69 +121,6 @@ extension MetricsEvent {
             line.number("attempt", notice.attempts + 1, "the try, from 1 on")
             line.number("status", ifAny: status, "the receiver's HTTP status, if it answered")
         }
-    }
-}
-
-/// A notice as it is posted: a signed message about a user.
-///
-/// The headers and the signed content follow Standard Webhooks
-/// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers
-/// find libraries: HMAC-SHA256 over the id, the time of sending and the body. The id stays the same for every delivery
-/// of a notice, so that a receiver recognises repetitions.
-extension Notice {
-    /// The body: ids, states and times, without secrets.
-    var body: [UInt8] {
-        var line = JSONLine()
-        line.field("id", id)
-        line.field("type", content.type)
-        line.field("timestamp", at.iso8601)
-        line.object("data") { data in
-            data.field("user_id", userID)
-            Self.write(content, to: &data)
-        }
-        return line.bytes
-    }
-
-    private static func write(_ content: Notice.Content, to data: inout JSONLine) {
-        if let grant = content.grant { data.field("grant_id", grant.description) }
-        switch content {
-        case .connection(_, let from, let to, let reason):
-            data.field("connected", to.isConnected)
-            data.field("state", to.rawValue)
-            if reason == .none { data.null("reason") } else { data.field("reason", reason.rawValue) }
-            data.field("former_state", from.rawValue)
-        case .lostScopes(_, let lost, let granted):
-            data.array("lost_scopes") { array in
-                for scope in lost.split(separator: " ") { array.element(String(scope)) }
-            }
-            data.array("granted_scopes") { array in
-                for scope in granted.split(separator: " ") { array.element(String(scope)) }
-            }
-        case .sessionReused(let session): data.field("session_id", session.description)
-        case .userDeleted: break
-        }
-    }
-
-    /// Returns the request that delivers the notice at this instant.
-    func request(to endpoint: Endpoint, key: MessageKey, at now: Timestamp) -> HTTPRequest {
-        let body = body
-        let seconds = "\(now.milliseconds / 1000)"
-        let signed = Array("\(id).\(seconds).".utf8) + body
-        return HTTPRequest(
-            method: .post,
-            endpoint: endpoint,
-            headers: [
-                ("Content-Type", "application/json"), ("webhook-id", id), ("webhook-timestamp", seconds),
-                ("webhook-signature", "v1,\(Self.base64(key.authenticate(signed)))"),
-            ],
-            body: HTTPBody(body)
-        )
-    }
-
-    /// Returns standard Base64 with padding, as the specification requires.
-    private static func base64(_ bytes: [UInt8]) -> String {
-        let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
-        return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
     }
 }
 

@@ -199,10 +199,8 @@ extension StatusPage {
         "frame-ancestors 'none'",
     ].joined(separator: "; ")
 
-    /// The hash of a text as the policy writes it: in the standard alphabet of Base64, whose 32 bytes end with one `=`.
+    /// The hash of a text as the policy writes it.
     static func hash(_ text: StaticString) -> String {
-        let encoded = Base64URL.encode(Digest.sha256(Array(text.description.utf8)))
-        let standard = encoded.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
-        return "sha256-\(String(standard))="
+        "sha256-\(Base64.encode(Digest.sha256(Array(text.description.utf8))))"
     }
 }

@@ -69,6 +69,8 @@ def play(fixture, accounts, authority, nginx):
     assert renewed["access_token"] != token, "a rejected token is replaced"
     form = {"grant_type": "refresh_token", "refresh_token": "eva", "client_id": "mailer", "client_secret": SERVICE_KEY}
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    described = outside.get("/.well-known/oauth-authorization-server").expect(200).json["token_endpoint"]
+    assert described == f"https://localhost:{nginx.port}/oauth2/token", "a library finds the endpoint through nginx"
     answer = outside.call("POST", "/oauth2/token", urllib.parse.urlencode(form), headers=headers).expect(200)
     assert answer.json["access_token"] == renewed["access_token"], "an OAuth library gets the token through nginx"
     other = fixture.sandbox.create(email="b@gmail.com")[0]

@@ -92,6 +92,14 @@ struct DoctorServingTests {
             Damage(file: "services", text: "{}", mode: 0o600, subject: "services", advice: "services"),
             Damage(file: "services", text: "{\"services\"", mode: 0o600, subject: "services", advice: "JSON"),
             Damage(file: "notices", text: "short", mode: 0o600, subject: "notice secret", advice: "openssl rand"),
+            Damage(file: "notices", text: "whsec_c2hvcnQ=", mode: 0o600, subject: "notice secret", advice: "whsec_"),
+            Damage(
+                file: "notices",
+                text: "\(secret)\n\(secret)\n\(secret)",
+                mode: 0o600,
+                subject: "notice secret",
+                advice: "two"
+            ),
             Damage(file: "notices", text: secret, mode: 0o604, subject: "notice secret", advice: "chmod 600"),
         ]
     )

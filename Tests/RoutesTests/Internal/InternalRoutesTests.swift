@@ -51,6 +51,32 @@ struct InternalRoutesTests {
         }
     }
 
+    @Test(
+        "describe the token endpoint under the address that the client used",
+        arguments: [
+            (.thisMachine, [("Host", "127.0.0.1:9090")], "http://127.0.0.1:9090"),
+            (.thisMachine, [("Host", "w.example"), ("X-Forwarded-Proto", "https")], "https://w.example"),
+            (.network(servesMetrics: false), [("Host", "w.example:9443")], "https://w.example:9443"),
+            (.thisMachine, [("Host", "")], "http://localhost"),
+        ] as [(InternalRoutes.Exposure, [ServerRequest.Field], String)]
+    )
+    func metadata(exposure: InternalRoutes.Exposure, headers: [ServerRequest.Field], issuer: String) async throws {
+        let path = "/.well-known/oauth-authorization-server"
+        let request = ServerRequest(method: "GET", path: path, headers: headers)
+        let routes = try await VendingFixture().routes(exposure: exposure)
+        let response = try await VendingFixture.response(to: request, from: routes)
+        let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+        let metadata: [String: JSONValue] = [
+            "issuer": .string(issuer), "token_endpoint": .string("\(issuer)/oauth2/token"),
+            "grant_types_supported": .array([.string("refresh_token"), .string(exchange)]),
+            "token_endpoint_auth_methods_supported": .array([
+                .string("client_secret_basic"), .string("client_secret_post"),
+            ]),
+            "response_types_supported": .array([]),
+        ]
+        #expect(JSONValue.object(in: response.body)?.object == metadata)
+    }
+
     @Test("show the reason why the worker is not ready only to services")
     func readinessOverNetwork() async throws {
         let fixture = try VendingFixture()
@@ -71,6 +97,7 @@ struct InternalRoutesTests {
             ("GET", "/v1/grants/u-1/token", 503, "no_services"),
             ("POST", "/v1/grants/u-1/token/refresh", 503, "no_services"),
             ("POST", "/oauth2/token", 503, "temporarily_unavailable"), ("GET", "/healthz", 200, nil),
+            ("GET", "/.well-known/oauth-authorization-server", 503, "no_services"),
             ("GET", "/status", 200, nil), ("GET", "/metrics", 200, nil), ("GET", "/", 200, nil),
             ("GET", "/users", 503, nil),
         ] as [(String, String, Int, String?)]

@@ -20,6 +20,7 @@ struct DisconnectionTests {
         #expect(before["code"] == .number("200"))
         let fresh: [String: JSONValue] = [
             "name": .string(""), "email": .string("jane@example.com"), "created_on": .string("2027-01-15"),
+            "created_at": .string("2027-01-15T08:00:00Z"),
             "gmail_account_connected": .bool(false), "gmail_connection": .null,
         ]
         #expect(before.data?.object == fresh)

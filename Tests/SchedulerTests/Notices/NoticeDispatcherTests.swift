@@ -113,7 +113,7 @@ private final class NoticeFixture: Sendable {
             store: store,
             http: http,
             endpoint: try Endpoint(server.url),
-            key: MessageKey(Secret("0123456789abcdef0123456789abcdef")),
+            keys: [MessageKey(Secret("0123456789abcdef0123456789abcdef"))],
             workerName: "worker",
             metrics: MetricsLog(sink: sink, worker: "worker", time: time),
             counters: LifetimeCounters(time: time),

@@ -78,7 +78,7 @@ struct NoticeMessageTests {
         let key = MessageKey(Secret("0123456789abcdef0123456789abcdef"))
         let request = NoticeSample.notice().request(
             to: try Endpoint("https://backend.example/notices"),
-            key: key,
+            keys: [key],
             at: NoticeSample.start
         )
         let headers = Dictionary(request.pattern.headers) { first, _ in first }
@@ -86,6 +86,20 @@ struct NoticeMessageTests {
         #expect(headers["webhook-timestamp"] == "1800000000")
         #expect(headers["webhook-signature"] == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")
         #expect(request.body?.reveal() == NoticeSample.notice().body)
+    }
+
+    @Test("has a signature of each secret while one replaces the other")
+    func twoSignatures() throws {
+        let secrets = ["fedcba9876543210fedcba9876543210", "0123456789abcdef0123456789abcdef"]
+        let request = NoticeSample.notice().request(
+            to: try Endpoint("https://backend.example/notices"),
+            keys: secrets.map { MessageKey(Secret($0)) },
+            at: NoticeSample.start
+        )
+        let signatures = request.pattern.headers.first { $0.0 == "webhook-signature" }?.1.split(separator: " ")
+        #expect(signatures?.count == 2)
+        #expect(signatures?.last == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")
+        #expect(signatures?.first != signatures?.last)
     }
 }
 

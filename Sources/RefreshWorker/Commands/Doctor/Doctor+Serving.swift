@@ -76,7 +76,7 @@ extension Doctor {
     private var noticeSecret: Check? {
         guard let path = configuration.noticeSecretFile else { return nil }
         return check("notice secret") {
-            _ = try context.openNoticeKey()
+            _ = try context.openNoticeKeys()
             return .ok("\(path) can be used")
         }
     }

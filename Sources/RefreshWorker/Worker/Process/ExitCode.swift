@@ -29,7 +29,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .badData: "the input is invalid; the problems were reported"
         case .inputUnreadable: "an input file cannot be read"
         case .unknownUser: "the user, or a grant of the user, is not stored"
-        case .googleUnreachable: "Google could not be reached, or answered with a fault"
+        case .googleUnreachable: "Google, or the receiver of a notice, could not be reached, or answered with a fault"
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"
         case .inputOutput: "reading or writing failed, for instance a full disk, or a database out of reach"

@@ -67,22 +67,35 @@ extension CommandContext {
         }
     }
 
-    /// Reads the key that signs notices.
-    func openNoticeKey() throws -> MessageKey {
+    /// Reads the keys that sign notices: one, or two while one replaces the other.
+    func openNoticeKeys() throws -> [MessageKey] {
         guard let path = configuration.noticeSecretFile else {
             throw CommandError(.configuration, "--notice-secret-file is needed to sign notices")
         }
-        let secret = try CommandContext.readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
-        guard secret.count >= TokenSigner.minimumSecretLength else {
+        let lines = try CommandContext.readPrivate(path, for: "--notice-secret-file").lines
+        let secrets = lines.compactMap(Self.noticeSecret(in:))
+        guard (1...2).contains(lines.count), secrets.count == lines.count else {
             throw CommandError(
                 .configuration,
                 """
-                --notice-secret-file: \(path) holds \(secret.count) bytes, and at least \(TokenSigner.minimumSecretLength) are \
-                needed: run: openssl rand -base64 48 >\(path)
+                --notice-secret-file: \(path) must hold one secret, or two on a line each: whsec_ and the Base64 of at least \
+                \(Self.minimumKeyLength) bytes, or a text of at least \(TokenSigner.minimumSecretLength) bytes: \
+                run: echo "whsec_$(openssl rand -base64 32)" >\(path)
                 """
             )
         }
-        return MessageKey(secret)
+        return secrets.map { MessageKey($0) }
+    }
+
+    /// The length that Standard Webhooks asks for.
+    private static let minimumKeyLength = 24
+
+    /// Returns the key in a line: the bytes that the form of Standard Webhooks encodes, or those of any other text.
+    private static func noticeSecret(in line: Secret) -> Secret? {
+        guard let encoded = line.suffix(after: "whsec_") else {
+            return line.count >= TokenSigner.minimumSecretLength ? line : nil
+        }
+        return Base64.decode(encoded).flatMap { $0.count >= minimumKeyLength ? $0 : nil }
     }
 
     /// Returns the delivery of notices, if `--notice-url` is set.
@@ -97,7 +110,7 @@ extension CommandContext {
             store: store,
             http: http,
             endpoint: endpoint,
-            key: try openNoticeKey(),
+            keys: try openNoticeKeys(),
             workerName: workerName,
             metrics: metrics,
             counters: counters.lifetime,
