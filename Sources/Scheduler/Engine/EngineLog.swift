@@ -1,33 +1,10 @@
 package import Base
-import Crypto
 package import Storage
 import Synchronization
 package import Telemetry
 
 /// Reports what the engine does: events in the metrics log, lines in the diagnostic log, and alarms.
 package final class EngineLog: Sendable {
-    /// The pause before an alarm of the same kind about the same client is raised again.
-    private static let alarmPause: Duration = .seconds(3600)
-    /// The pause before an alarm that ended can be raised again.
-    ///
-    /// Short enough to report a new problem, long enough that one that comes and goes does not flood the log.
-    private static let renewalPause: Duration = .seconds(300)
-
-    private struct AlarmKey: Hashable {
-        var kind: AlarmKind
-        var client: String
-    }
-
-    private struct AlarmState {
-        /// The alarm with the time at which its cause was last seen, or `nil` once it has ended.
-        var current: (alarm: CurrentAlarm, lastSeen: BootInstant)?
-        var lastRaised: BootInstant?
-        /// The number of times that it was not raised since.
-        var suppressed = 0
-        /// `true` if it has ended since it was last raised.
-        var hasEnded = false
-    }
-
     /// The number of changes of state that are kept for the status page.
     package static let maximumRecentChanges = 20
 
@@ -35,8 +12,8 @@ package final class EngineLog: Sendable {
     package let metrics: MetricsLog
     package let diagnostics: DiagnosticLog
     package let counters: IntervalCounters
-    private let time: any TimeSource
-    private let alarms = Mutex<[AlarmKey: AlarmState]>([:])
+    let time: any TimeSource
+    let alarms = Mutex<[AlarmKey: AlarmState]>([:])
 
     package init(metrics: MetricsLog, diagnostics: DiagnosticLog, counters: IntervalCounters, time: any TimeSource) {
         self.metrics = metrics
@@ -63,17 +40,6 @@ package final class EngineLog: Sendable {
         }
         record(events)
         endAlarms(of: refreshes)
-    }
-
-    /// Ends the alarms that doubt a client id or its secret, for each client id with a success.
-    private func endAlarms(of refreshes: [FinishedRefresh]) {
-        let doubts: [AlarmKind] = [.clientUnproven, .clientSecretsDiffer]
-        let doubted = alarms.withLock { alarms in
-            alarms.keys.filter { doubts.contains($0.kind) && alarms[$0]?.current != nil }.map(\.client)
-        }
-        guard !doubted.isEmpty else { return }
-        let working = Set(refreshes.filter { $0.decision?.outcome == .refreshed }.map(\.refresh.grant.clientID))
-        for client in doubted where working.contains(client) { end(doubts, client: client) }
     }
 
     private func record(_ events: [RefreshEvent]) {
@@ -111,44 +77,6 @@ package final class EngineLog: Sendable {
         )
     }
 
-    func breaker(_ change: Breaker.Change, client: String) {
-        switch change {
-        case .opened(.clientFault(let code)):
-            metrics.record(.breaker(client: client, "opened", reason: code))
-            raise(
-                .clientFault,
-                """
-                Google refuses the client itself (\(code)): check the client id in the Cloud console; \
-                no grant was changed, and one at a time is tried until it works again
-                """,
-                client: client,
-                repeats: true
-            )
-        case .opened(.endpointFailing):
-            metrics.record(.breaker(client: client, "opened", reason: Breaker.Reason.endpointFailing.code))
-            raise(
-                .endpointFailing,
-                "the token endpoint does not answer as it should; one grant at a time is tried until it does",
-                client: client,
-                repeats: true
-            )
-        case .closed:
-            metrics.record(.breaker(client: client, "closed"))
-            end([.clientFault, .endpointFailing], client: client)
-            diagnostics.notice("the token endpoint works again for this client", ["client": client])
-        }
-    }
-
-    func breakerProbe(client: String) { metrics.record(.breaker(client: client, "probe")) }
-
-    func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {
-        metrics.record(.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason))
-        diagnostics.notice(
-            "throttled by Google: slowing down",
-            ["client": client, "per_second": "\(ceiling)", "paused_seconds": "\(paused.inSeconds)"]
-        )
-    }
-
     func clockStep(_ step: Duration) {
         metrics.record(.clockStep(step))
         diagnostics.warning("the machine's clock was stepped", ["seconds": "\(step.inSeconds)"])
@@ -158,102 +86,112 @@ package final class EngineLog: Sendable {
         guard count > 0 else { return }
         diagnostics.notice("grants stored by a clock that was ahead are refreshed soon", ["grants": "\(count)"])
     }
+}
 
-    /// Logs an error of the store, of sealing, or of the spill file.
-    package func reportStoreFailure(_ error: any Error, waiting: Int) {
-        diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
-        let (kind, text): (AlarmKind, String) =
-            switch error {
-            case let error as StoreError where error.code == .moved: (.storeMoved, error.message)
-            case let error as StoreError where error.code == .replaced: (.storeReplaced, error.message)
-            case let error as CryptoError:
-                (.sealingFailed, "answers cannot be sealed; they wait in memory until they can: \(error)")
-            case let error as FileError: (.spillFailed, error.description)
-            default: (.storeFailing, "the store cannot be used, results wait in memory until it can: \(error)")
-            }
-        raise(kind, text)
-    }
+/// The event `refresh`: one try to refresh one grant.
+struct RefreshEvent: Sendable {
+    static let name = "refresh"
+    /// The maximum length of Google's text, in bytes.
+    private static let maximumAnswer = 256
 
-    /// An incident that a store reports once, or missing rows, which are reported until they are back.
-    package func incident(_ incident: StoreIncident) {
-        let kind: AlarmKind =
-            switch incident.kind {
-            case .failedOver: .databaseFailedOver
-            case .clusterReplaced: .databaseReplaced
-            case .tablesLost: .databaseTablesLost
-            case .rowsLost: .databaseRowsLost
-            }
-        raise(kind, incident.text, repeats: incident.kind != .rowsLost)
-    }
+    var grant: String
+    var counted: CountedRefresh
+    var verdict: String
+    var reason: String
+    var attempt: Int
+    var rotated = false
+    var forced = false
+    var lostScopes: [String] = []
+    var status: Int?
+    /// Google's text about an error.
+    ///
+    /// It never holds a token, because the reader of the answer omits the body of a successful one.
+    var answer: String?
 
-    /// The alarms whose cause was seen in the last hour and has not ended, in the order of their kinds.
-    package var currentAlarms: [CurrentAlarm] {
-        let now = time.sinceBoot
-        let current = alarms.withLock { $0.values.compactMap { Self.alarm(in: $0, at: now) } }
-        return current.sorted { ($0.kind.rawValue, $0.client) < ($1.kind.rawValue, $1.client) }
-    }
-
-    func hold(of client: String, isHeld: Bool) {
-        guard isHeld else { return end([.databaseCopySuspected], client: client) }
-        raise(
-            .databaseCopySuspected,
+    func write(into line: inout MetricsLine) {
+        line.text("grant", grant, "the grant")
+        line.text(
+            "outcome",
+            counted.outcome.rawValue,
             """
-            Google has refused the first \(FirstAnswers.maximumGrants) grants since the start and accepted none: are other \
-            workers using a copy of this database, or is it an old backup? Only one grant in five minutes is tried until \
-            one succeeds; see docs/runbook.md
-            """,
-            client: client
+            `refreshed`, `retrying`, `held` (waits for confirmation), `suspended`, `reauth_required`, `disconnected`, \
+            `unchanged` (the fault is not the grant's), `void` (a late answer to a replaced refresh token), `lost_lease` \
+            (another worker had claimed the grant before the answer came, and tries it)
+            """
+        )
+        line.text(
+            "verdict",
+            verdict,
+            """
+            `granted`, the code of Google's error, as in `invalid_grant`, or the kind of fault, as in `http_503` or \
+            `timeout`
+            """
+        )
+        line.text(
+            "reason",
+            reason,
+            """
+            the reason for the state after the try, as in `grants show`. `answer_lost` is an `invalid_grant` after a \
+            request whose answer was never stored, because its worker died: a rotated token might have been lost
+            """
+        )
+        line.number("attempt", attempt, "1 for the first try since the last success")
+        line.milliseconds("lateness_ms", max(.zero, counted.lateness), "from the due time to this try; never below 0")
+        line.flag("rotated", rotated, "the answer contained another refresh token")
+        line.flag("forced", forced, "a caller asked for it before it was due")
+        line.text(
+            "lost_scopes",
+            ifAny: lostScopes.isEmpty ? nil : lostScopes.joined(separator: " "),
+            maximum: MetricsLine.maximumScopes,
+            "scopes that the grant had and the answer no longer grants"
+        )
+        line.milliseconds("latency_ms", ifAny: counted.latency, "from the request to the end of its answer")
+        line.number("status", ifAny: status, "the answer's HTTP status")
+        line.text("answer", ifAny: answer, maximum: Self.maximumAnswer, "Google's text about an error")
+    }
+}
+
+extension RefreshEvent {
+    init(of refresh: InFlightRefresh, _ result: RefreshResult, _ decision: RefreshDecision, at now: Timestamp) {
+        let reason = decision.grant?.reason ?? .none
+        self.init(
+            grant: refresh.grant.id.description,
+            counted: CountedRefresh(
+                decision.outcome,
+                lateness: refresh.grant.dueAt.map { now - $0 - (result.latency ?? .zero) } ?? .zero,
+                latency: result.latency
+            ),
+            verdict: result.code,
+            reason: reason.codeOrEmpty,
+            attempt: refresh.grant.attempts + 1,
+            rotated: decision.events.contains { $0.kind == .rotated },
+            forced: refresh.isForced,
+            lostScopes: decision.lostScopes,
+            status: result.status,
+            answer: result.text
         )
     }
+}
 
-    /// Records that the causes of alarms are over.
-    package func end(_ kinds: [AlarmKind], client: String = "") {
-        alarms.withLock { alarms in
-            for kind in kinds {
-                let key = AlarmKey(kind: kind, client: client)
-                guard alarms[key]?.current != nil else { continue }
-                alarms[key]?.current = nil
-                alarms[key]?.hasEnded = true
-            }
+extension GrantReason {
+    /// The code, or an empty text where there is no reason.
+    fileprivate var codeOrEmpty: String { self == .none ? "" : rawValue }
+}
+
+extension MetricsEvent {
+    /// A grant's move from one state to another.
+    static func state(_ change: GrantEvent) -> MetricsEvent {
+        MetricsEvent("state") { line in
+            line.text("grant", change.grant.description, "the grant")
+            line.text("from", change.from?.rawValue ?? "", "the former state, as in `active`")
+            line.text("to", change.to.rawValue, "the new state")
+            line.text("reason", change.reason.codeOrEmpty, "the reason for the new state")
+            line.number("generation", Int(change.generation), "the version of the refresh token stored now")
         }
     }
 
-    /// Raises an alarm for a kind and client, at most once an hour, or once in five minutes if it has ended in between.
-    ///
-    /// An alarm that `repeats` is raised each time.
-    package func raise(_ kind: AlarmKind, _ text: String, client: String = "", repeats: Bool = false) {
-        let now = time.sinceBoot
-        let wallClock = time.now
-        let raised: (alarm: CurrentAlarm, count: Int)? = alarms.withLock { alarms in
-            let key = AlarmKey(kind: kind, client: client)
-            var state = alarms[key] ?? AlarmState()
-            defer { alarms[key] = state }
-            let former = Self.alarm(in: state, at: now)
-            let current = CurrentAlarm(
-                kind: kind,
-                client: client,
-                text: text,
-                since: former?.since ?? wallClock,
-                until: wallClock + Self.alarmPause,
-                count: (former?.count ?? 0) + 1
-            )
-            state.current = (current, now)
-            let pause = state.hasEnded ? Self.renewalPause : Self.alarmPause
-            if !repeats, let last = state.lastRaised, now - last < pause {
-                state.suppressed += 1
-                return nil
-            }
-            let count = 1 + state.suppressed
-            (state.lastRaised, state.suppressed, state.hasEnded) = (now, 0, false)
-            return (current, count)
-        }
-        guard let raised else { return }
-        counters.lifetime.recordAlarm(kind)
-        metrics.record(.alarm(raised.alarm, count: raised.count))
-        diagnostics.error("alarm", ["kind": kind.rawValue, "client": client, "text": text])
-    }
-
-    private static func alarm(in state: AlarmState, at now: BootInstant) -> CurrentAlarm? {
-        state.current.flatMap { now - $0.lastSeen < alarmPause ? $0.alarm : nil }
+    /// A step of the wall clock.
+    static func clockStep(_ step: Duration) -> MetricsEvent {
+        MetricsEvent("clock_step") { $0.milliseconds("step_ms", step, "the step; below 0, the clock was set back") }
     }
 }
