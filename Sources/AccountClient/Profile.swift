@@ -45,6 +45,10 @@ extension AccountClient {
         public let since: Date?
         /// The time at which Google last confirmed the grant.
         public let verifiedAt: Date?
+        /// The time at which Google ends the grant, or nil if no end is known.
+        ///
+        /// The user must sign in with Google again before it.
+        public let expiresAt: Date?
         /// The Google account's address.
         public let googleEmail: String?
         /// The scopes that the user has granted.
@@ -53,6 +57,7 @@ extension AccountClient {
         private enum CodingKeys: String, CodingKey {
             case state, reason, since
             case verifiedAt = "verified_at"
+            case expiresAt = "expires_at"
             case googleEmail = "google_email"
             case grantedScopes = "granted_scopes"
         }

@@ -122,6 +122,8 @@ package struct Finding: Hashable, Sendable {
         count = alarm.count
         client = alarm.client.isEmpty ? nil : alarm.client
         command = "refresh-worker doctor"
+        // It is usual until the app is published.
+        isAdvisory = alarm.kind == .projectInTesting
     }
 
     /// The section of the runbook.
@@ -174,9 +176,9 @@ extension StatusSnapshot {
         let clients = allClients
         let found =
             processFindings + workerFindings + clients.flatMap(findings) + keyFindings + grantFindings(clients)
-            + deliveryFindings + machineFindings
+            + deliveryFindings + machineFindings + testingFindings
         let alarms = process.alarms.filter { alarm in
-            !hasEnded(alarm)
+            !hasEnded(alarm) && alarm.kind != .projectInTesting
                 && !found.contains { finding in
                     Finding.Kind(rawValue: finding.kind)?.covers.contains(alarm.kind) == true
                         && (finding.client ?? alarm.client) == alarm.client
@@ -188,6 +190,8 @@ extension StatusSnapshot {
     /// `true` if the stored state shows that the cause is over: the process that raised the alarm might not know, or
     /// might have ended.
     package func hasEnded(_ alarm: CurrentAlarm) -> Bool {
+        // Users of a project in testing lose their grants, and no refresh is due then.
+        if alarm.kind == .projectInTesting { return grants.consentEnds[alarm.client]?.inTesting ?? 0 == 0 }
         // The last grant of this client id has ended, or has moved to another one.
         if !alarm.client.isEmpty, clientsInUse?.contains(alarm.client) == false { return true }
         guard let client = allClients.first(where: { $0.id == alarm.client }) else { return false }
@@ -349,6 +353,24 @@ extension StatusSnapshot {
             found.append(Finding(.securityEventsSilent, text, since: last))
         }
         return found
+    }
+
+    /// The same as the alarms of the workers, which a pass does not raise.
+    private var testingFindings: [Finding] {
+        grants.projectsInTesting.map { project in
+            var finding = Finding(
+                CurrentAlarm(
+                    kind: .projectInTesting,
+                    client: project.client,
+                    text: project.text,
+                    since: at,
+                    until: at,
+                    count: project.count
+                )
+            )
+            finding.since = nil
+            return finding
+        }
     }
 
     private var machineFindings: [Finding] {

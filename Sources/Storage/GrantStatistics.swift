@@ -26,6 +26,8 @@ package struct GrantStatistics: Hashable, Sendable {
     ///
     /// It is an estimate if many are `retrying`, as ``ExpiredGrants/Sample`` explains.
     package var inDoubt: [String: Int] = [:]
+    /// How long consents of each client id last, as far as it is known.
+    package var consentEnds: [String: ConsentEnds] = [:]
 
     /// The number of all grants.
     package var grants: Int { byState.values.reduce(0, +) }

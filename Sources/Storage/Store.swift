@@ -89,6 +89,9 @@ package protocol Store: Sendable {
     func grantStatistics(at now: Timestamp, refreshTokensEndingBefore end: Timestamp, idleSince: Timestamp) async throws
         -> GrantStatistics
 
+    /// Returns the connected grants whose refresh token ends after `now` and by `end`, and is not announced yet.
+    func unannounced(endingBy end: Timestamp, at now: Timestamp, atMost count: Int) async throws -> [GrantID]
+
     /// Returns the keys that seal stored tokens, with the number of tokens of each.
     func keysInUse() async throws -> [KeyID: Int]
 
@@ -338,6 +341,8 @@ package protocol StoreTransaction {
     func update(_ session: Session) throws
     /// Ends a session, if it exists.
     func endSession(_ id: SessionID) throws
+    /// `true` if a session of the user is stored.
+    func hasSession(ofUser userID: String) throws -> Bool
     /// Ends all sessions of a user and returns their number.
     func endSessions(ofUser userID: String) throws -> Int
 

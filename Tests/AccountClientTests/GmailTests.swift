@@ -13,7 +13,7 @@ struct GmailTests {
         let connection = scopes.map {
             """
             {"state":"\(isConnected ? "active" : "disconnected")","reason":\(isConnected ? "null" : #""invalid_grant""#),
-            "since":"2026-11-21T03:17:39Z","verified_at":null,"google_email":"a@gmail.com",
+            "since":"2026-11-21T03:17:39Z","verified_at":null,"expires_at":"2026-11-28T03:17:39Z","google_email":"a@gmail.com",
             "granted_scopes":[\($0.map { "\"\($0)\"" }.joined(separator: ","))]}
             """
         }
@@ -89,6 +89,7 @@ struct GmailTests {
         #expect(profile.gmailConnection?.reason == "invalid_grant")
         #expect(profile.gmailConnection?.grantedScopes == [Self.read])
         #expect(profile.gmailConnection?.verifiedAt == nil)
+        #expect(profile.gmailConnection?.expiresAt == Date(timeIntervalSince1970: 1_795_835_859))
         #expect(backend.requests.count == 1)
     }
 

@@ -49,6 +49,12 @@ struct FindingTests {
         )
     }
 
+    private static var inTesting: [String: ConsentEnds] {
+        var ends = ConsentEnds()
+        ends.announced = 1
+        return ["c": ends]
+    }
+
     @Test("There is none if all is well")
     func well() {
         #expect(Self.observed().findings == [])
@@ -189,6 +195,13 @@ struct FindingTests {
         arguments: [
             (observed { $0.faultySQLite = "3.40.1" }, "sqlite_log_reset_bug"),
             (observed { $0.lastSecurityEventAt = nil }, "security_events_unverified"),
+            (observed { $0.grants.consentEnds = inTesting }, "project_in_testing"),
+            (
+                observed {
+                    $0.grants.consentEnds = inTesting
+                    $0.process.alarms = [alarm(.projectInTesting, client: "c")]
+                }, "project_in_testing"
+            ),
         ]
     )
     func advisory(observed: StatusSnapshot, kind: String) {
@@ -213,6 +226,8 @@ struct FindingTests {
             $0.process.alarms.append(Self.alarm(.refreshLoop))
         }
         #expect(moved.findings.map(\.client) == ["c", nil])
+        let published = Self.observed { $0.process.alarms = [Self.alarm(.projectInTesting, client: "c")] }
+        #expect(published.findings == [] && published.hasEnded(published.process.alarms[0]))
     }
 
     @Test("Spill files that cannot be listed are a finding")

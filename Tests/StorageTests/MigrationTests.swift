@@ -125,8 +125,8 @@ struct MigrationTests {
     @Test(
         "The steps that a released version has are never changed",
         arguments: [
-            (SQLDialect.sqlite, "7679a1e90021bbb4363b0cf6e3ba5d772a4f1d2d59481c4ef8435d1d432a1dcf"),
-            (.postgres, "08cb7fece3af5cd6ade9ad1a8e06d5c431b05e434ea13d5157e2d73c45571c9c"),
+            (SQLDialect.sqlite, "299d20b3015023bc6ca9164681a4272889f4eeca8930d0a526d9703b7f19059f"),
+            (.postgres, "ec3e27128512338d95f29bd80cc3578b70055144c74a2793db587054624082c1"),
         ]
     )
     func released(dialect: SQLDialect, checksum: String) {

@@ -57,6 +57,7 @@ struct NoticeConformanceTests {
             let contents: [Notice.Content] = [
                 .lostScopes(of: first, lost: "https://mail.google.com/", granted: "email openid"),
                 .connection(of: first, from: .active, to: .suspended, reason: .clientMismatch),
+                .expiring(of: first, at: start + .seconds(9)),
                 .sessionReused(try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))),
                 .userDeleted,
             ]
@@ -71,7 +72,7 @@ struct NoticeConformanceTests {
             }
             #expect(try await store.nextNoticeAt() == nil)
             #expect(try await store.pendingNotices() == PendingNotices(count: 0, oldest: nil))
-            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 4)
+            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 5)
             #expect(try await store.dueNotices(at: start, atMost: 10).map(\.content) == [contents[0]])
         }
     }

@@ -23,6 +23,10 @@ struct SQLiteQueryPlanTests {
             ),
             (SQLQuery.countByState, "SCAN grant_counts"),
             (SQLQuery.countEnding, "SEARCH grants USING INDEX grants_by_ending (refresh_expires_at<?)"),
+            (
+                SQLQuery.unannounced,
+                "SEARCH grants USING INDEX grants_by_ending (refresh_expires_at>? AND refresh_expires_at<?)"
+            ),
             (SQLQuery.countIdle, "SEARCH grants USING INDEX grants_by_use (used_on<?)"),
             (SQLQuery.countKeys, "SCAN grants USING COVERING INDEX grants_by_key"),
             (SQLiteStore.grantQueries.byID, "SEARCH grants USING INTEGER PRIMARY KEY (rowid=?)"),
@@ -82,6 +86,9 @@ extension SQLiteQueryPlanTests {
                 ["grants USING INDEX grants_by_state (state=? AND rowid>? AND rowid<?)"]
             ),
             (SQLiteStore.scanQueries.countExpiredOverdue, ["grants USING INDEX grants_due (client_id=? AND due_at<?)"]),
+            (SQLQuery.losses, ["grant_events_of_losses (at>?)", "grants USING INTEGER PRIMARY KEY (rowid=?)"]),
+            (SQLQuery.countAnnounced, ["grants_by_ending (refresh_expires_at>? AND refresh_expires_at<?)"]),
+            (SQLQuery.sessionOfUser, ["sessions_by_user (user_id=?)"]),
             (SQLQuery.removeExpiredSessions, ["sessions_by_end (expires_at<?)"]),
             (SQLQuery.removeExpiredSuccessors, ["sessions_with_successor (successor_until<?)"]),
             (SQLQuery.removeFutureSuccessors, ["sessions_with_successor (successor_until>?)"]),

@@ -66,6 +66,8 @@ enum Sample {
         accessToken.type = "MAC"
         var refreshToken = try refreshToken("r", expiresAt: start + .seconds(2))
         refreshToken.marks = TokenMarks(prefix: [1, 2], digest: [3])
+        refreshToken.consentedAt = start + .seconds(13)
+        refreshToken.isExpiryNoticed = true
         return Grant(
             id: GrantID(rawValue: number),
             userID: userID ?? "user \(number)",

@@ -28,14 +28,14 @@ extension Command {
 
     private static let users = Command(
         words: ["users"],
-        summary: "list, show, import or delete users",
+        summary: "list, show, import, delete or forget users",
         discussion: """
             Grants and the sessions of the app belong to users. A user is created at the first sign-in, or when a \
             grant of the user is stored; users of another system can be imported.
             """,
         settings: [.config, .database],
         exitCodes: [.usage],
-        subcommands: [listUsers, showUser, importUsers, deleteUser],
+        subcommands: [listUsers, showUser, importUsers, deleteUser, forgetUsers],
         run: nil
     )
 
@@ -71,7 +71,7 @@ extension Command {
         summary: "test the delivery to the backend, or notify it again of changes that it may have missed",
         discussion: """
             With --notice-url the worker posts one signed notice when an account is disconnected, connected again or \
-            loses scopes, when a reused token ends a session, and when a user is deleted. It tries for a day until \
+            loses scopes, when its refresh token is about to end, when a reused token ends a session, and when a user is deleted. It tries for a day until \
             the notice is accepted. docs/services.md#notices describes a notice and how to check its signature.
             """,
         settings: [.config, .database],

@@ -30,6 +30,8 @@ struct Configuration: Equatable, Sendable {
     var maxRate: Double
     let summaryInterval: Duration
     let stopDeadline: Duration
+    /// The time after its end at which a grant is forgotten, or `nil` if ended grants are kept.
+    let forgetEndedAfter: Duration?
     let runsOnce: Bool
     /// The location of the public listener, or `nil` if the app's routes are not served.
     let publicListener: ListenerLocation?
@@ -55,6 +57,8 @@ struct Configuration: Equatable, Sendable {
     let securityEventsEndpoint: Endpoint
     let noticeURL: Endpoint?
     let noticeSecretFile: String?
+    /// The time before the end of a refresh token at which the backend is notified, or zero for never.
+    let expiryNotice: Duration
 
     /// Makes the configuration from flags, environment and file, or throws all their problems.
     ///
@@ -80,6 +84,9 @@ struct Configuration: Equatable, Sendable {
         maxRate = resolver.value(of: .maxRate, SettingValue.rate)
         summaryInterval = resolver.seconds(.summaryInterval, in: 1...86_400)
         stopDeadline = resolver.seconds(.stopDeadline, in: 1...3600)
+        forgetEndedAfter = resolver.optional(.forgetEndedAfter) { text throws(InputError) in
+            try SettingValue.days(text, in: 1...3650)
+        }
         runsOnce = resolver.value(of: .runOnce, SettingValue.switched)
         publicListener = resolver.optional(.listen, SettingValue.publicLocation)
         internalListener = resolver.optional(.listenInternal, SettingValue.internalLocation)
@@ -100,6 +107,9 @@ struct Configuration: Equatable, Sendable {
         noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         noticeSecretFile =
             resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
+        expiryNotice = resolver.value(of: .expiryNotice) { text throws(InputError) in
+            try SettingValue.days(text, in: 0...30)
+        }
         if let error = CommandError(resolver.problems) { throw error }
     }
 }

@@ -96,5 +96,8 @@ extension Setting {
             --notice-url.
             """
         },
+        Setting(.expiryNotice, "DAYS", default: "3", change: .restart(\.expiryNotice)) {
+            "Notify the backend this many days (at most 30) before a refresh token's own end, if that is known; 0 for never."
+        },
     ]
 }

@@ -24,6 +24,7 @@ struct Setting: Sendable {
         case maxRate = "max-rate"
         case summaryInterval = "summary-interval"
         case stopDeadline = "stop-deadline"
+        case forgetEndedAfter = "forget-ended-after"
         case runOnce = "run-once"
         case listen
         case listenInternal = "listen-internal"
@@ -41,6 +42,7 @@ struct Setting: Sendable {
         case securityEventsEndpoint = "security-events-endpoint"
         case noticeURL = "notice-url"
         case noticeSecretFile = "notice-secret-file"
+        case expiryNotice = "expiry-notice"
     }
 
     let name: Name
@@ -197,6 +199,13 @@ extension Setting {
         },
         Setting(.stopDeadline, "SECONDS", default: "20", change: .restart(\.stopDeadline)) {
             "The time in which a stopping worker may finish requests in flight; 1 to 3600."
+        },
+        Setting(.forgetEndedAfter, "DAYS", change: .restart(\.forgetEndedAfter)) {
+            """
+            Forget a grant this many days (1 to 3650) after it ended: its tokens, and the e-mail address, name and Google \
+            account of the grant and its user, unless the user has signed in since. refresh-worker users forget does the \
+            same at once, or shows whom it would forget. Without it ended grants are kept.
+            """
         },
         Setting(.runOnce, nil, default: "no", change: .restart(\.runsOnce)) {
             "Try each due grant once, print a one-line JSON summary and exit: for cron. Five minutes at most."

@@ -75,6 +75,11 @@ enum SettingValue {
         .seconds(try count(text, in: range, of: " of seconds"))
     }
 
+    /// Parses whole days within a range.
+    static func days(_ text: String, in range: ClosedRange<Int>) throws(InputError) -> Duration {
+        .seconds(86_400 * (try count(text, in: range, of: " of days")))
+    }
+
     /// Parses a date, which means its first instant in UTC, or a date with a time.
     static func date(_ text: String) throws(InputError) -> Timestamp {
         guard let instant = Timestamp(iso8601: text) ?? Timestamp(iso8601: text + "T00:00:00Z") else {

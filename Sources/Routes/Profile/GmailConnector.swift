@@ -128,7 +128,8 @@ struct GmailConnector: Sendable {
             incoming.refreshToken = try vault.seal(
                 refreshToken: token,
                 for: id,
-                expiresAt: tokens.refreshTokenLifetime.map { now + $0 }
+                expiresAt: tokens.refreshTokenLifetime.map { now + $0 },
+                consentedAt: now
             )
         }
         return incoming

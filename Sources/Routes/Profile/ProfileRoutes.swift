@@ -169,6 +169,7 @@ extension JSONLine {
         fieldOrNull("reason", grant.reason == .none ? nil : grant.reason.rawValue)
         field("since", grant.since.iso8601Seconds)
         fieldOrNull("verified_at", grant.lastSuccessAt?.iso8601Seconds)
+        fieldOrNull("expires_at", grant.refreshToken?.expiresAt?.iso8601Seconds)
         fieldOrNull("google_email", grant.owner.email)
         array("granted_scopes") { scopes in
             for scope in grant.scope.split(separator: " ") { scopes.element(String(scope)) }

@@ -72,7 +72,8 @@ package struct ExchangedTokens: Sendable {
             incoming.refreshToken = try vault.seal(
                 refreshToken: refreshToken,
                 for: id,
-                expiresAt: refreshTokenExpiresAt
+                expiresAt: refreshTokenExpiresAt,
+                consentedAt: receivedAt
             )
         }
         return incoming

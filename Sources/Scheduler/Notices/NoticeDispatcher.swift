@@ -17,11 +17,14 @@ package struct NoticeDispatcher: Sendable {
     private static let leaseSpan: Duration = .seconds(30)
     /// The number of notices that are posted at once.
     private static let batchSize = 16
+    private static let announcedAtOnce = 200
 
     let store: any Store
     let http: HTTPClient
     let endpoint: Endpoint
     let keys: [MessageKey]
+    /// The time before the end of a refresh token at which the backend is notified, or zero for never.
+    let expiryNotice: Duration
     let workerName: String
     let metrics: MetricsLog
     let counters: LifetimeCounters
@@ -34,6 +37,7 @@ package struct NoticeDispatcher: Sendable {
         http: HTTPClient,
         endpoint: Endpoint,
         keys: [MessageKey],
+        expiryNotice: Duration,
         workerName: String,
         metrics: MetricsLog,
         counters: LifetimeCounters,
@@ -45,6 +49,7 @@ package struct NoticeDispatcher: Sendable {
         self.http = http
         self.endpoint = endpoint
         self.keys = keys
+        self.expiryNotice = expiryNotice
         self.workerName = workerName
         self.metrics = metrics
         self.counters = counters
@@ -74,7 +79,35 @@ package struct NoticeDispatcher: Sendable {
     /// Lets another process deliver.
     package func stop() async throws { try await store.releaseNotices(owner: workerName) }
 
+    /// Adds a notice for each refresh token that expires soon, once.
+    ///
+    /// The mark of the token and its notice are stored in one transaction, so several workers can look at the same time.
+    package func announceExpiring() async throws {
+        guard expiryNotice > .zero else { return }
+        let now = time.now
+        let end = now + expiryNotice
+        while !Task.isCancelled {
+            let ids = try await store.unannounced(endingBy: end, at: now, atMost: Self.announcedAtOnce)
+            guard !ids.isEmpty else { return }
+            try await store.transact { transaction in
+                try transaction.willRead(grants: ids, healthOf: [])
+                for id in ids {
+                    guard var grant = try transaction.grant(id),
+                        let content = grant.announceExpiry(by: end, at: now)
+                    else { continue }
+                    try transaction.update(grant)
+                    try transaction.notify(content, ofUser: grant.userID, at: now)
+                }
+            }
+        }
+    }
+
     private func deliver(_ notice: Notice) async throws {
+        if case .expiring(let id, _) = notice.content, try await store.grant(id)?.isExpiryAnnounced != true {
+            // The token was replaced or the grant has ended while the notice waited.
+            diagnostics.info("a notice is outdated, and not posted", ["notice": notice.id])
+            return try await store.noticeGivenUp(notice.sequence, at: time.now)
+        }
         let answer = await post(notice)
         let now = time.now
         let outcome = NoticeOutcome.make(

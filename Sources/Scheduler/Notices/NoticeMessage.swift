@@ -38,6 +38,7 @@ extension Notice {
             data.array("granted_scopes") { array in
                 for scope in granted.split(separator: " ") { array.element(String(scope)) }
             }
+        case .expiring(_, let end): data.field("expires_at", end.iso8601)
         case .sessionReused(let session): data.field("session_id", session.description)
         case .userDeleted: break
         }

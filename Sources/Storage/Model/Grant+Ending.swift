@@ -17,7 +17,12 @@ extension Grant {
     ///
     /// The sealed tokens stay: the answer might turn out to be part of a wave.
     package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
-        end(as: .disconnected, reason: reason, at: now)
+        let consentedAt = refreshToken?.consentedAt
+        return end(as: .disconnected, reason: reason, at: now).map { event in
+            var event = event
+            event.consentedAt = consentedAt
+            return event
+        }
     }
 
     /// Ends the grant because the user asked for it, or was deleted.
@@ -98,11 +103,11 @@ extension Grant {
         return [GrantEvent(of: self, kind: .state, from: former, at: now)]
     }
 
-    /// The account data of a deleted user is deleted with the tokens.
-    private mutating func wipeTokens() {
+    /// The account data of a deleted user, or of a forgotten grant, is deleted with the tokens.
+    mutating func wipeTokens() {
         refreshToken = nil
         accessToken = nil
-        guard reason == .userDeleted else { return }
+        guard [GrantReason.userDeleted, .forgotten].contains(reason) else { return }
         owner = Owner()
         formerTokensUntil = issuedTokens.end
     }
@@ -112,9 +117,10 @@ extension Grant {
     /// `true` if the stored refresh token belongs to another Google account than the owner.
     package var hasTokenOfAnotherAccount: Bool { reason == .accountMismatch }
 
-    /// `true` if the user ended the grant, here or at Google.
+    /// `true` if the user ended the grant, here or at Google, or did not return until it was forgotten.
     package var wasEndedByUser: Bool {
-        state == .disconnected && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked].contains(reason)
+        state == .disconnected
+            && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked, .forgotten].contains(reason)
     }
 
     /// `true` if the user ended the grant here while this version of the refresh token was in use, and nothing else has

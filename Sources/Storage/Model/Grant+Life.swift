@@ -67,7 +67,9 @@ extension Grant {
             quickRefreshes = 0
             answerLostAt = nil
         } else if let expiresAt = incoming.refreshToken?.expiresAt {
-            refreshToken?.expiresAt = expiresAt
+            // Google's SDK counts the lifetime anew after each start of the app, so a later end is wrong.
+            let known = refreshToken?.expiresAt ?? expiresAt
+            refreshToken?.expiresAt = min(known, expiresAt)
         }
         scope = incoming.scope ?? (switchesAccount ? "" : scope)
         // A revocation that is in flight, or only just over, ends the new tokens too. So they are refreshed as soon as
@@ -133,8 +135,9 @@ extension Grant {
 
     /// Stores a refresh token that came with an answer, regardless of other faults of that answer.
     package mutating func rotate(to token: RefreshToken?, at now: Timestamp) -> [GrantEvent] {
-        guard let token else { return [] }
+        guard var token else { return [] }
         generation += 1
+        token.consentedAt = refreshToken?.consentedAt
         refreshToken = token
         answerLostAt = nil
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
@@ -258,6 +261,21 @@ extension Grant {
         guard let digest = refreshToken.marks?.digest else { return false }
         return digest == token.marks?.digest
     }
+
+    /// Records that the refresh token ends by `end`, and returns the notice for the backend, or `nil` if there is nothing
+    /// to say.
+    ///
+    /// Each refresh token is announced once.
+    package mutating func announceExpiry(by end: Timestamp, at now: Timestamp) -> Notice.Content? {
+        guard state.isConnected, let token = refreshToken, !token.isExpiryNoticed, let expiresAt = token.expiresAt,
+            expiresAt > now, expiresAt <= end
+        else { return nil }
+        refreshToken?.isExpiryNoticed = true
+        return .expiring(of: id, at: expiresAt)
+    }
+
+    /// `true` if the backend was notified that the refresh token expires soon, and that is still true.
+    package var isExpiryAnnounced: Bool { state.isConnected && refreshToken?.isExpiryNoticed == true }
 
     /// Moves the due time alone, after a step of the wall clock or on an operator's request.
     package mutating func reschedule(to dueAt: Timestamp) {

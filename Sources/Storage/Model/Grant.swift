@@ -47,11 +47,23 @@ package struct Grant: Hashable, Sendable {
         package var marks: TokenMarks?
         /// The end of the token's own lifetime, if Google gave it.
         package var expiresAt: Timestamp?
+        /// The time at which the app brought the token after its user's consent, or `nil` for an imported one.
+        ///
+        /// A token that replaces it in an answer belongs to the same consent.
+        package internal(set) var consentedAt: Timestamp?
+        /// `true` if the backend was notified that the token expires soon.
+        package internal(set) var isExpiryNoticed = false
 
-        package init(sealed: SealedSecret, marks: TokenMarks? = nil, expiresAt: Timestamp? = nil) {
+        package init(
+            sealed: SealedSecret,
+            marks: TokenMarks? = nil,
+            expiresAt: Timestamp? = nil,
+            consentedAt: Timestamp? = nil
+        ) {
             self.sealed = sealed
             self.marks = marks
             self.expiresAt = expiresAt
+            self.consentedAt = consentedAt
         }
     }
 

@@ -42,6 +42,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let accountDisabled = GrantReason(rawValue: "account_disabled")
     /// The user was deleted.
     package static let userDeleted = GrantReason(rawValue: "user_deleted")
+    /// The grant ended so long ago that its tokens and account were deleted.
+    package static let forgotten = GrantReason(rawValue: "forgotten")
     /// The reasons of grants that wait for a confirmation, which must not come early.
     package static let awaitingConfirmation: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
     /// No reason.
@@ -51,7 +53,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     static let ofWorker: [GrantReason] = [
         .invalidGrant, .answerLost, .invalidGrantUnconfirmed, .noRefreshToken, .clientMismatch,
         .clientMismatchUnconfirmed, .accountMismatch, .accountUnchecked, .userRequest, .tokenRevoked, .tokensRevoked,
-        .accountDisabled, .userDeleted, .none,
+        .accountDisabled, .userDeleted, .forgotten, .none,
     ]
 }
 
@@ -75,6 +77,8 @@ package struct GrantEvent: Hashable, Sendable {
     package var to: GrantState
     package var reason: GrantReason
     package var generation: Int64
+    /// The time of the consent that Google has ended, if this event is its end and the time is known.
+    package internal(set) var consentedAt: Timestamp?
 }
 
 extension GrantEvent {

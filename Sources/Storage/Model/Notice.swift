@@ -52,6 +52,8 @@ extension Notice {
         case connection(of: GrantID, from: GrantState, to: GrantState, reason: GrantReason)
         /// An answer to a refresh grants fewer scopes than before. Both lists are separated by spaces.
         case lostScopes(of: GrantID, lost: String, granted: String)
+        /// The refresh token of a grant expires soon.
+        case expiring(of: GrantID, at: Timestamp)
         /// A refresh token of a session was presented after its successor was used, so the session has ended.
         case sessionReused(SessionID)
         /// The user was deleted.
@@ -60,7 +62,7 @@ extension Notice {
         /// The grant that the notice is about, if any.
         package var grant: GrantID? {
             switch self {
-            case .connection(let grant, _, _, _), .lostScopes(let grant, _, _): grant
+            case .connection(let grant, _, _, _), .lostScopes(let grant, _, _), .expiring(let grant, _): grant
             case .sessionReused, .userDeleted: nil
             }
         }
@@ -70,6 +72,7 @@ extension Notice {
             switch self {
             case .connection(_, _, let to, _): to.isConnected ? "grant.connected" : "grant.disconnected"
             case .lostScopes: "grant.scopes_lost"
+            case .expiring: "grant.expiring"
             case .sessionReused: "session.reuse_detected"
             case .userDeleted: "user.deleted"
             }

@@ -15,16 +15,18 @@ package struct TokenVault: Sendable {
         if let reason = ring.standbyReason { throw StoreError(.refused, reason) }
     }
 
-    /// Seals a refresh token, with the end of its own lifetime if that is known.
+    /// Seals a refresh token, with the time of its consent and the end of its own lifetime if these are known.
     package func seal(
         refreshToken: Secret,
         for id: GrantID,
-        expiresAt: Timestamp? = nil
+        expiresAt: Timestamp? = nil,
+        consentedAt: Timestamp? = nil
     ) throws(CryptoError) -> Grant.RefreshToken {
         Grant.RefreshToken(
             sealed: try ring.current.seal(refreshToken, for: .refreshToken(of: id)),
             marks: TokenMarks(of: refreshToken),
-            expiresAt: expiresAt
+            expiresAt: expiresAt,
+            consentedAt: consentedAt
         )
     }
 

@@ -71,17 +71,24 @@ extension User {
         tokensUntil = tokensUntil.map { max($0, end) } ?? end
     }
 
-    /// Deletes everything about the user but the id, which is refused until `end`, or for as long as an accepted token
-    /// names it.
-    mutating func delete(until end: Timestamp) {
+    /// Deletes everything about the user but the id.
+    ///
+    /// The backend's next token for the user brings its data again. A sign-in with Google makes another user.
+    mutating func forget() {
         email = nil
         emailIsVerified = nil
         name = nil
         picture = nil
         googleUserID = nil
         lastLoginAt = nil
-        isActive = false
         isFromSignIn = false
+    }
+
+    /// Deletes everything about the user but the id, which is refused until `end`, or for as long as an accepted token
+    /// names it.
+    mutating func delete(until end: Timestamp) {
+        forget()
+        isActive = false
         deletedUntil = max(end, tokensUntil ?? end)
         tokensUntil = nil
     }

@@ -12,7 +12,8 @@ enum PostgresGrantRow {
     /// ``keepsSeldomChanged(_:from:)`` decides.
     private static let seldomChanged = [
         "client_id", "google_user_id", "email", "name", "email_is_verified", "scope", "state", "refresh_expires_at",
-        "refresh_key", "refresh_prefix_mark", "refresh_digest_mark", "access_key", "access_type", "refresh_token",
+        "refresh_consented_at", "expiry_noticed", "refresh_key", "refresh_prefix_mark", "refresh_digest_mark",
+        "access_key", "access_type", "refresh_token",
         "suspected_since", "quick_refreshes", "answer_lost_at", "rotation_claims", "former_tokens_until",
     ]
     /// All others: every update writes them.

@@ -38,6 +38,10 @@ extension Grant {
             .init("answer_lost_at", .integer) { .time($0.answerLostAt) },
             .init("former_tokens_until", .integer) { .time($0.formerTokensUntil) },
             .init("refresh_expires_at", .integer) { .time($0.refreshToken?.expiresAt) },
+            .init("refresh_consented_at", .integer) { .time($0.refreshToken?.consentedAt) },
+            .init("expiry_noticed", .flag, "NOT NULL DEFAULT false") {
+                .flag($0.refreshToken?.isExpiryNoticed ?? false)
+            },
             .init("refresh_key", .text) { .text($0.refreshToken?.sealed.keyID.description) },
             .init("access_obtained_at", .integer) { .time($0.accessToken?.obtainedAt) },
             .init("access_expires_at", .integer) { .time($0.accessToken?.expiresAt) },
@@ -58,6 +62,7 @@ extension Grant {
     static let constraints = """
         CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
         CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
+        CHECK (refresh_token IS NOT NULL OR refresh_consented_at IS NULL),
         CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
         CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL)),
         CHECK ((access_token IS NULL) = (access_key IS NULL)),
@@ -114,6 +119,8 @@ struct GrantRowReader {
         let answerLostAt = row.timestamp()
         let formerTokensUntil = row.timestamp()
         let refreshExpiresAt = row.timestamp()
+        let refreshConsentedAt = row.timestamp()
+        let isExpiryNoticed = row.flag()
         let accessObtainedAt = row.timestamp()
         let accessExpiresAt = row.timestamp()
         let type = row.text(like: accessType)
@@ -121,6 +128,15 @@ struct GrantRowReader {
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
         let refreshSealed = try row.sealed("A stored token of grant \(id)")
         let accessSealed = try row.sealed("A stored token of grant \(id)")
+        var refreshToken = refreshSealed.map {
+            Grant.RefreshToken(
+                sealed: $0,
+                marks: marks,
+                expiresAt: refreshExpiresAt,
+                consentedAt: refreshConsentedAt
+            )
+        }
+        refreshToken?.isExpiryNoticed = isExpiryNoticed
         var accessToken: Grant.AccessToken?
         if let accessSealed, let accessObtainedAt, let accessExpiresAt, let type {
             accessToken = Grant.AccessToken(
@@ -141,9 +157,7 @@ struct GrantRowReader {
             reason: reason.1,
             since: since,
             generation: generation,
-            refreshToken: refreshSealed.map {
-                Grant.RefreshToken(sealed: $0, marks: marks, expiresAt: refreshExpiresAt)
-            },
+            refreshToken: refreshToken,
             accessToken: accessToken,
             dueAt: dueAt,
             attempts: attempts,
@@ -196,6 +210,8 @@ extension Grant {
     func keepsIndexedColumns(of former: Grant) -> Bool {
         state == former.state && clientID == former.clientID && owner.googleUserID == former.owner.googleUserID
             && owner.email == former.owner.email && refreshToken?.expiresAt == former.refreshToken?.expiresAt
+            && refreshToken?.consentedAt == former.refreshToken?.consentedAt
+            && refreshToken?.isExpiryNoticed == former.refreshToken?.isExpiryNoticed
             && refreshToken?.marks == former.refreshToken?.marks
             && refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && accessToken?.sealed.keyID == former.accessToken?.sealed.keyID

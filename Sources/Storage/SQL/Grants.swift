@@ -151,6 +151,7 @@ extension GrantEvent {
             .init("to_state", .text, "NOT NULL") { .text($0.to.rawValue) },
             .init("reason", .text, "NOT NULL") { .text($0.reason.rawValue) },
             .init("generation", .integer, "NOT NULL") { .integer($0.generation) },
+            .init("consented_at", .integer) { .time($0.consentedAt) },
         ]
     )
     /// The columns of a new event.
@@ -170,7 +171,8 @@ extension GrantEvent {
             from: try former.map { text throws(StoreError) in try GrantState(stored: text, of: id) },
             to: try GrantState(stored: next, of: id),
             reason: GrantReason(rawValue: row.text()),
-            generation: row.integer()
+            generation: row.integer(),
+            consentedAt: row.timestamp()
         )
     }
 }

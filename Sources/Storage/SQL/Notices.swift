@@ -17,6 +17,7 @@ extension Notice {
             .init("lost_scopes", .text),
             .init("granted_scopes", .text),
             .init("session_id", .text),
+            .init("expires_at", .integer),
             .init("pending_since", .integer, "NOT NULL"),
             .init("attempts", .integer, "NOT NULL CHECK (attempts >= 0)"),
             // `nil` if it waits for another notice of its user, or is finished.
@@ -55,6 +56,7 @@ extension Notice.Content {
         let to = row.optionalText().flatMap(GrantState.init(rawValue:))
         let (reason, lost, granted) = (row.optionalText(), row.optionalText(), row.optionalText())
         let session = row.optionalText().flatMap { SessionID(text: $0) }
+        let end = row.timestamp()
         switch (kind, grant, session) {
         case ("connection", let grant?, _):
             guard let from, let to, let reason else { return nil }
@@ -62,6 +64,9 @@ extension Notice.Content {
         case ("lost_scopes", let grant?, _):
             guard let lost, let granted else { return nil }
             self = .lostScopes(of: grant, lost: lost, granted: granted)
+        case ("expiring", let grant?, _):
+            guard let end else { return nil }
+            self = .expiring(of: grant, at: end)
         case ("session_reused", _, let session?): self = .sessionReused(session)
         case ("user_deleted", _, _): self = .userDeleted
         default: return nil
@@ -70,15 +75,19 @@ extension Notice.Content {
 
     /// The values of the columns of a content.
     fileprivate var values: [SQLValue] {
-        let (kind, texts): (String, [String?]) =
-            switch self {
-            case .connection(_, let from, let to, let reason):
-                ("connection", [from.rawValue, to.rawValue, reason.rawValue, nil, nil, nil])
-            case .lostScopes(_, let lost, let granted): ("lost_scopes", [nil, nil, nil, lost, granted, nil])
-            case .sessionReused(let session): ("session_reused", [nil, nil, nil, nil, nil, session.description])
-            case .userDeleted: ("user_deleted", [nil, nil, nil, nil, nil, nil])
-            }
-        return [.text(kind), .integer(grant?.rawValue)] + texts.map { .text($0) }
+        var end: Timestamp?
+        let (kind, texts): (String, [String?])
+        switch self {
+        case .connection(_, let from, let to, let reason):
+            (kind, texts) = ("connection", [from.rawValue, to.rawValue, reason.rawValue, nil, nil, nil])
+        case .lostScopes(_, let lost, let granted):
+            (kind, texts) = ("lost_scopes", [nil, nil, nil, lost, granted, nil])
+        case .expiring(_, let at): (kind, texts, end) = ("expiring", [nil, nil, nil, nil, nil, nil], at)
+        case .sessionReused(let session):
+            (kind, texts) = ("session_reused", [nil, nil, nil, nil, nil, session.description])
+        case .userDeleted: (kind, texts) = ("user_deleted", [nil, nil, nil, nil, nil, nil])
+        }
+        return [.text(kind), .integer(grant?.rawValue)] + texts.map { .text($0) } + [.time(end)]
     }
 }
 

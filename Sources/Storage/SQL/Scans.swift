@@ -94,6 +94,15 @@ extension SQLQuery {
         WHERE refresh_expires_at < $1 AND state IN (\(GrantState.connectedList))
         """
     )
+    static let unannounced = SQLQuery(
+        "ending tokens to announce",
+        """
+        SELECT id FROM refresh_worker.grants /* INDEXED BY grants_by_ending */
+        WHERE refresh_expires_at > $1 AND refresh_expires_at <= $2 AND state IN (\(GrantState.connectedList))
+            AND NOT expiry_noticed
+        ORDER BY refresh_expires_at LIMIT $3
+        """
+    )
     static let countIdle = SQLQuery(
         "count idle",
         """
@@ -129,6 +138,12 @@ extension SQLStore {
             \(counted) grants are in the database, and \(recorded) were stored there: something else changed its rows. Grants \
             that are gone are not refreshed
             """
+    }
+
+    package func unannounced(endingBy end: Timestamp, at now: Timestamp, atMost count: Int) async throws -> [GrantID] {
+        try await rows(SQLStatement(.unannounced, .time(now), .time(end), .limit(count)), by: .scan) {
+            GrantID(rawValue: $0.integer())
+        }
     }
 
     package func keysInUse() async throws -> [KeyID: Int] {
@@ -215,6 +230,7 @@ extension SQLStore {
             }
         }
         try await add(samplesOf: clients, at: now, to: &statistics)
+        statistics.consentEnds = try await consentEnds(at: now)
         return statistics
     }
 

@@ -81,6 +81,7 @@ struct SchemaStep: Sendable {
             SQLQuery.grantCounts.create(in: dialect, settings: "fillfactor = 10"),
             GrantEvent.table.create(in: dialect, hasRowNumbers: true),
             index("grant_events_by_grant", "grant_events (grant_id, seq)"),
+            index("grant_events_of_losses", "grant_events (at)", where: "consented_at IS NOT NULL"),
         ]
     }
 

@@ -54,6 +54,10 @@ extension SQLQuery {
         "end sessions of user",
         "DELETE FROM refresh_worker.sessions WHERE user_id = $1 RETURNING successor IS NOT NULL"
     )
+    static let sessionOfUser = SQLQuery(
+        "session of user",
+        "SELECT 1 FROM refresh_worker.sessions WHERE user_id = $1 LIMIT 1"
+    )
     static let removeExpiredSessions = Session.table.deleteSome("remove expired sessions", where: "expires_at <= $1")
     // Two conditions, so that each uses the index.
     static let removeExpiredSuccessors = removeSuccessors("expired", where: "successor_until <= $1")
@@ -151,6 +155,10 @@ extension SQLTransaction {
             SQLStatement(.updateSession, Session.changing.values(of: session)),
             else: "There is no \(session) to update."
         )
+    }
+
+    func hasSession(ofUser userID: String) throws -> Bool {
+        try first(SQLStatement(.sessionOfUser, .text(userID))) { _ in true } ?? false
     }
 
     func endSession(_ id: SessionID) throws { _ = try end(SQLStatement(.endSession, .bytes(id.bytes))) }

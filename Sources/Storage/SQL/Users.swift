@@ -96,7 +96,8 @@ extension SQLTransaction {
             SQLStatement(.updateUser, User.table.values(of: user)),
             else: "There is no such user to update, or another has the same account at Google."
         )
-        if user.isDeleted { wipe() }
+        // A deleted or forgotten user has lost the address.
+        if user.email == nil { wipe() }
     }
 
     /// In an order that violates no foreign key.

@@ -111,11 +111,12 @@ final class SQLiteTransaction: SQLTransaction {
         return statement
     }
 
-    /// Notes if an update deletes a token, which must then leave the log as well.
+    /// Notes if an update deletes a token or the account's address, which must then leave the log as well.
     private func noteWipe(of former: Grant, by grant: Grant) {
         let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil
         let wipesAccessToken = former.accessToken != nil && grant.accessToken == nil
-        if wipesRefreshToken || wipesAccessToken { wipes = true }
+        let wipesAddress = former.owner.email != nil && grant.owner.email == nil
+        if wipesRefreshToken || wipesAccessToken || wipesAddress { wipes = true }
     }
 
     func record(_ event: GrantEvent) throws {
@@ -218,8 +219,9 @@ enum SQLiteGrantRow {
     /// Columns of the other indexes, and columns that seldom change: written only if one of them changes, which
     /// ``Grant/keepsIndexedColumns(of:)`` decides.
     private static let indexed = [
-        "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
-        "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes", "answer_lost_at",
+        "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_consented_at", "expiry_noticed",
+        "refresh_key", "access_key", "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes",
+        "answer_lost_at",
         "former_tokens_until",
     ]
     /// The column of `grants_by_use`, which changes once a day.

@@ -44,6 +44,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case certificateExpiring = "certificate_expiring"
     case certificateExpired = "certificate_expired"
     case certificateNotYetValid = "certificate_not_yet_valid"
+    case projectInTesting = "project_in_testing"
 }
 
 /// An alarm whose cause was seen in the last hour, and has not ended as far as the worker knows.

@@ -1,5 +1,6 @@
 import Base
 import HTTPClient
+import Storage
 import Testing
 
 @testable import RefreshWorker
@@ -109,5 +110,26 @@ struct CheckTests {
     )
     func google(endpoint: String, isGoogles: Bool) throws {
         #expect(Doctor.isGoogles(try Endpoint(endpoint)) == isGoogles)
+    }
+}
+
+extension CheckTests {
+    @Test("the ages of lost grants are shown for each client id, and a project in testing is a warning")
+    func losses() {
+        var grants = GrantStatistics.empty
+        #expect(Doctor.lossChecks(of: grants).isEmpty)
+        var ends = ConsentEnds()
+        ends.losses = [7.04, 12.25, 7].map { .seconds(86_400 * $0) }
+        grants.consentEnds = ["a": ends]
+        #expect(
+            Doctor.lossChecks(of: grants) == [
+                Check.ok(
+                    "client 'a': 3 in the last 30 days, so many days after the consent, the latest first: 7.0, 12.3, 7.0"
+                ).named("lost grants")
+            ]
+        )
+        grants.consentEnds["a"]?.losses[1] = .seconds(7 * 86_400)
+        let checks = Doctor.lossChecks(of: grants)
+        #expect(checks.map(\.severity) == [.ok, .warning] && checks[1].name == "project in testing")
     }
 }

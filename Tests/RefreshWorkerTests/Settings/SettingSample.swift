@@ -43,6 +43,7 @@ struct SettingSample: Sendable {
         case .maxRate: SettingSample("7", seen: "7.0")
         case .summaryInterval: SettingSample("7", seen: "7.0")
         case .stopDeadline: SettingSample("7", seen: "7.0")
+        case .forgetEndedAfter: SettingSample("7", seen: "604800.0")
         case .runOnce: SettingSample("yes", seen: "true")
         case .listen: SettingSample("127.0.0.1:0", seen: "listens")
         case .listenInternal:
@@ -65,6 +66,12 @@ struct SettingSample: Sendable {
         case .servicesFile: SettingSample("ROOT/missing", with: Self.internalListener)
         case .securityEventsEndpoint: SettingSample("https://events.example/")
         case .noticeURL: SettingSample("https://notices.example/", with: [.noticeSecretFile: "ROOT/secret"])
+        case .expiryNotice:
+            SettingSample(
+                "7",
+                seen: "604800.0",
+                with: [.noticeURL: "https://notices.example/", .noticeSecretFile: "ROOT/secret"]
+            )
         case .noticeSecretFile: SettingSample("ROOT/missing", with: [.noticeURL: "https://notices.example/"])
         }
     }

@@ -100,6 +100,7 @@ struct StartedWorker {
             // The engine's, and the one of the status report.
             return ["\(await worker.engine.configuration.maxRate)", "\(configuration.maxRate)"]
         case .stopDeadline: return ["\(configuration.stopDeadline)"]
+        case .forgetEndedAfter: return [configuration.forgetEndedAfter.map { "\($0)" } ?? "never"]
         case .runOnce: return ["\(configuration.runsOnce)"]
         case .listen: return [worker.listeners?.publicServer == nil ? "closed" : "listens"]
         case .listenInternal: return [try names(ending: ".sock")]
@@ -122,6 +123,7 @@ struct StartedWorker {
             return [dependencies.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
         case .securityEventsEndpoint:
             return [stored("configurationEndpoint", in: reader.keys, as: Endpoint.self)?.url ?? "none"]
+        case .expiryNotice: return [worker.notices.map { "\($0.expiryNotice)" } ?? "no notices"]
         case .noticeURL:
             let keeps = stored("keepsNotices", in: worker.store, as: Bool.self) ?? false
             return [keeps ? worker.notices?.endpoint.url ?? "none" : "not kept"]

@@ -44,6 +44,32 @@ struct UserCommandTests {
         }
     }
 
+    @Test("forget needs the number of days, and a dry run changes nothing")
+    func forget() async throws {
+        try await withUser { fixture, _ async throws in
+            let store = try fixture.openStore()
+            try await store.transact { transaction in
+                var grant = try #require(try transaction.grant(ofUser: "user 1"))
+                _ = grant.disconnect(reason: .invalidGrant, at: fixture.time.now - .seconds(40 * 86_400))
+                try transaction.update(grant)
+            }
+            await store.close()
+            let failure = await #expect(throws: CommandError.self) {
+                _ = try await fixture.context().run(["users", "forget"])
+            }
+            #expect(failure?.message.contains("needs --forget-ended-after") == true)
+            for (days, isDryRun, reason) in [
+                ("30", true, GrantReason.invalidGrant), ("41", false, .invalidGrant), ("30", false, .forgotten),
+            ] {
+                let context = try fixture.context([(.forgetEndedAfter, days)])
+                #expect(try await context.run(["users", "forget"] + (isDryRun ? ["--dry-run"] : [])) == .success)
+                let store = try fixture.openStore()
+                #expect(try await store.grant(ofUser: "user 1")?.reason == reason)
+                await store.close()
+            }
+        }
+    }
+
     @Test("show prints exactly these members, and never a token")
     func members() async throws {
         try await withUser { fixture, context async throws in

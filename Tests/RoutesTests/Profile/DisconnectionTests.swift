@@ -30,7 +30,8 @@ struct DisconnectionTests {
         #expect(connected.data?["gmail_account_connected"] == .bool(true))
         let connection: [String: JSONValue] = [
             "state": .string("active"), "reason": .null, "since": .string("2027-01-15T08:00:00Z"), "verified_at": .null,
-            "google_email": .string("jane@gmail.com"), "granted_scopes": .array([.string("openid"), .string("gmail")]),
+            "expires_at": .null, "google_email": .string("jane@gmail.com"),
+            "granted_scopes": .array([.string("openid"), .string("gmail")]),
         ]
         #expect(connected.data?["gmail_connection"]?.object == connection)
         #expect(connected.data?["name"] == .string("Jane Smith"))

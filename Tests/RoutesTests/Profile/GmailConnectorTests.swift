@@ -54,6 +54,9 @@ struct GmailConnectorTests {
         let grant = try #require(try await fixture.grant())
         #expect(grant.accessToken?.expiresAt == fixture.time.now + .seconds(600))
         #expect(grant.refreshToken?.expiresAt == fixture.time.now + .seconds(604_800))
+        #expect(grant.refreshToken?.consentedAt == fixture.time.now)
+        let profile = try await fixture.send("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
+        #expect(profile.data?["gmail_connection"]?["expires_at"] == .string("2027-01-22T08:00:00Z"))
     }
 
     @Test("an unknown lifetime counts as an hour")

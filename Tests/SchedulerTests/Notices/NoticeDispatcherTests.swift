@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 import HTTPClient
 import Scheduler
@@ -7,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Base
+@testable import Crypto
 @testable import Storage
 @testable import Telemetry
 
@@ -80,6 +80,57 @@ struct NoticeDispatcherTests {
         #expect(ids.count == 1)
     }
 
+    @Test("announces the end of a refresh token once, three days before, whichever worker looks")
+    func expiring() async throws {
+        let fixture = try NoticeFixture { _ in 204 }
+        let end = fixture.time.now + .seconds(7 * 86_400)
+        try await fixture.connect(user: 1, tokenExpiresAt: end)
+        try await fixture.connect(user: 2, tokenExpiresAt: nil)
+        try await fixture.dispatcher.announceExpiring()
+        #expect(try await fixture.dispatcher.deliverDue() == 0)
+        fixture.time.advance(by: .seconds(4 * 86_400))
+        async let other: Void = fixture.dispatcher.announceExpiring()
+        try await fixture.dispatcher.announceExpiring()
+        try await other
+        #expect(try await fixture.dispatcher.deliverDue() == 1)
+        let posted = try #require(try fixture.posted.last)
+        #expect(posted["type"] == .string("grant.expiring"))
+        #expect(posted["data"]?["user_id"] == .string("user 1"))
+        #expect(posted["data"]?["expires_at"] == .string(end.iso8601))
+        fixture.time.advance(by: .seconds(86_400))
+        try await fixture.dispatcher.announceExpiring()
+        #expect(try await fixture.dispatcher.deliverDue() == 0)
+
+        // The next token of the same user is announced too.
+        try await fixture.connect(user: 1, tokenExpiresAt: fixture.time.now + .seconds(60))
+        try await fixture.dispatcher.announceExpiring()
+        #expect(try await fixture.dispatcher.deliverDue() == 1)
+    }
+
+    @Test(
+        "does not announce a token that was replaced, has ended or belongs to an ended grant",
+        arguments: [true, false]
+    )
+    func notExpiring(isReplaced: Bool) async throws {
+        let fixture = try NoticeFixture { number in number == 1 ? 503 : 204 }
+        try await fixture.connect(user: 1, tokenExpiresAt: fixture.time.now + .seconds(86_400))
+        try await fixture.connect(user: 2, tokenExpiresAt: fixture.time.now)
+        try await fixture.dispatcher.announceExpiring()
+        #expect(try await fixture.dispatcher.deliverDue() == 1, "the backend refuses it")
+        // The notice waits for its second try.
+        if isReplaced {
+            try await fixture.connect(user: 1, tokenExpiresAt: nil)
+        } else {
+            try await fixture.disconnect(user: 1)
+        }
+        fixture.time.advance(by: .seconds(60))
+        try await fixture.dispatcher.announceExpiring()
+        try await fixture.dispatcher.deliverDue()
+        let types = try fixture.posted.map { $0["type"]?.string }
+        #expect(types == ["grant.expiring"] + (isReplaced ? [] : ["grant.disconnected"]))
+        #expect(try await fixture.store.nextNoticeAt() == nil)
+    }
+
     @Test("writes the outcome of each try to the metrics log")
     func metrics() async throws {
         let fixture = try NoticeFixture { number in number == 1 ? 503 : 204 }
@@ -114,6 +165,7 @@ private final class NoticeFixture: Sendable {
             http: http,
             endpoint: try Endpoint(server.url),
             keys: [MessageKey(Secret("0123456789abcdef0123456789abcdef"))],
+            expiryNotice: .seconds(3 * 86_400),
             workerName: "worker",
             metrics: MetricsLog(sink: sink, worker: "worker", time: time),
             counters: LifetimeCounters(time: time),
@@ -134,6 +186,25 @@ private final class NoticeFixture: Sendable {
 
     func disconnect(user: Int64) async throws {
         try await change(user) { $0.disconnect(reason: .invalidGrant, at: $1) }
+    }
+
+    /// Brings a new refresh token.
+    func connect(user: Int64, tokenExpiresAt end: Timestamp?) async throws {
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        let token = try TokenVault(ring: ReloadableKeyRing { ring }).seal(
+            refreshToken: Secret("refresh"),
+            for: GrantID(rawValue: user),
+            expiresAt: end
+        )
+        try await change(user) { grant, now in
+            grant.reconnect(
+                IncomingTokens(clientID: "client", refreshToken: token),
+                replacesRefreshToken: true,
+                switchesAccount: false,
+                dueAt: nil,
+                at: now
+            )
+        }
     }
 
     func reconnect(user: Int64) async throws {

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Status
 import Storage
+import Telemetry
 
 extension Command {
     /// `doctor`: checks the installation.
@@ -75,8 +76,33 @@ struct Doctor: Sendable {
     ///
     /// Findings are warnings, because the daemon starts in spite of them.
     func statusChecks(of store: any Store) async throws -> [Check] {
-        Self.checks(of: try await context.statusSnapshot(from: store, includesSlowParts: false).findings)
+        let snapshot = try await context.statusSnapshot(from: store, includesSlowParts: false)
+        return Self.checks(of: snapshot.findings) + Self.lossChecks(of: snapshot.grants)
     }
+
+    /// Shows the ages at which Google ended the grants of each client id: equal ages have one cause.
+    static func lossChecks(of grants: GrantStatistics) -> [Check] {
+        let ages = grants.consentEnds.filter { !$0.value.losses.isEmpty }.sorted { $0.key < $1.key }.map {
+            client,
+            ends in
+            let shown = ends.losses.prefix(shownAges).map(\.inDays)
+            let rest = ends.losses.count > shownAges ? ", …" : ""
+            return Check.ok(
+                """
+                client \(DisplayedText(client)): \(ends.losses.count) in the last 30 days, so many days after the consent, the \
+                latest first: \(shown.joined(separator: ", "))\(rest)
+                """
+            ).named("lost grants")
+        }
+        let warnings = grants.projectsInTesting.map { project in
+            Check.warning(project.text, "docs/runbook.md#\(AlarmKind.projectInTesting.rawValue)").named(
+                "project in testing"
+            )
+        }
+        return ages + warnings
+    }
+
+    private static let shownAges = 20
 
     static func checks(of findings: [Finding]) -> [Check] {
         let shown = findings.filter { !$0.isAdvisory && !$0.isCheckedByDoctor }
@@ -117,5 +143,13 @@ struct Doctor: Sendable {
             return owner == 0 ? nil : try ServiceUser(id: owner)
         }
         return try ServiceUser(name: "refresh-worker")
+    }
+}
+
+extension Duration {
+    /// The days with one decimal.
+    fileprivate var inDays: String {
+        let tenths = Int((inSeconds / 8640).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
     }
 }

@@ -97,7 +97,10 @@ extension CommandContext {
     private func deliver(_ notices: NoticeDispatcher, within span: Duration) async {
         let span = min(span, Self.maximumDelivery)
         guard span > .zero else { return }
-        let delivery = Task { try await notices.deliverDue() }
+        let delivery = Task {
+            try await notices.announceExpiring()
+            return try await notices.deliverDue()
+        }
         let hasEnded = await TimeLimit.wait(atMost: span, by: time) {
             do {
                 _ = try await delivery.value

@@ -17,6 +17,9 @@ extension WorkerParts {
     private static let cleanUpInterval: Duration = .seconds(5)
 
     private static let tallyInterval: Duration = .seconds(300)
+    private static let expiryInterval: Duration = .seconds(60)
+    /// The retention is in days.
+    private static let forgettingInterval: Duration = .seconds(86_400)
 
     /// The services of every worker, also of a single pass.
     var services: [Service] {
@@ -47,7 +50,11 @@ extension WorkerParts {
             // Changes by other workers' apps. The scan would find them too, but later.
             services.append { for await _ in server.changes() { await engine.storeChanged() } }
         }
-        if let notices { services.append { await deliver(notices) } }
+        if let notices {
+            services.append { await deliver(notices) }
+            services.append { await announceExpiring(notices) }
+        }
+        if let retention = context.configuration.forgetEndedAfter { services.append { await forget(after: retention) } }
         if let interval = notifier.watchdogInterval { services.append { await feedWatchdog(interval) } }
         return services
     }
@@ -125,6 +132,41 @@ extension WorkerParts {
         }
     }
 
+    private func announceExpiring(_ notices: NoticeDispatcher) async {
+        await context.time.repeat(every: Self.expiryInterval) {
+            do {
+                try await notices.announceExpiring()
+            } catch {
+                context.diagnostics.debug("expiring tokens", ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Forgets the grants that ended long ago.
+    private func forget(after retention: Duration) async {
+        await context.time.repeat(every: Self.forgettingInterval) {
+            do {
+                let now = context.time.now
+                try await store.forgetGrants(endedBefore: now - retention, at: now) { page in
+                    context.diagnostics.notice("grants that ended long ago are forgotten", ["grants": "\(page.count)"])
+                }
+            } catch {
+                context.diagnostics.warning("ended grants are not forgotten", ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Raises an alarm for each client id whose Cloud project is in testing, and ends those that were published.
+    private func warnOfTesting(_ statistics: GrantStatistics) {
+        let projects = statistics.projectsInTesting
+        for project in projects { log.raise(.projectInTesting, project.text, client: project.client) }
+        for alarm in log.currentAlarms where alarm.kind == .projectInTesting {
+            if !projects.contains(where: { $0.client == alarm.client }) {
+                log.end([.projectInTesting], client: alarm.client)
+            }
+        }
+    }
+
     private func summarise() async {
         var previous = http.counters
         await context.time.repeat(every: context.configuration.summaryInterval, immediately: false) {
@@ -145,6 +187,7 @@ extension WorkerParts {
                     )
                 )
                 notify(.status(statistics.sentence(at: now)))
+                warnOfTesting(statistics)
             } catch {
                 context.diagnostics.debug("summary", ["error": "\(error)"])
             }

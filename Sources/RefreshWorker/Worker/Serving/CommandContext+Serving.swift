@@ -111,6 +111,7 @@ extension CommandContext {
             http: http,
             endpoint: endpoint,
             keys: try openNoticeKeys(),
+            expiryNotice: configuration.expiryNotice,
             workerName: workerName,
             metrics: metrics,
             counters: counters.lifetime,

@@ -1,0 +1,44 @@
+import Base
+import Storage
+import Telemetry
+
+extension Command {
+    /// `users forget`: deletes what identifies the users whose grants ended long ago.
+    static let forgetUsers = Command(
+        words: ["users", "forget"],
+        summary: "forget the users whose grants ended long ago",
+        discussion: """
+            Does at once what a worker with --forget-ended-after does daily. For each grant that ended more than that \
+            many days ago it deletes the tokens, the scopes, and the e-mail address, name, picture and Google account of \
+            the grant and its user. The user's id and the history of the grant stay. Users who have a session, or have \
+            signed in since, are left out. The backend gets no notice. This cannot be undone.
+            """,
+        options: [.toggle("dry-run", "change nothing and list whom it would forget"), .json],
+        settings: [.config, .database, .forgetEndedAfter, .logLevel],
+        examples: ["refresh-worker users forget --forget-ended-after 365 --dry-run": "who would be forgotten?"],
+        exitCodes: .ofDatabase()
+    ) { arguments, context in
+        guard let retention = context.configuration.forgetEndedAfter else {
+            throw arguments.refusal(["'users forget' needs --forget-ended-after"])
+        }
+        let (isDryRun, now) = (arguments.has("dry-run"), context.time.now)
+        let count = try await context.withExistingStore(for: isDryRun ? .reading : .changing) { store in
+            var list = Listing(forgottenColumns, json: context.printsJSON ? { $0.write(to: &$1) } : nil)
+            try await store.forgetGrants(endedBefore: now - retention, isDryRun: isDryRun, at: now) { page in
+                _ = try await list.print(page, at: now)
+            }
+            return list.count
+        }
+        let users = count == 1 ? "1 user" : "\(count) users"
+        if !context.printsJSON {
+            Output.error.line(isDryRun ? "would forget \(users)" : "forgot \(users)")
+        }
+        return .success
+    }
+
+    private static let forgottenColumns: [Listing<Grant>.Column] = [
+        .init(title: "USER", narrowest: 12) { grant, _ in grant.userID.escapedForTerminal },
+        .init(title: "STATE") { grant, _ in grant.stateWithReason },
+        .init(title: "SINCE") { grant, now in grant.since.distance(from: now) },
+    ]
+}
