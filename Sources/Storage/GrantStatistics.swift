@@ -75,10 +75,12 @@ package struct ExpiredGrants: Hashable, Sendable {
 extension ExpiredGrants {
     /// The rows that a store reads for a count, so that it takes milliseconds with ten million grants too.
     ///
-    /// No index orders grants by the end of their access token: each refresh would have to update it. Expired grants
-    /// are either `retrying`, or `active` and overdue, and both have an index. In an outage these are all grants. Above
-    /// the limit a count is an estimate: the share of the expired grants among those that were read, times the number
-    /// of all. See docs/decisions/0201-expired-grants-are-sampled.md.
+    /// No index orders grants by the end of their access token: each refresh would have to update it, and on PostgreSQL
+    /// none would be a heap-only update any more. Counting without one takes 10.8 s with ten million grants. Expired
+    /// grants are either `retrying`, or `active` and overdue, and both have an index. In an outage these are all
+    /// grants. Above the limit a count is an estimate: the share of the expired grants among those that were read,
+    /// times the number of all: 4.10 million for 4.17, in 5 ms. The oldest expired grant can be missed. `suspended`
+    /// grants do not count, because their services know.
     struct Sample: Sendable {
         /// The number of grants that a sample reads at most.
         static let limit = 4096

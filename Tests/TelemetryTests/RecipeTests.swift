@@ -35,22 +35,11 @@ struct RecipeTests {
             ],
             "95th percentile of the latency, minute by minute": ["\(minute)\t95", "\(nextMinute)\t80"],
             "Grants that were disconnected": ["\(stamp(70))\t00000000000000ab\tinvalid_grant"],
-            "Whether refreshes keep up": [
-                "\(stamp(80))\t10\t0\t0\t1200", "\(stamp(81))\t10\t4\t6\t",
-            ],
-            "The history of breaker and pacer": [
-                "\(stamp(90))\tan-id\tbreaker\topened\tinvalid_client",
-                "\(stamp(91))\tan-id\tpacer\t12.5\tthrottled",
-            ],
             "Follow one grant": [
                 "\(stamp(65))\trefresh\tretrying\tserver_error", "\(stamp(66))\trefresh\tretrying\tserver_error",
                 "\(stamp(67))\trefresh\tdisconnected\tinvalid_grant",
                 "\(stamp(70))\tstate\tactive > disconnected\tinvalid_grant",
             ],
-            "Refreshes and their share of success, in all": [
-                #"{"tries":104,"refreshed":100,"share":0.9615384615384616}"#
-            ],
-            "Alarms": ["\(stamp(95))\tstore_failing\t-\t1\tNothing can be stored."],
             "Read a log that has half a line in it": [
                 #"{"time":"\#(stamp(0))","event":"started","worker":"w","version":"\#(Version.current)","mode":"daemon"}"#
             ],

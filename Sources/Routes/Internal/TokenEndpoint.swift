@@ -5,6 +5,9 @@ import Scheduler
 import Storage
 
 /// The token endpoint for OAuth libraries: the tokens of ``TokenVendingHandler``, requested in a standard form.
+///
+/// No library names the token that it replaces, so the endpoint cannot know that Google has rejected one early. A
+/// service that needs another asks `POST /v1/grants/{user_id}/token/refresh`.
 extension TokenVendingHandler {
     static let tokenEndpointPath = "/oauth2/token"
 
@@ -33,7 +36,8 @@ extension TokenVendingHandler {
             }
         }
         do throws(APIError) {
-            // RFC 6749, section 5.1, and RFC 8693, section 2.2.1. The scope is every scope that the user has granted.
+            // RFC 6749, section 5.1, and RFC 8693, section 2.2.1. The scope is every scope that the user has granted,
+            // or requests-oauthlib refuses the token.
             let token = try result.get()
             return .object(headers: APIError.oauthHeaders) { line in
                 line.field("access_token", token.accessToken.reveal())

@@ -6,6 +6,10 @@ import Storage
 import Telemetry
 
 /// Looks up a user for an operator, after the audit's line is recorded.
+///
+/// An operator logs in with HTTP Basic, because a browser cannot send a bearer token. The browser sends the credential
+/// with requests of other pages too, so the routes of operators change nothing. An operator with scopes gives this up:
+/// a form of another page could make the token endpoint refresh a grant.
 struct UserLookup: Sendable {
     /// More than a store keeps of one grant (``Retention/eventsPerGrant``).
     private static let maximumHistory = 200

@@ -29,7 +29,8 @@ extension ServiceList {
     ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]},
     ///                   {"name": "jane", "credential_sha256": "…", "users": ["*"], "operator": true}]}
     ///
-    /// Only an operator may lack `scopes`: it looks up users and gets no tokens.
+    /// Only an operator may lack `scopes`: who only looks up users must not read mail. Elsewhere a forgotten line must
+    /// not be a permission.
     package init(parsing text: some Collection<UInt8>) throws(FormatError) {
         let document: JSONValue
         do throws(FormatError) {
