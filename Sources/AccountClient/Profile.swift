@@ -73,9 +73,15 @@ extension AccountClient {
         public let isAccountSwitch: Bool
         /// The outcome, for people.
         public let message: String
+        /// `true` if a `serverAuthCode` brought no refresh token, and the backend has none that works: call the SDK's
+        /// `disconnect()`, and sign in again.
+        ///
+        /// `nil` without a code.
+        public let isRefreshTokenMissing: Bool?
 
         private enum CodingKeys: String, CodingKey {
             case scope, message
+            case isRefreshTokenMissing = "refresh_token_missing"
             case googleEmail = "google_email"
             case isAccountSwitch = "account_switch"
         }

@@ -25,8 +25,10 @@ package enum CodeExchange: Sendable {
     case granted(TokenResponse)
     /// A faulty 200 whose refresh token arrived complete. The code is spent, so it must be kept.
     case incomplete(refreshToken: Secret)
-    /// The code is spent, has expired, is of another client or user interface, or a policy forbids it.
+    /// The code is spent or has expired, or a policy forbids it.
     case refused(String)
+    /// The code is of another client or user interface: the app and the worker do not name the same client.
+    case foreign(String)
     /// Google does not accept the client id or its secret, so nothing is known about the code.
     case clientRefused(String)
     /// Google could not be reached, or answered with a fault that may pass.
@@ -43,9 +45,9 @@ package enum CodeExchange: Sendable {
             case .flawed(_, let token?): .incomplete(refreshToken: token)
             // Google has answered, so the code is spent.
             case .flawed(_, nil): .refused(text)
-            case .invalidGrant, .signInRequired, .blocked, .clientOrForeignToken: .refused(text)
+            case .invalidGrant, .signInRequired, .blocked: .refused(text)
             // A code that a web page got has the address of that page.
-            case .unknown("redirect_uri_mismatch"): .refused(text)
+            case .clientOrForeignToken, .unknown("redirect_uri_mismatch"): .foreign(text)
             case .clientFault: .clientRefused(text)
             case .notJSON, .throttled, .endpointFault, .noAnswer, .notSent, .givenUp, .unknown:
                 .unavailable(text)

@@ -24,10 +24,10 @@ struct GmailTests {
             """
     }
 
-    static func stored(scope: String) -> String {
+    static func stored(scope: String, more: String = "") -> String {
         """
         {"message":"Gmail OAuth tokens stored successfully!","code":201,"data":{"google_email":"a@gmail.com",
-        "scope":"\(scope)","account_switch":false,"message":"First Gmail connection"}}
+        "scope":"\(scope)","account_switch":false,"message":"First Gmail connection"\(more)}}
         """
     }
 
@@ -42,6 +42,15 @@ struct GmailTests {
         }
         try backend.signIn(into: store)
         return (try backend.client(store), backend)
+    }
+
+    @Test("The answer to a code says if the refresh token is missing", arguments: [nil, false, true])
+    func refreshTokenMissing(isMissing: Bool?) async throws {
+        let more = isMissing.map { #","refresh_token_missing":\#($0)"# } ?? ""
+        let (client, backend) = try client(stored: Self.stored(scope: "openid", more: more))
+        let grant = try await client.storeGoogleTokens(GoogleTokens(accessToken: "a", serverAuthCode: "c"))
+        #expect(grant.isRefreshTokenMissing == isMissing)
+        #expect(backend.requests.count == 1)
     }
 
     @Test("The SDK's tokens are posted under the API's names, without those that are nil")

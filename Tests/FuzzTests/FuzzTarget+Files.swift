@@ -1,12 +1,12 @@
 import Base
 import GoogleOAuth
 import HTTPServer
-import Routes
 import Storage
 
 @testable import Crypto
 @testable import HTTPClient
 @testable import RefreshWorker
+@testable import Routes
 
 /// Files and settings that an operator writes.
 extension FuzzTarget {

@@ -50,8 +50,8 @@ struct CodeExchangeTests {
             (400, #"{"error":"invalid_grant","error_description":"Malformed auth code."}"#, "refused"),
             (400, #"{"error":"invalid_grant","error_description":"Bad Request"}"#, "refused"),
             (400, #"{"error":"invalid_grant","error_description":"Code was already redeemed."}"#, "refused"),
-            (400, #"{"error":"redirect_uri_mismatch","error_description":"Bad Request"}"#, "refused"),
-            (401, #"{"error":"unauthorized_client","error_description":"Unauthorized"}"#, "refused"),
+            (400, #"{"error":"redirect_uri_mismatch","error_description":"Bad Request"}"#, "foreign"),
+            (401, #"{"error":"unauthorized_client","error_description":"Unauthorized"}"#, "foreign"),
             (400, #"{"error":"admin_policy_enforced"}"#, "refused"),
             (401, #"{"error":"invalid_client","error_description":"Unauthorized"}"#, "client"),
             (401, #"{"error":"deleted_client","error_description":"The OAuth client was deleted."}"#, "client"),
@@ -66,6 +66,7 @@ struct CodeExchangeTests {
             case .granted: "granted"
             case .incomplete: "incomplete"
             case .refused: "refused"
+            case .foreign: "foreign"
             case .clientRefused: "client"
             case .unavailable: "away"
             }

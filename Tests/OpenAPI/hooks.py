@@ -18,6 +18,7 @@ import rare_answers  # noqa: E402
 import setup  # noqa: E402
 
 SETUP = setup.Setup.from_fields(json.loads(os.environ["OPENAPI_SETUP"]))
+KEPT = (SETUP.user, SETUP.vended_user, SETUP.retried_user)
 FRAMING = {"connection", "content-length", "expect", "host", "transfer-encoding", "upgrade"}
 numbers = itertools.count()
 
@@ -33,6 +34,8 @@ class Callers:
     def get(self, case, context):
         if name_of(context.operation) == "lookUpUser":
             return "Basic " + base64.b64encode(f"jane:{rare_answers.OPERATOR_KEY}".encode()).decode()
+        if "administration" in context.operation.tags:
+            return f"Bearer {rare_answers.MANAGER_KEY}"
         if "oauth" in context.operation.tags:
             return "Basic " + base64.b64encode(f"mailer:{accounts.SERVICE_KEY}".encode()).decode()
         if "internal" in context.operation.tags:
@@ -59,6 +62,9 @@ def before_call(context, case, kwargs):
     for name in [name for name in case.headers if name.lower() in FRAMING]:
         del case.headers[name]
     if case.meta is None or case.meta.generation.mode.is_negative:
+        # An answer can have named a user whose grant must stay.
+        if "administration" in case.operation.tags and (case.path_parameters or {}).get("user_id") in KEPT:
+            case.path_parameters = {"user_id": SETUP.ended_user}
         return
     change = CHANGES.get(name_of(case.operation))
     if change:
@@ -116,6 +122,27 @@ def with_subject(case):
     case.body = body
 
 
+def with_record(case):
+    grant = SETUP.grant()
+    case.path_parameters = {"user_id": "stored-user"}
+    case.body = {**case.body, "refresh_token": grant["refresh_token"], "client_id": grant["client_id"]}
+
+
+def of(user):
+    def change(case):
+        case.path_parameters = {"user_id": user if next(numbers) % 3 else "unknown"}
+
+    return change
+
+
+def with_leaver(case):
+    case.path_parameters = {"user_id": SETUP.known_user(f"leaver-{next(numbers)}")}
+
+
+def of_first_page(case):
+    case.query = {name: value for name, value in case.query.items() if name != "after"}
+
+
 def with_looked_up_user(case):
     case.query = {"user": SETUP.vended_user if next(numbers) % 3 else "unknown"}
 
@@ -130,5 +157,11 @@ CHANGES = {
     "vendToken": with_granted_scopes,
     "renewToken": with_rejected_token,
     "requestToken": with_subject,
+    "listGrants": of_first_page,
+    "showGrant": of(SETUP.vended_user),
+    "putGrant": with_record,
+    "disconnectGrant": of(SETUP.ended_user),
+    "retryGrant": of(SETUP.retried_user),
+    "deleteUserByService": with_leaver,
     "lookUpUser": with_looked_up_user,
 }

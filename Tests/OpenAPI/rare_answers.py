@@ -5,9 +5,11 @@ import time
 import urllib.parse
 
 import accounts
+from harness import CLIENT
 
 LIMITED_KEY = "a-credential-with-limits-of-32-bytes"
 OPERATOR_KEY = "a-credential-of-a-person-of-32-bytes"
+MANAGER_KEY = "a-credential-of-the-backend-32-bytes"
 
 
 class RareAnswers:
@@ -55,6 +57,13 @@ class RareAnswers:
     def request_user(self, status, query, bearer=OPERATOR_KEY):
         """Looks up a user, as an operator does."""
         self.request(status, "/users", "GET", f"/users{query}", None, bearer, listener=self.deployment.internal)
+
+    def manage(self, status, method, path, body=None, bearer=MANAGER_KEY):
+        """Manages a grant or a user, as a backend does."""
+        names = path.split("?")[0].split("/")
+        if len(names) > 3:
+            names[3] = "{user_id}"
+        self.request(status, "/".join(names), method, path, body, bearer, listener=self.deployment.internal)
 
     def connected(self, user):
         """A user who has connected an account, and the grant at Google."""
@@ -133,6 +142,41 @@ class RareAnswers:
         self.request_user(403, "?user=looked-up", bearer=accounts.SERVICE_KEY)
         self.request_token(403, "looked-up", bearer=OPERATOR_KEY)
 
+    def administration(self):
+        """Grants that a backend lists, stores, tries again and ends."""
+        self.connected("managed")
+        self.manage(200, "GET", "/v1/grants?limit=1")
+        self.manage(200, "GET", "/v1/grants?state=suspended")
+        self.manage(400, "GET", "/v1/grants?limit=0")
+        self.manage(401, "GET", "/v1/grants", bearer=None)
+        self.manage(200, "GET", "/v1/grants/managed")
+        for method, path in (
+            ("GET", "/v1/grants/managed"), ("PUT", "/v1/grants/managed"), ("DELETE", "/v1/grants/managed"),
+            ("POST", "/v1/grants/managed/retry"), ("DELETE", "/v1/users/managed"),
+        ):
+            self.manage(403, method, path, bearer=accounts.SERVICE_KEY)
+            self.manage(401, method, path, bearer="unknown")
+        self.manage(400, "PUT", "/v1/grants/managed", {"scope": "openid"})
+        tokenless = {"access_token": "an-access-token", "client_id": CLIENT, "scope": "openid"}
+        record = {**tokenless, "refresh_token": "1//one-that-google-does-not-know"}
+        self.manage(201, "PUT", "/v1/grants/stored", record)
+        self.manage(200, "PUT", "/v1/grants/stored", tokenless)
+        self.manage(200, "POST", "/v1/grants/managed/retry")
+        self.manage(200, "DELETE", "/v1/grants/stored")
+        self.manage(409, "PUT", "/v1/grants/stored", record)
+        self.manage(409, "POST", "/v1/grants/stored/retry")
+        self.manage(201, "PUT", "/v1/grants/tokenless", tokenless)
+        self.manage(200, "GET", "/v1/grants/tokenless")
+        self.manage(409, "POST", "/v1/grants/tokenless/retry")
+        self.manage(200, "DELETE", "/v1/users/managed")
+        self.manage(409, "PUT", "/v1/grants/managed", record)
+        for method, path in (
+            ("GET", "/v1/grants/unknown"), ("DELETE", "/v1/grants/unknown"), ("POST", "/v1/grants/unknown/retry"),
+            ("DELETE", "/v1/users/managed"),
+        ):
+            self.manage(404, method, path)
+        self.manage(413, "PUT", "/v1/grants/stored", {"refresh_token": "a" * 70_000})
+
     def death(self):
         """A grant that Google ends, and one that an outage hides."""
         grant, hidden = self.connected("dead"), self.connected("hidden")
@@ -180,7 +224,8 @@ class RareAnswers:
 
 
 def services():
-    """The services file: a service with access to every scope, one that must name a scope, and an operator."""
+    """The services file: a service with access to every scope, one that must name a scope, an operator, and one
+    that manages grants."""
     limits = {"scopes": ["*"], "users": ["*"]}
     return [
         {"name": "mailer", "credential_sha256": hashlib.sha256(accounts.SERVICE_KEY.encode()).hexdigest(), **limits},
@@ -195,5 +240,11 @@ def services():
             "credential_sha256": hashlib.sha256(OPERATOR_KEY.encode()).hexdigest(),
             "users": ["*"],
             "operator": True,
+        },
+        {
+            "name": "backend",
+            "credential_sha256": hashlib.sha256(MANAGER_KEY.encode()).hexdigest(),
+            "users": ["*"],
+            "manage": True,
         },
     ]

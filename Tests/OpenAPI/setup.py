@@ -13,7 +13,7 @@ SERVER_SECRET = "the-secret-of-the-server"
 
 @dataclasses.dataclass
 class Setup:
-    """The listeners, a user that the generated requests may change, and one whose grant stays intact."""
+    """The listeners, users that the generated requests may change, and one whose grant stays intact."""
 
     public_port: int
     internal_port: int
@@ -21,17 +21,19 @@ class Setup:
     user: str
     google_user: str
     vended_user: str
+    retried_user: str
+    ended_user: str
     access_token: str
     scopes: list
     seen: str
 
     @classmethod
     def set_up(cls, deployment, internal_port):
-        """Lets both users connect, through the worker itself."""
+        """Lets the users connect, through the worker itself."""
         sandbox = deployment.sandbox
-        user, vended = "some-user", "vended-user"
-        grants = [sandbox.create(email=f"{name}@gmail.com", scope=accounts.WHOLE_SCOPE)[0] for name in (user, vended)]
-        for name, grant in zip((user, vended), grants, strict=True):
+        names = user, vended, retried, ended = "some-user", "vended-user", "retried-user", "ended-user"
+        grants = [sandbox.create(email=f"{name}@gmail.com", scope=accounts.WHOLE_SCOPE)[0] for name in names]
+        for name, grant in zip(names, grants, strict=True):
             deployment.connect(grant, accounts.user_token(name)).expect(201)
         return cls(
             public_port=deployment.port,
@@ -40,6 +42,8 @@ class Setup:
             user=user,
             google_user=grants[0]["sub"],
             vended_user=vended,
+            retried_user=retried,
+            ended_user=ended,
             access_token=grants[0]["access_token"],
             scopes=grants[1]["scope"].split(),
             seen=str(deployment.fixture.folder / "seen"),
@@ -67,6 +71,17 @@ class Setup:
         body = json.dumps(grant).encode()
         with urllib.request.urlopen(f"{self.sandbox}/control/codes", data=body, timeout=30) as answer:
             return json.load(answer)["code"]
+
+    def grant(self):
+        """A new grant of the app's client at Google, whose tokens no one has stored."""
+        body = json.dumps({"count": 1, "prefix": "stored"}).encode()
+        with urllib.request.urlopen(f"{self.sandbox}/control/grants", data=body, timeout=30) as answer:
+            return json.load(answer)[0]
+
+    def known_user(self, name):
+        """A user that the worker knows by a token of the app."""
+        accounts.Listener(self.public_port).get("/v1/user/me", accounts.user_token(name)).expect(200)
+        return name
 
     def vended_token(self):
         """The token that is vended now."""

@@ -1,3 +1,4 @@
+import Base
 import Crypto
 
 @testable import RefreshWorker

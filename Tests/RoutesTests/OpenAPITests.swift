@@ -103,6 +103,23 @@ struct OpenAPITests {
         for operation in operations { expect([200, 405] + refusals.map(\.status), describedFor: operation) }
     }
 
+    @Test("describes each status of administration")
+    func administration() {
+        let refusals: [APIError] = [.invalidRequest("why"), .unauthorized, .notManager, .manageAuditUnavailable]
+        let operations = description.operations(tagged: "administration")
+        #expect(operations.count == 6)
+        for operation in operations {
+            let missing: [APIError] = operation.name == "GET /v1/grants" ? [] : [.noGrant]
+            let kept: [APIError] =
+                ["PUT ", "POST"].contains(operation.name.prefix(4)) ? [.keptEnded, .userWasDeleted] : []
+            let isPut = operation.name.hasPrefix("PUT ")
+            expect(
+                [200, 405] + (isPut ? [201] : missing.map(\.status)) + (refusals + kept).map(\.status),
+                describedFor: operation
+            )
+        }
+    }
+
     @Test("describes each status of the token endpoint")
     func tokenEndpoint() {
         let refusals: [APIError] = [

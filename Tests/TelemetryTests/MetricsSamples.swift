@@ -56,6 +56,7 @@ enum MetricsSamples {
         .vend("served", mailer, TokenVendingHandler.Audit(scopes: scopes, grant: grant), forced: true),
         .vend("forbidden", mailer, TokenVendingHandler.Audit(), forced: false),
         .lookup("found", mailer, grant), .lookup("not_found", mailer, nil),
+        .manage(.disconnect, "allowed", mailer, grant), .manage(.list, "forbidden", mailer, nil),
         disconnected(generation: 4),
         .breaker(client: "an-id", "opened", reason: "invalid_client"),
         .pacer(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),

@@ -2,37 +2,10 @@ import Base
 import HTTPClient
 import Telemetry
 
-/// Parses the text of a setting into its value, or explains the mistake.
-enum SettingValue {
-    /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
-    static let maximumLength = 4096
-
-    /// Longer than any client id seen.
-    ///
-    /// Google's have about 72 characters.
-    static let maximumClientIDLength = 256
-
+/// The values that only settings have.
+extension SettingValue {
     /// The end of each of Google's client ids.
     static let googleClientIDSuffix = ".apps.googleusercontent.com"
-
-    /// Checks the rules for values of all kinds: one line, neither empty nor too long, and not like a secret.
-    static func checkText(_ text: String) throws(InputError) {
-        guard text.utf8.count <= maximumLength else {
-            throw InputError("is longer than \(maximumLength) bytes")
-        }
-        guard !text.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
-            throw InputError("must be one line without NUL bytes")
-        }
-        guard !text.isEmpty else { throw InputError("is empty") }
-        guard !CredentialDetector.matches(text) else {
-            throw InputError(
-                """
-                looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \
-                input, secrets from a file
-                """
-            )
-        }
-    }
 
     static func path(_ text: String) throws(InputError) -> String {
         text
@@ -108,15 +81,6 @@ enum SettingValue {
         case "no", "false", "off", "0": return false
         default: throw InputError("\(DisplayedText(text)) is neither yes nor no")
         }
-    }
-
-    static func clientID(_ text: String) throws(InputError) -> String {
-        guard text.utf8.count <= maximumClientIDLength, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw InputError(
-                "\(DisplayedText(text)) is not a client id: up to \(maximumClientIDLength) visible ASCII characters"
-            )
-        }
-        return text
     }
 
     /// Parses client ids separated by commas.

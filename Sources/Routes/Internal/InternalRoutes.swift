@@ -1,7 +1,8 @@
 import Base
 package import HTTPServer
 
-/// The routes of the internal listener: tokens for services, the state of the process, and the status page.
+/// The routes of the internal listener: tokens for services, administration, the state of the process, and the status
+/// page.
 package struct InternalRoutes: Sendable {
     /// The machines that can reach the listener.
     ///
@@ -15,6 +16,7 @@ package struct InternalRoutes: Sendable {
 
     /// `nil` without a services file: then the routes of tokens say so.
     private let vending: TokenVendingHandler?
+    private let administration: AdministrationHandler?
     let monitoring: MonitoringHandler
     /// `nil` without a services file, which lists the operators.
     let lookup: UserLookup?
@@ -22,10 +24,12 @@ package struct InternalRoutes: Sendable {
 
     package init(
         vending: TokenVendingHandler?,
+        administration: AdministrationHandler?,
         monitoring: MonitoringHandler,
         exposure: Exposure = .thisMachine
     ) {
         self.vending = vending
+        self.administration = administration
         self.monitoring = monitoring
         lookup = vending.map { vending in
             UserLookup(
@@ -39,7 +43,8 @@ package struct InternalRoutes: Sendable {
     }
 
     var routes: [Route] {
-        (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices) + monitoringRoutes + statusPageRoutes
+        (vending.map(Self.tokenRoutes) ?? Self.routesWithoutServices)
+            + AdministrationHandler.routes(administration) + monitoringRoutes + statusPageRoutes
     }
 
     /// What the token endpoint accepts, for libraries that look it up (RFC 8414).

@@ -38,21 +38,25 @@ struct CodeConnection: Sendable {
         )
         switch answer {
         case .granted(let response):
+            dependencies.log.end([.codesRefused])
             var exchanged = unchecked(response.rotated)
             exchanged.refreshTokenExpiresAt = response.refreshTokenLifetime.map { exchanged.receivedAt + $0 }
             // Held before the account is known: a worker that stops now must not lose the refresh token.
             exchanges.hold(exchanged, for: key)
             return await check(response, exchanged, lookedUp: owner, key)
         case .incomplete(let refreshToken):
+            dependencies.log.end([.codesRefused])
             return await store(unchecked(refreshToken), lookedUp: owner, key)
         case .refused(let reason):
             log("a server auth code is refused", reason)
             return .refused(.refusedCode)
+        case .foreign(let reason):
+            raiseAlarm("a code of another client: the app's GIDServerClientID must be \(client.id)", reason)
+            log("a server auth code is refused", reason)
+            return .refused(.refusedCode)
         case .clientRefused(let reason):
-            dependencies.log.diagnostics.error(
-                "Google refuses the server client: check --server-client-id and its secret",
-                ["client_id": client.id, "error": reason, "request": request]
-            )
+            raiseAlarm("the server client \(client.id): check --server-client-id and its secret", reason)
+            log("a server auth code could not be exchanged", reason)
             return .failed(APIError.googleUnreachable)
         case .unavailable(let reason):
             log("a server auth code could not be exchanged", reason)
@@ -229,6 +233,11 @@ struct CodeConnection: Sendable {
         }
         await dependencies.engine.storeChanged()
         return true
+    }
+
+    /// Without the alarm's client: status hides alarms of clients without grants, and this one might have none yet.
+    private func raiseAlarm(_ problem: String, _ reason: String) {
+        dependencies.log.raise(.codesRefused, "Google refuses \(problem) (\(reason))")
     }
 
     private func log(_ message: StaticString, _ reason: String) {

@@ -162,6 +162,16 @@ package struct GrantEnding: Hashable, Sendable {
         return GrantEnding(grant: grant, isShared: isShared)
     }
 
+    /// Ends the grant of a user at an operator's request, or returns `nil` if there is none.
+    package static func end(
+        grantOfUser user: String,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws -> GrantEnding? {
+        guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
+        return try end(grant, reason: .userRequest, in: transaction, at: now)
+    }
+
     /// Ends a claimed revocation that would end another grant too, and returns `true` if it can still be sent.
     ///
     /// Called before each attempt, because the grant, or another one of the account, can have been connected since.

@@ -151,6 +151,16 @@ package enum GrantRetry: String, CaseIterable, Sendable {
         return .due
     }
 
+    /// Makes the grant of a user due now, or returns `nil` if there is none.
+    package static func retry(
+        grantOfUser user: String,
+        in transaction: any StoreTransaction,
+        at now: Timestamp
+    ) throws -> (grant: Grant, result: GrantRetry)? {
+        guard let grant = try transaction.grant(ofUser: user) else { return nil }
+        return (grant, try retry(grant, includesDisabledAccounts: true, in: transaction, at: now))
+    }
+
     /// Returns the result for a grant as it is stored.
     static func outcome(for grant: Grant, includesDisabledAccounts: Bool, at leaseTime: LeaseTime) -> GrantRetry {
         if grant.state.endsRefreshes { return .ended }

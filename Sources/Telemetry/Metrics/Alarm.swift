@@ -21,6 +21,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case clientFault = "client_fault"
     case clientUnproven = "client_unproven"
     case clientSecretsDiffer = "client_secrets_differ"
+    case codesRefused = "codes_refused"
     case endpointFailing = "endpoint_failing"
     case grantsInDoubt = "grants_in_doubt"
     case grantRefused = "grant_refused"

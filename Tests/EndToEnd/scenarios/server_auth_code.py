@@ -116,6 +116,9 @@ def refused(fixture, accounts, app):
     error = app.send("eve", {**eve, "code": "4/0Aforeign"}).expect(400).json["error"]
     assert error["code"] == "INVALID_CODE", "an unknown code is refused"
     app.send("eve", app.code("eve@example.com", client=CLIENT, secret="")).expect(400)
+    wait_for(lambda: accounts.worker.events("alarm", kind="codes_refused"), 10, "a code of another client is an alarm")
+    alarm = accounts.worker.events("alarm", kind="codes_refused")[0]["text"]
+    assert SERVER in alarm and "unauthorized_client" in alarm, "it says which client is right"
     app.send("eve", eve, refresh_token="1//a").expect(400)
     assert "eve" not in fixture.grants(), "a refused code stores nothing"
 
@@ -145,11 +148,15 @@ def reloaded(accounts, app, secrets):
     worker = accounts.worker
     grant = app.code("fay@example.com", secret="another")
     app.send("fay", grant).expect(502)
-    assert "Google refuses the server client" in worker.errors.read_text(), "the log names the wrong secret"
+    concerns = accounts.internal.get("/readyz").json["concerns"]
+    texts = [concern["text"] for concern in concerns if concern["kind"] == "codes_refused"]
+    assert texts and "check --server-client-id and its secret" in texts[0], "a concern names the wrong secret"
     secrets.write_text(f"{SERVER} another\n")
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "reloaded" in worker.errors.read_text(), 30, "the secret is read again")
     app.send("fay", grant).expect(201)
+    concerns = accounts.internal.get("/readyz").json["concerns"]
+    assert "codes_refused" not in [concern["kind"] for concern in concerns], "a code that works ends the concern"
     secrets.write_text(f"{SERVER} {SECRET}\n")
     worker.signal(signal.SIGHUP)
     wait_for(lambda: worker.errors.read_text().count("reloaded") == 2, 30, "the former secret is back")

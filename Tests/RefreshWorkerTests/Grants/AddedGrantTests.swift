@@ -4,6 +4,7 @@ import Testing
 
 @testable import Base
 @testable import RefreshWorker
+@testable import Routes
 
 @Suite("Adding a grant", .timeLimit(.minutes(10)))
 struct AddedGrantTests {

@@ -4,6 +4,7 @@ import Testing
 
 @testable import Base
 @testable import RefreshWorker
+@testable import Routes
 @testable import Storage
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import RefreshWorker
+@testable import Routes
 
 @Suite("Reading a grant's JSON")
 struct GrantReaderTests {

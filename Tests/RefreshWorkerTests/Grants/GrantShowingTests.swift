@@ -5,6 +5,7 @@ import Testing
 @testable import Base
 @testable import Crypto
 @testable import RefreshWorker
+@testable import Routes
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {

@@ -4,6 +4,7 @@ import Storage
 @testable import Base
 @testable import Crypto
 @testable import RefreshWorker
+@testable import Routes
 
 /// The dependencies of an import: a database file, a key ring and clocks, removed with the object.
 final class ImportFixture {

@@ -4,6 +4,7 @@ import Testing
 
 @testable import Base
 @testable import RefreshWorker
+@testable import Routes
 @testable import Storage
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))

@@ -79,7 +79,7 @@ struct ServiceListTests {
             (
                 file(entry().replacing("}", with: #","scope":["*"]}"#)),
                 """
-                services[0].scope: is not known; there are: name, credential_sha256, users, scopes, operator
+                services[0].scope: is not known; there are: name, credential_sha256, users, scopes, operator, manage
                 """
             ),
             (
@@ -91,6 +91,10 @@ struct ServiceListTests {
                 "services[0].credential_sha256: must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
             ),
             (file(entry(operator: "1")), "services[0].operator: must be true or false"),
+            (
+                file(entry().replacing(#""users""#, with: #""manage":"yes","users""#)),
+                "services[0].manage: must be true or false"
+            ),
             (
                 file(entry(scopes: "[]")),
                 #"services[0].scopes: must be ["*"] for all, or an array of 1 to 10000 texts"#
@@ -124,6 +128,19 @@ struct ServiceListTests {
         let service = try #require(try ServiceList(parsing: Self.file(written).utf8).service(named: "mailer"))
         #expect(service.isOperator == isOperator)
         #expect(service.mayHaveTokens(ofUser: "alice") == mayHaveTokens)
+    }
+
+    @Test(
+        "names the services that manage grants, which get no tokens unless they have scopes",
+        arguments: [false, true]
+    )
+    func managers(isManager: Bool) throws {
+        let entry = Self.entry().replacing(#""users""#, with: #""manage":\#(isManager),"users""#)
+        let service = try #require(try ServiceList(parsing: Self.file(entry).utf8).service(named: "mailer"))
+        #expect(service.isManager == isManager && service.mayHaveTokens(ofUser: "alice"))
+        let bare = entry.replacing(#""scopes":["*"],"#, with: "")
+        let only = try? ServiceList(parsing: Self.file(bare).utf8).service(named: "mailer")
+        #expect(only.map { $0.mayHaveTokens(ofUser: "alice") } == (isManager ? false : nil))
     }
 
     @Test("accepts the entry of an operator's new credential")

@@ -44,6 +44,19 @@ extension VendingFixture {
         )
     }
 
+    func administration(_ database: DatabaseReadiness) -> AdministrationHandler {
+        AdministrationHandler(
+            engine: engine,
+            vault: vault,
+            services: services,
+            database: database,
+            log: log,
+            time: time,
+            random: random,
+            clientIDs: { ["client"] }
+        )
+    }
+
     /// Returns the routes of a worker whose database was just checked.
     func routes(
         exposure: InternalRoutes.Exposure = .thisMachine,
@@ -54,6 +67,7 @@ extension VendingFixture {
         let monitoring = monitoring(database: database) { [time] in .of($0, at: time.now) }
         return InternalRoutes(
             vending: hasServices ? handler : nil,
+            administration: hasServices ? administration(database) : nil,
             monitoring: monitoring,
             exposure: exposure
         )

@@ -65,13 +65,17 @@ struct VendingFixture {
     static let limitedCredential = "rwc_limited"
     static let operatorCredential = "rwc_operator"
     static let limitedOperatorCredential = "rwc_limited_operator"
+    static let managerCredential = "rwc_manager"
+    static let limitedManagerCredential = "rwc_limited_manager"
     static let gmail = "https://mail.google.com/"
     static let services = """
         {"services": [
           {"name": "full", "credential_sha256": "\(hash(of: credential))", "scopes": ["*"], "users": ["*"]},
           {"name": "limited", "credential_sha256": "\(hash(of: limitedCredential))", "scopes": ["\(gmail)"], "users": ["u/1"]},
           {"name": "jane", "credential_sha256": "\(hash(of: operatorCredential))", "users": ["*"], "operator": true},
-          {"name": "joe", "credential_sha256": "\(hash(of: limitedOperatorCredential))", "users": ["u/1"], "operator": true}
+          {"name": "joe", "credential_sha256": "\(hash(of: limitedOperatorCredential))", "users": ["u/1"], "operator": true},
+          {"name": "admin", "credential_sha256": "\(hash(of: managerCredential))", "users": ["*"], "manage": true},
+          {"name": "helper", "credential_sha256": "\(hash(of: limitedManagerCredential))", "users": ["u/1", "u/3", "u/5"], "manage": true}
         ]}
         """
 
@@ -89,7 +93,7 @@ struct VendingFixture {
     let log: EngineLog
     let services: ServiceDirectory
     let handler: TokenVendingHandler
-    private let random = SeededRandom(seed: 11)
+    let random = SeededRandom(seed: 11)
 
     init() throws {
         store = try TestStore(time: time, random: random)

@@ -1,6 +1,8 @@
 import Crypto
 import GoogleOAuth
+import Scheduler
 import Storage
+import Telemetry
 import TestSupport
 import Testing
 
@@ -147,6 +149,28 @@ struct CodeConnectionTests {
         #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == expected)
         #expect(try await fixture.grant() == nil)
         #expect(try await fixture.store.user("42") == nil)
+    }
+
+    @Test(
+        "of another client, and a refused client, raise an alarm until a code works",
+        arguments: [
+            (CodeExchange.foreign("unauthorized_client"), "400 INVALID_CODE", "GIDServerClientID must be"),
+            (CodeExchange.clientRefused("invalid_client"), "502 DEPENDENCY_FAILURE", "and its secret"),
+        ]
+    )
+    func alarm(answer: CodeExchange, expected: String, words: String) async throws {
+        let fixture = try fixture()
+        fixture.codes.set("4/0A", answer)
+        #expect(try await fixture.connect("ya29.jane", code: "4/0A").payPulse == expected)
+        let alarms = fixture.engine.currentAlarms
+        #expect(alarms.map(\.kind) == [.codesRefused])
+        #expect(alarms.allSatisfy { $0.text.contains(words) && $0.text.contains(FakeCodeEndpoint.clientID) })
+        fixture.codes.set("4/0B", .refused("invalid_grant"))
+        #expect(try await fixture.connect("ya29.jane", code: "4/0B").payPulse == "400 INVALID_CODE")
+        #expect(fixture.engine.currentAlarms.count == 1)
+        fixture.codes.grant("4/0C")
+        #expect(try await fixture.connect("ya29.jane", code: "4/0C").status == 201)
+        #expect(fixture.engine.currentAlarms.isEmpty)
     }
 
     @Test("of another account is refused, and its token is revoked")

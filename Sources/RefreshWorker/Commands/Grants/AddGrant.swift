@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Glibc
 import GoogleOAuth
+import Routes
 import Storage
 
 extension Command {
@@ -153,16 +154,7 @@ extension ImportedGrant {
                 "\(clientIDs.isEmpty ? "no" : "more than one") client id is configured: give --client-id"
             )
         }
-        return ImportedGrant(
-            userID: user,
-            clientID: clientIDs[0],
-            owner: Grant.Owner(),
-            scope: nil,
-            refreshToken: Secret(text),
-            refreshTokenExpiresAt: nil,
-            accessToken: nil,
-            recordedState: nil
-        )
+        return ImportedGrant(userID: user, clientID: clientIDs[0], refreshToken: Secret(text))
     }
 }
 

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Routes
 import Storage
 import Telemetry
 
@@ -69,34 +70,7 @@ extension [Grant] {
     }
 }
 
-/// A grant as JSON: the output of `grants list`, `grants show` and `grants export`.
 extension Grant {
-    /// Adds all fields except the tokens.
-    func write(to line: inout JSONLine) {
-        line.field("user_id", userID)
-        line.field("state", state.rawValue)
-        line.fieldOrNull("reason", reason == .none ? nil : reason.rawValue)
-        line.field("since", since.iso8601)
-        line.fieldOrNull("google_email", owner.email)
-        line.fieldOrNull("scope", scope.isEmpty ? nil : scope)
-        line.field("client_id", clientID)
-        line.fieldOrNull("expires_at", accessToken?.expiresAt.iso8601)
-        line.fieldOrNull("due_at", dueAt?.iso8601)
-        line.fieldOrNull("last_success_at", lastSuccessAt?.iso8601)
-        line.field("attempts", attempts)
-        line.field("generation", generation)
-        line.field("grant", id.description)
-    }
-
-    /// Adds the same fields and the grant's warnings.
-    func writeWithWarnings(to line: inout JSONLine, at now: Timestamp) {
-        write(to: &line)
-        line.fieldOrNull("refresh_token_expires_at", refreshToken?.expiresAt?.iso8601)
-        line.array("warnings") { warnings in
-            for warning in GrantWarning.all(of: self, at: now) { warnings.element(warning.rawValue) }
-        }
-    }
-
     /// Returns all fields that `grants import` reads, including the tokens.
     ///
     /// Unknown members are left out.

@@ -110,19 +110,13 @@ extension Command {
         let user = arguments.operand
         let store = try await context.openExistingStore(for: .changing)
         let now = context.time.now
-        let outcome = try await store.transact { transaction -> GrantEnding? in
-            guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
-            return try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
-        }
+        let outcome = try await store.transact { try GrantEnding.end(grantOfUser: user, in: $0, at: now) }
         guard let outcome else {
             await store.close()
             throw CommandError(VendingError.unknownUser, ofUser: user)
         }
         let (end, code) = try await context.finishRevocation(of: user, isShared: outcome.isShared, in: store)
-        context.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { line in
-            line.field("user_id", user)
-            line.field("revocation", end.rawValue)
-        }
+        context.answer("disconnected \(DisplayedText(user)) here\(end.clause)") { end.write(to: &$0, ofUser: user) }
         return code
     }
 }
@@ -152,15 +146,7 @@ extension CommandContext {
     }
 }
 
-/// The state of the revocation at Google when a command ends.
-enum RevocationEnd: String {
-    /// Google has revoked the grant, or there was no token to revoke.
-    case done
-    /// A running worker tries again for a day.
-    case pending
-    /// Another stored grant shares the Google account and would end with it.
-    case shared = "not_requested"
-
+extension RevocationEnd {
     /// The end of a sentence about a grant that has ended here.
     var clause: String {
         switch self {

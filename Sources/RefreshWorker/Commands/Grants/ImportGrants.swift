@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Glibc
+import Routes
 import Storage
 import Synchronization
 import Telemetry

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Routes
 import Storage
 
 extension Command {

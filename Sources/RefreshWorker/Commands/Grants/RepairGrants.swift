@@ -1,4 +1,5 @@
 import Base
+import Routes
 import Scheduler
 import Storage
 import Telemetry
@@ -55,13 +56,7 @@ extension Command {
         }
         let now = context.time.now
         let outcome = try await context.withExistingStore(for: .changing) { store in
-            try await store.transact { transaction -> (Grant, GrantRetry)? in
-                guard let grant = try transaction.grant(ofUser: user) else { return nil }
-                return (
-                    grant,
-                    try GrantRetry.retry(grant, includesDisabledAccounts: true, in: transaction, at: now)
-                )
-            }
+            try await store.transact { try GrantRetry.retry(grantOfUser: user, in: $0, at: now) }
         }
         guard let (grant, result) = outcome else { throw CommandError(VendingError.unknownUser, ofUser: user) }
         let failure = failure(to: result, grant)
@@ -95,25 +90,10 @@ extension Command {
 
     /// Returns the failure to report for a single grant that was not made due, or `nil` if all is well.
     private static func failure(to outcome: GrantRetry, _ grant: Grant) -> CommandError? {
-        let name = "the grant of user \(DisplayedText(grant.userID))"
-        switch outcome {
-        case .due, .inFlight, .accountDisabled: return nil
-        case .awaitingConfirmation:
-            let due = grant.dueAt.map { " at \($0.iso8601Seconds)" } ?? ""
-            return CommandError(
-                .leftForLater,
-                "\(name) waits for the confirmation of an invalid_grant\(due), which must not come early"
-            )
-        case .noRefreshToken:
-            return CommandError(.userMustAct, "\(name) does not have a refresh token: the user must sign in again")
-        case .ended:
-            let reason = grant.reason == .none ? "" : " (\(grant.reason))"
-            let repair =
-                grant.reason == .clientMismatch
-                ? "; if the client id is wrong, grants set-client brings the grant back" : ""
-            return CommandError(
-                .userMustAct,
-                "\(name) is \(grant.state.rawValue)\(reason): the user must sign in again\(repair)"
+        outcome.problem(of: grant).map { problem in
+            CommandError(
+                outcome == .awaitingConfirmation ? .leftForLater : .userMustAct,
+                "the grant of user \(DisplayedText(grant.userID)) \(problem)"
             )
         }
     }

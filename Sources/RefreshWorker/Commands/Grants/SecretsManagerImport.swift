@@ -1,4 +1,5 @@
 import Base
+import Routes
 
 /// Imports grants from the secrets of AWS Secrets Manager, as the AWS command line prints them.
 ///

@@ -1,4 +1,5 @@
 import Base
+import Routes
 
 /// Splits a stream of bytes into its JSON objects, at any size of the stream and of its chunks.
 ///
@@ -243,6 +244,12 @@ extension UInt8 {
             true
         default: false
         }
+    }
+}
+
+extension GrantReader {
+    func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(InputError) -> ImportedGrant {
+        try grant(from: try record.members(), at: now)
     }
 }
 

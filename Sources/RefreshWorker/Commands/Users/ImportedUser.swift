@@ -1,4 +1,5 @@
 import Base
+import Routes
 import Storage
 
 /// A user as an import reads it.

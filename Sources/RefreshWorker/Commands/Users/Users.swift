@@ -1,4 +1,5 @@
 import Base
+import Routes
 import Storage
 import Telemetry
 
@@ -167,9 +168,7 @@ extension Command {
             let sessions = outcome.endedSessions == 1 ? "1 session" : "\(outcome.endedSessions) sessions"
             let grant = end.map { "the grant is disconnected here\($0.clause)" } ?? "there was no grant"
             context.answer("deleted user \(DisplayedText(id)) and \(sessions); \(grant)") { line in
-                line.field("user_id", id)
-                line.field("ended_sessions", outcome.endedSessions)
-                line.fieldOrNull("revocation", end?.rawValue)
+                outcome.write(to: &line, ofUser: id, end)
             }
         }
         guard outcome.grant != nil else {

@@ -55,23 +55,3 @@ struct CommandError: Error, Equatable, Sendable, CustomStringConvertible {
         self.message = message
     }
 }
-
-/// The reason why the text of a setting, a file or a record cannot be used: the second half of a sentence that begins
-/// with its name.
-///
-/// It never shows the value.
-struct InputError: Error, Equatable, Sendable {
-    let message: String
-    /// `true` if the file does not exist, which is not an error for an optional file.
-    let isMissing: Bool
-    /// `true` if the same call can succeed later without a change by the operator.
-    let mayPass: Bool
-    /// The user whom a record is about, if that could be read.
-    var userID: String?
-
-    init(_ message: String, isMissing: Bool = false, mayPass: Bool = false) {
-        self.message = message
-        self.isMissing = isMissing
-        self.mayPass = mayPass
-    }
-}

@@ -104,8 +104,21 @@ extension HTTPListeners {
                 time: context.time
             )
         }
+        let administration = services.map { services in
+            AdministrationHandler(
+                engine: worker.engine,
+                vault: worker.vault,
+                services: services,
+                database: worker.database,
+                log: worker.log,
+                time: context.time,
+                random: context.random,
+                clientIDs: { context.configuration.clientIDs }
+            )
+        }
         return InternalRoutes(
             vending: vending,
+            administration: administration,
             monitoring: probes,
             exposure: exposure(context.configuration)
         ).router

@@ -4,7 +4,7 @@ import HTTPServer
 import Storage
 private import Synchronization
 
-/// An entry of the services file: a service that gets tokens, or an operator who looks up users.
+/// An entry of the services file: a service that gets tokens or manages grants, or an operator who looks up users.
 package struct Service: Hashable, Sendable {
     /// The users or the scopes that a service may have.
     enum Allowance: Hashable, Sendable {
@@ -27,10 +27,12 @@ package struct Service: Hashable, Sendable {
     /// The SHA-256 of the service's credential.
     let credentialHash: [UInt8]
     let scopes: Allowance
-    /// The users whose tokens it may have, and whom an operator may look up.
+    /// The users whose tokens it may have, whose grants it may manage, and whom an operator may look up.
     let users: Allowance
     /// `true` if it may look up users on the status page.
     var isOperator = false
+    /// `true` if it may use the routes of ``AdministrationHandler``.
+    var isManager = false
 }
 
 extension Service {

@@ -29,8 +29,8 @@ extension ServiceList {
     ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]},
     ///                   {"name": "jane", "credential_sha256": "…", "users": ["*"], "operator": true}]}
     ///
-    /// Only an operator may lack `scopes`: who only looks up users must not read mail. Elsewhere a forgotten line must
-    /// not be a permission.
+    /// Only an operator, or an entry with `"manage": true`, may lack `scopes`: it gets no tokens. Elsewhere a forgotten line
+    /// must not be a permission.
     package init(parsing text: some Collection<UInt8>) throws(FormatError) {
         let document: JSONValue
         do throws(FormatError) {
@@ -65,7 +65,7 @@ extension ServiceList {
         let members = try members(
             of: entry,
             ["name", "credential_sha256", "users"],
-            optional: ["scopes", "operator"],
+            optional: ["scopes", "operator", "manage"],
             at: place
         )
         guard let name = members["name"]?.string, name.isPlainID else {
@@ -77,23 +77,38 @@ extension ServiceList {
             let problem = "must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
             throw mistake(at: "\(place).credential_sha256", problem)
         }
-        let isOperator: Bool
-        switch members["operator"] {
-        case nil: isOperator = false
-        case .bool(let value): isOperator = value
-        default: throw mistake(at: "\(place).operator", "must be true or false")
-        }
+        let isOperator = try flag("operator", of: members, at: place)
+        let isManager = try flag("manage", of: members, at: place)
         let scopes: Service.Allowance
         if let value = members["scopes"] {
             scopes = try allowance(value, at: "\(place).scopes") { ScopeName($0)?.canonical }
-        } else if isOperator {
+        } else if isOperator || isManager {
             scopes = .nothing
         } else {
             throw mistake(at: "\(place).scopes", "is missing")
         }
         let users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
-        let service = Service(name: name, credentialHash: hash, scopes: scopes, users: users, isOperator: isOperator)
+        let service = Service(
+            name: name,
+            credentialHash: hash,
+            scopes: scopes,
+            users: users,
+            isOperator: isOperator,
+            isManager: isManager
+        )
         return (hash, service)
+    }
+
+    private static func flag(
+        _ name: String,
+        of members: [String: JSONValue],
+        at place: String
+    ) throws(FormatError) -> Bool {
+        switch members[name] {
+        case nil: return false
+        case .bool(let value): return value
+        default: throw mistake(at: "\(place).\(name)", "must be true or false")
+        }
     }
 
     /// Returns the members of an object that must have all of `names`, and no others but the `optional` ones.

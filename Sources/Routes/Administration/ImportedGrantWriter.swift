@@ -1,11 +1,11 @@
-import Base
-import Crypto
-import Storage
+package import Base
+internal import Crypto
+package import Storage
 
 /// Stores grants from outside: new ones and, if allowed, replacements of stored ones.
-struct ImportedGrantWriter: Sendable {
+package struct ImportedGrantWriter: Sendable {
     /// The outcome for one grant.
-    enum Outcome: Equatable, Sendable {
+    package enum Outcome: Equatable, Sendable {
         case stored
         case replaced
         /// The user already has a grant, which is unchanged.
@@ -17,7 +17,7 @@ struct ImportedGrantWriter: Sendable {
     }
 
     /// The treatment of a user who already has a grant.
-    enum Existing: Sendable {
+    package enum Existing: Sendable {
         case keep
         case replace
         /// Replaced, unless the stored grant is as new as the input, or newer.
@@ -27,15 +27,33 @@ struct ImportedGrantWriter: Sendable {
     private static let maximumHistory = 1000
 
     /// `nil` for a dry run without a database.
-    let store: (any Store)?
-    let vault: TokenVault
-    let time: any TimeSource
-    let random: any RandomSource
-    var existing: Existing
+    private let store: (any Store)?
+    private let vault: TokenVault
+    private let time: any TimeSource
+    private let random: any RandomSource
+    package let existing: Existing
     /// `true` for a first refresh at once instead of when the access token is due.
-    var refreshesAtOnce = false
+    private let refreshesAtOnce: Bool
     /// `true` for a dry run: everything is decided and nothing is written.
-    var isDryRun = false
+    package var isDryRun: Bool
+
+    package init(
+        store: (any Store)?,
+        vault: TokenVault,
+        time: any TimeSource,
+        random: any RandomSource,
+        existing: Existing,
+        refreshesAtOnce: Bool = false,
+        isDryRun: Bool = false
+    ) {
+        self.store = store
+        self.vault = vault
+        self.time = time
+        self.random = random
+        self.existing = existing
+        self.refreshesAtOnce = refreshesAtOnce
+        self.isDryRun = isDryRun
+    }
 
     /// Stores grants in their order.
     ///
@@ -44,7 +62,7 @@ struct ImportedGrantWriter: Sendable {
     /// All new grants are stored in one transaction. Tokens are sealed before it, so that other writers do not wait. A
     /// grant that turns out to be stored already needs a second attempt. One that another process changes during that
     /// attempt needs a third.
-    func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
+    package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
         var open = grants.enumerated().map { PendingGrant(position: $0.offset, imported: $0.element, stored: nil) }
         while !open.isEmpty {

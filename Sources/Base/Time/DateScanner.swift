@@ -1,5 +1,3 @@
-import Base
-
 /// Parses the parts of a date from left to right.
 struct DateScanner {
     private var rest: Substring.UTF8View
@@ -80,7 +78,7 @@ struct DateScanner {
 extension Timestamp {
     /// Returns the number of days from 1 January 1970 to a date of the Gregorian calendar, or `nil` if the date does
     /// not exist.
-    static func days(toYear year: Int64, month: Int64, day: Int64) -> Int64? {
+    package static func days(toYear year: Int64, month: Int64, day: Int64) -> Int64? {
         guard (1...12).contains(month), (1...days(inMonth: month, of: year)).contains(day) else { return nil }
         return daysSince1970(year: year, month: month, day: day)
     }
@@ -116,7 +114,7 @@ extension Timestamp {
     /// Without a zone it is UTC.
     ///
     /// A fraction of any length is cut to milliseconds. Seconds can be missing, and 60 in a leap second.
-    init?(iso8601 text: String) {
+    package init?(iso8601 text: String) {
         var scanner = DateScanner(text)
         guard let days = scanner.date(), scanner.take("T", "t", " "), let time = scanner.timeOfDay(),
             let offset = scanner.zoneOffset(), scanner.isAtEnd
@@ -125,14 +123,14 @@ extension Timestamp {
     }
 
     /// Parses a date without a time (`2026-01-31`) as its first instant in UTC.
-    init?(iso8601Date text: String) {
+    package init?(iso8601Date text: String) {
         var scanner = DateScanner(text)
         guard let days = scanner.date(), scanner.isAtEnd else { return nil }
         self.init(milliseconds: days * 86_400_000)
     }
 
     /// Parses a time without a date (`12:34:56.789`), as Python's `str` writes it, and returns the time since midnight.
-    static func timeOfDay(_ text: String) -> Duration? {
+    package static func timeOfDay(_ text: String) -> Duration? {
         var scanner = DateScanner(text)
         guard let time = scanner.timeOfDay(), scanner.isAtEnd else { return nil }
         return .milliseconds(time)

@@ -1,33 +1,38 @@
-import Base
-import Crypto
-import GoogleOAuth
+package import Base
+package import Crypto
+internal import GoogleOAuth
 
 /// The fields of a record.
 ///
 /// A missing field, `null` and an empty string all mean "not known".
 ///
 /// Problems name the field as the record does, and the type of its value, never the value.
-struct RecordFields {
+package struct RecordFields {
     /// The limit of names, addresses and ids in bytes.
     ///
     /// Longer ones are invalid.
-    static let maximumTextLength = 1024
+    package static let maximumTextLength = 1024
     private static let maximumScopeLength = 16_384
     private static let maximumLifetime: Int64 = 3_660 * 86_400
     /// The end of the year 9999.
     private static let maximumInstant = 253_402_300_799.0
     private static let timeForms = "a time such as 2026-01-31T12:00:00Z, or a number of seconds since 1970"
 
-    let members: [String: JSONValue]
+    private let members: [String: JSONValue]
     /// The record's own names of fields, where they differ.
-    var names: [String: String] = [:]
+    private let names: [String: String]
+
+    package init(members: [String: JSONValue], names: [String: String] = [:]) {
+        self.members = members
+        self.names = names
+    }
 
     /// The name of a field in messages.
-    func label(_ field: String) -> String {
+    package func label(_ field: String) -> String {
         names[field].map { "\($0) (\(field))" } ?? field
     }
 
-    func text(_ field: String, limit: Int = maximumTextLength) throws(InputError) -> String? {
+    package func text(_ field: String, limit: Int = RecordFields.maximumTextLength) throws(InputError) -> String? {
         switch value(field) {
         case nil, .null: return nil
         case .string(let text):
@@ -40,7 +45,7 @@ struct RecordFields {
     }
 
     /// Returns an identifier, which some systems write as a number.
-    func identifier(_ field: String) throws(InputError) -> String? {
+    package func identifier(_ field: String) throws(InputError) -> String? {
         switch value(field) {
         case .number(let digits):
             guard digits.utf8.count <= 30, digits.isDecimalNumber else {
@@ -52,7 +57,7 @@ struct RecordFields {
         }
     }
 
-    func token(_ field: String) throws(InputError) -> Secret? {
+    package func token(_ field: String) throws(InputError) -> Secret? {
         let token = Token.optional(value(field))
         guard token.isWellFormed else {
             throw problem(field, needs: "a token: visible ASCII of at most \(Token.maximumLength) bytes")
@@ -61,14 +66,14 @@ struct RecordFields {
     }
 
     /// Returns an instant from ISO 8601 or seconds since 1970.
-    func instant(_ field: String) throws(InputError) -> Timestamp? {
+    package func instant(_ field: String) throws(InputError) -> Timestamp? {
         try instant(field, orElse: { _ in nil }, needs: Self.timeForms)
     }
 
     /// Returns an instant.
     ///
     /// A date without a time means its first instant in UTC.
-    func day(_ field: String) throws(InputError) -> Timestamp? {
+    package func day(_ field: String) throws(InputError) -> Timestamp? {
         try instant(
             field,
             orElse: { Timestamp(iso8601Date: $0) },
@@ -77,12 +82,12 @@ struct RecordFields {
     }
 
     /// Returns the time since midnight if the field holds a time of day without a date.
-    func timeOfDay(_ field: String) -> Duration? {
+    package func timeOfDay(_ field: String) -> Duration? {
         value(field)?.string.flatMap { Timestamp.timeOfDay($0) }
     }
 
     /// `true` if the field holds a date without a time.
-    func isDate(_ field: String) -> Bool {
+    package func isDate(_ field: String) -> Bool {
         value(field)?.string.flatMap { Timestamp(iso8601Date: $0) } != nil
     }
 
@@ -122,7 +127,7 @@ struct RecordFields {
         return .seconds(Int64(seconds))
     }
 
-    func boolean(_ field: String) throws(InputError) -> Bool? {
+    package func boolean(_ field: String) throws(InputError) -> Bool? {
         switch value(field) {
         case nil, .null, .string(""): return nil
         case .bool(let value): return value
@@ -178,7 +183,7 @@ extension [String: JSONValue] {
     ///
     /// A row is a line of an export (`{"Item": …}`) or an object whose members are all typed. Other members are
     /// unchanged. Binary values stay typed, because no imported field is binary.
-    var withoutDynamoDBTypes: [String: JSONValue] {
+    package var withoutDynamoDBTypes: [String: JSONValue] {
         if let row = untyped { return row }
         guard let item = self["Item"]?.object else { return self }
         return item.untyped ?? item

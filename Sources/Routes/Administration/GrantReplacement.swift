@@ -1,7 +1,7 @@
-import Base
-import Crypto
-import Scheduler
-import Storage
+package import Base
+package import Crypto
+internal import Scheduler
+package import Storage
 
 /// The replacement of a stored grant, with the state that it had at its origin.
 struct GrantReplacement: Sendable {
@@ -66,7 +66,7 @@ extension Grant {
 }
 
 /// A condition of a connected grant that an operator should know about.
-enum GrantWarning: String, Sendable {
+package enum GrantWarning: String, Sendable {
     /// The refresh token expires soon.
     case refreshTokenEnds = "refresh_token_ends"
     /// The grant was not refreshed for so long that Google might expire its refresh token.
@@ -74,7 +74,7 @@ enum GrantWarning: String, Sendable {
     /// The access token cannot be renewed when it expires.
     case noRefreshToken = "no_refresh_token"
 
-    static func all(of grant: Grant, at now: Timestamp) -> [GrantWarning] {
+    package static func all(of grant: Grant, at now: Timestamp) -> [GrantWarning] {
         guard grant.state.isConnected else { return [] }
         guard let refreshToken = grant.refreshToken else { return [.noRefreshToken] }
         var warnings: [GrantWarning] = []
@@ -85,7 +85,7 @@ enum GrantWarning: String, Sendable {
         return warnings
     }
 
-    var sentence: String {
+    package var sentence: String {
         switch self {
         case .refreshTokenEnds: "the refresh token expires soon: have the user sign in again before then"
         case .idle: "not refreshed for months: Google forgets refresh tokens that are not used for six"
@@ -95,8 +95,8 @@ enum GrantWarning: String, Sendable {
 }
 
 /// A grant as an import reads it: checked, with tokens that are not yet sealed.
-struct ImportedGrant: Sendable {
-    struct AccessToken: Sendable {
+package struct ImportedGrant: Sendable {
+    package struct AccessToken: Sendable {
         let secret: Secret
         let obtainedAt: Timestamp
         let expiresAt: Timestamp
@@ -104,15 +104,15 @@ struct ImportedGrant: Sendable {
     }
 
     /// The state that the grant had at its origin.
-    struct RecordedState: Equatable, Sendable {
+    package struct RecordedState: Equatable, Sendable {
         let state: GrantState
         let reason: GrantReason
         /// `nil` if the input does not have it.
         let since: Timestamp?
     }
 
-    let userID: String
-    var clientID: String
+    package let userID: String
+    package var clientID: String
     let owner: Grant.Owner
     let scope: String?
     let refreshToken: Secret?
@@ -120,7 +120,23 @@ struct ImportedGrant: Sendable {
     let accessToken: AccessToken?
     let recordedState: RecordedState?
     /// The time at which the origin obtained the tokens, if known.
-    var obtainedAt: Timestamp?
+    package var obtainedAt: Timestamp?
+}
+
+extension ImportedGrant {
+    /// A grant of which only the refresh token is known.
+    package init(userID: String, clientID: String, refreshToken: Secret) {
+        self.init(
+            userID: userID,
+            clientID: clientID,
+            owner: Grant.Owner(),
+            scope: nil,
+            refreshToken: refreshToken,
+            refreshTokenExpiresAt: nil,
+            accessToken: nil,
+            recordedState: nil
+        )
+    }
 }
 
 /// The rule for the first due time of an imported grant.

@@ -1,23 +1,24 @@
-import Base
-import Storage
+package import Base
+internal import Storage
 
 /// Parses the JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
-struct GrantReader: Sendable {
+package struct GrantReader: Sendable {
     /// The configured client ids.
     ///
     /// If there is only one, it is used for JSON without a client id.
-    let clientIDs: [String]
+    private let clientIDs: [String]
     /// The user of JSON that does not name one.
-    var userID: String?
+    private let userID: String?
 
     /// The lifetime of a token whose JSON has none: that of Google's access tokens.
     private static let defaultLifetime: Duration = .seconds(3600)
 
-    func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(InputError) -> ImportedGrant {
-        try grant(from: try record.members(), at: now)
+    package init(clientIDs: [String], userID: String? = nil) {
+        self.clientIDs = clientIDs
+        self.userID = userID
     }
 
-    private func grant(from members: [String: JSONValue], at now: Timestamp) throws(InputError) -> ImportedGrant {
+    package func grant(from members: [String: JSONValue], at now: Timestamp) throws(InputError) -> ImportedGrant {
         let outer = RecordFields(members: members)
         let named = try outer.identifier("user_id")
         // The output of `aws secretsmanager get-secret-value`.
@@ -95,7 +96,7 @@ struct GrantReader: Sendable {
     }
 
     /// Checks a user id by the rules of the command line, so that every stored user can be named there.
-    static func checked(userID: String?) throws(InputError) -> String {
+    package static func checked(userID: String?) throws(InputError) -> String {
         guard let userID, !userID.isEmpty else { throw InputError("user_id is missing") }
         guard userID.utf8.count <= RecordFields.maximumTextLength else {
             throw InputError(

@@ -1,0 +1,269 @@
+package import Base
+internal import Crypto
+internal import HTTPServer
+package import Scheduler
+package import Storage
+internal import Telemetry
+
+/// The commands `grants list`, `show`, `import`, `disconnect` and `retry`, and `users delete`, as routes for a service
+/// that the services file allows to manage grants.
+package struct AdministrationHandler: Sendable {
+    /// An operation, by its name in the audit.
+    enum Operation: String, CaseIterable, Sendable {
+        case list
+        case show
+        case put
+        case disconnect
+        case retry
+        case deleteUser = "delete_user"
+
+        /// The operation of each method and path.
+        fileprivate static let routes: [(method: String, path: String, operation: Operation)] = [
+            ("GET", "/v1/grants", .list), ("GET", "/v1/grants/{user_id}", .show),
+            ("PUT", "/v1/grants/{user_id}", .put), ("DELETE", "/v1/grants/{user_id}", .disconnect),
+            ("POST", "/v1/grants/{user_id}/retry", .retry), ("DELETE", "/v1/users/{user_id}", .deleteUser),
+        ]
+    }
+
+    /// A response, and the grant as it is stored now.
+    private typealias Change = (response: ServerResponse, grant: Grant?)
+
+    private let engine: RefreshEngine
+    private let vault: TokenVault
+    private let services: ServiceDirectory
+    private let database: DatabaseReadiness
+    private let log: EngineLog
+    private let time: any TimeSource
+    private let random: any RandomSource
+    /// The configured client ids of this moment, which a reload can change.
+    private let clientIDs: @Sendable () -> [String]
+
+    package init(
+        engine: RefreshEngine,
+        vault: TokenVault,
+        services: ServiceDirectory,
+        database: DatabaseReadiness,
+        log: EngineLog,
+        time: any TimeSource,
+        random: any RandomSource,
+        clientIDs: @escaping @Sendable () -> [String]
+    ) {
+        self.engine = engine
+        self.vault = vault
+        self.services = services
+        self.database = database
+        self.log = log
+        self.time = time
+        self.random = random
+        self.clientIDs = clientIDs
+    }
+
+    /// Returns the routes, which say so if the worker has no services file.
+    static func routes(_ handler: AdministrationHandler?) -> [Route] {
+        Operation.routes.map { method, path, operation in
+            Route(method, path) { request, values in
+                guard let handler else { return .respond(APIError.noServices.response) }
+                let user = operation == .list ? nil : values["user_id"]
+                return .respond(await handler.answer(operation, request, user: user))
+            }
+        }
+    }
+
+    /// Performs an operation once the audit's line is recorded.
+    ///
+    /// A refusal is recorded too.
+    private func answer(_ operation: Operation, _ request: ServerRequest, user: String?) async -> ServerResponse {
+        guard let service = BearerToken(of: request).text.flatMap({ services.service(presenting: $0) }) else {
+            log.diagnostics.info(
+                "refused to manage grants: the credential is missing or unknown",
+                ["from": request.peerAddress]
+            )
+            return APIError.unauthorized.response
+        }
+        var grant: GrantID?
+        do {
+            guard service.isManager else { throw APIError.notManager }
+            // Before the store is read, so that a service does not learn anything about other users.
+            if let user { try Self.check(user, for: service) }
+            // A request to a database that does not answer would take seconds.
+            guard database.problem == nil else { throw APIError.storeUnavailable }
+            let stored: Grant? = if let user { try await database.store.grant(ofUser: user) } else { nil }
+            grant = stored?.id
+            guard record(operation, "allowed", service, grant) else { throw APIError.manageAuditUnavailable }
+            guard let user else { return try await list(GrantPageRequest(request.query), for: service) }
+            let change: Change
+            switch operation {
+            case .list, .show:
+                guard let stored else { throw APIError.noGrant }
+                return .object(headers: [ServerResponse.noStore]) { stored.writeWithWarnings(to: &$0, at: time.now) }
+            case .put: change = try await put(request.body, for: user)
+            case .disconnect: change = try await disconnect(user)
+            case .retry: change = try await retry(user)
+            case .deleteUser: change = try await delete(user)
+            }
+            await engine.storeChanged()
+            if let stored, let changed = change.grant {
+                log.state(GrantEvent(of: changed, kind: .state, from: stored.state, at: time.now))
+            }
+            _ = record(operation, "done", service, change.grant?.id ?? grant)
+            return change.response
+        } catch {
+            let refusal = APIError(internally: error)
+            if refusal == .storeUnavailable {
+                log.diagnostics.warning("grants could not be managed: the database failed", ["error": "\(error)"])
+            }
+            _ = record(operation, refusal.code, service, grant)
+            return refusal.response
+        }
+    }
+
+    private static func check(_ user: String, for service: Service) throws(APIError) {
+        do throws(InputError) {
+            _ = try GrantReader.checked(userID: user)
+        } catch {
+            throw .invalidRequest(error.message)
+        }
+        // Bytes that are not UTF-8 are decoded as U+FFFD, and would name another user.
+        guard !user.unicodeScalars.contains("\u{fffd}") else { throw .invalidRequest("user_id is not UTF-8") }
+        guard service.users.covers(user) else { throw .unmanagedUser }
+    }
+
+    /// Writes the audit's line, and returns `false` if the line might be lost.
+    private func record(_ operation: Operation, _ outcome: String, _ service: Service, _ grant: GrantID?) -> Bool {
+        log.metrics.record(.manage(operation, outcome, service, grant))
+    }
+
+    // MARK: Operations
+
+    private func list(_ request: GrantPageRequest, for service: Service) async throws -> ServerResponse {
+        let (grants, next) = try await request.page(of: database.store, for: service)
+        return .object(headers: [ServerResponse.noStore]) { line in
+            line.array("grants") { array in for grant in grants { array.object(grant.write) } }
+            line.fieldOrNull("next", next)
+        }
+    }
+
+    private func put(_ body: [UInt8], for user: String) async throws -> Change {
+        let imported: ImportedGrant
+        do throws(InputError) {
+            guard let record = JSONValue.object(in: body)?.object else {
+                throw InputError("the body is not a JSON object")
+            }
+            let reader = GrantReader(clientIDs: clientIDs(), userID: user)
+            imported = try reader.grant(from: record.withoutDynamoDBTypes, at: time.now)
+            guard imported.userID.utf8.elementsEqual(user.utf8) else {
+                throw InputError("user_id names another user than the path")
+            }
+        } catch {
+            throw APIError.invalidRequest(error.message)
+        }
+        try vault.checkMaySeal()
+        let store = database.store
+        let writer = ImportedGrantWriter(store: store, vault: vault, time: time, random: random, existing: .replace)
+        let isNew: Bool
+        switch try await writer.store([imported]).first {
+        case .keptEnded: throw APIError.keptEnded
+        case .refused: throw APIError.userWasDeleted
+        case .stored: isNew = true
+        case .replaced, .kept, nil: isNew = false
+        }
+        let grant = try await store.grant(ofUser: user)
+        let response = ServerResponse.object(status: isNew ? 201 : 200, headers: [ServerResponse.noStore]) { line in
+            line.field("result", isNew ? "added" : "replaced")
+            grant?.write(to: &line)
+        }
+        return (response, grant)
+    }
+
+    private func disconnect(_ user: String) async throws -> Change {
+        let now = time.now
+        let ending = try await database.store.transact { try GrantEnding.end(grantOfUser: user, in: $0, at: now) }
+        guard let ending else { throw APIError.noGrant }
+        let end = RevocationEnd(of: ending.grant, isShared: ending.isShared)
+        return (.object(headers: [ServerResponse.noStore]) { end.write(to: &$0, ofUser: user) }, ending.grant)
+    }
+
+    private func retry(_ user: String) async throws -> Change {
+        let now = time.now
+        let outcome = try await database.store.transact { try GrantRetry.retry(grantOfUser: user, in: $0, at: now) }
+        guard let (grant, result) = outcome, grant.reason != .userDeleted else { throw APIError.noGrant }
+        if let problem = result.problem(of: grant) { throw APIError.notRetried(result, grant, problem) }
+        let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
+            line.field("user_id", user)
+            line.field("result", result.rawValue)
+        }
+        return (response, grant)
+    }
+
+    private func delete(_ user: String) async throws -> Change {
+        let now = time.now
+        let deletion = try await database.store.transact { try AccountDeletion.delete(user: user, in: $0, at: now) }
+        guard let deletion else { throw APIError.noUser }
+        let end = deletion.grant.map { RevocationEnd(of: $0, isShared: deletion.isShared) }
+        let response = ServerResponse.object(headers: [ServerResponse.noStore]) { line in
+            deletion.write(to: &line, ofUser: user, end)
+        }
+        return (response, deletion.grant)
+    }
+}
+
+/// The errors of administration that no other route has.
+extension APIError {
+    static let notManager = APIError(
+        403,
+        "forbidden",
+        #"this service may not manage grants: its entry in the services file needs "manage": true"#
+    )
+    static let unmanagedUser = APIError(
+        403,
+        "forbidden",
+        #"this service may not manage this user: see "users" of its entry in the services file"#
+    )
+    static let noUser = APIError(404, "not_found", "no such user is stored, or the user was deleted")
+    static let keptEnded = APIError(
+        409,
+        "ended",
+        "the user ended or changed the stored grant: kept, because the record does not have a newer refresh token"
+    )
+    static let userWasDeleted = APIError(409, "user_deleted", "the user was deleted: not stored while tokens may live")
+    static let manageAuditUnavailable = temporary(
+        "audit_unavailable",
+        "the audit cannot be written now, and grants are not managed without it"
+    )
+
+    /// `problem` continues a sentence about the grant.
+    static func notRetried(_ result: GrantRetry, _ grant: Grant, _ problem: String) -> APIError {
+        var error = APIError(409, result.rawValue, "the grant \(problem)")
+        error.reason = grant.reason.rawValue
+        error.since = grant.since
+        return error
+    }
+}
+
+extension MetricsEvent {
+    /// One operation of a service that manages grants.
+    static func manage(
+        _ operation: AdministrationHandler.Operation,
+        _ outcome: String,
+        _ service: Service,
+        _ grant: GrantID?
+    ) -> MetricsEvent {
+        MetricsEvent("manage") { line in
+            line.text("service", service.name, "the service that asked, as in the services file")
+            line.text(
+                "operation",
+                operation.rawValue,
+                AdministrationHandler.Operation.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ")
+            )
+            line.text(
+                "outcome",
+                outcome,
+                """
+                `allowed`, before anything is read or changed; then `done` for a change; else the error code of the \
+                response
+                """
+            )
+            line.text("grant", ifAny: grant?.description, "the grant, if the user has one")
+        }
+    }
+}
